@@ -11,10 +11,13 @@ export async function cpuMs(pid: number): Promise<number | null> {
 export async function treeCpuMs(pid: number): Promise<number> {
   const fields = await readStat(pid);
   if (!fields) return 0;
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
-  const pids = children.split(' ').filter(Boolean).map(Number);
-  const each = await Promise.all(pids.map(treeCpuMs));
+  const each = await Promise.all((await childPids(pid)).map(treeCpuMs));
   return each.reduce((sum, ms) => sum + ms, toMs(fields.slice(11, 15)));
+}
+
+export async function childPids(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return children.split(' ').filter(Boolean).map(Number);
 }
 
 export async function parentPid(pid: number): Promise<number> {

@@ -11,9 +11,7 @@ import { chooseSystemUser, locatePrograms } from '../service/src/database/embedd
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
 import { createSecretBox } from '../service/src/secret-box.ts';
 import type { Figure } from './figure.ts';
-import { measureFanOut } from './measure-fan-out.ts';
 import { growthRetentionDays, growthSettings, measureGrowth } from './measure-growth.ts';
-import { measureIsolation } from './measure-isolation.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureThroughput } from './measure-throughput.ts';
@@ -21,6 +19,7 @@ import { measureTls } from './measure-tls.ts';
 import type { World } from './delivery-world.ts';
 import { debian, startPostgres } from './delivery-load/postgres.ts';
 import { startProcess } from './start-process.ts';
+import { startReceiver } from './start-receiver.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -30,8 +29,6 @@ const origins = 100;
 const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
   latency: measureLatency,
   throughput: measureThroughput,
-  'fan-out': measureFanOut,
-  isolation: measureIsolation,
   tls: measureTls,
   memory: measureMemory,
 };
@@ -67,11 +64,8 @@ async function run(measure: (world: World) => Promise<Figure[]>): Promise<Figure
   const secretKey = await readOrCreateSecret(join(env.DATA_DIR, 'secret-key'));
   env['SECRET_KEY'] = secretKey;
   const secretBox = createSecretBox([Buffer.from(secretKey, 'base64')]);
-  const receiver = await startProcess(join(import.meta.dirname, 'receiver.ts'), {
-    args: [String(origins)],
-    listens: false,
-  });
-  const [ports] = (await receiver.said) as [number[]];
+  await using cleanUps = new AsyncDisposableStack();
+  const receiver = await startReceiver(origins, cleanUps);
   const bare = await startProcess(join(import.meta.dirname, 'bare-sender.ts'), { listens: false });
   const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
@@ -81,12 +75,13 @@ async function run(measure: (world: World) => Promise<Figure[]>): Promise<Figure
     logFile: join(folder, 'service.log'),
   });
   const { database } = opened;
+  const { ports } = receiver;
   const world: World = { database, databaseUrl, secretBox, receiver, ports, bare, service };
   try {
     return await measure(world);
   } finally {
     await service.stop();
-    await Promise.all([bare.stop(), receiver.stop()]);
+    await bare.stop();
     await opened.close();
   }
 }

@@ -6,6 +6,7 @@ import type { SecretBox } from '../service/src/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';
+import { publishSteadily } from './publish-steadily.ts';
 import { now } from './wall-clock.ts';
 
 /** One of the demo's organisations, which the benchmark imports. */
@@ -29,37 +30,54 @@ export type World = {
 
 export type WebhookInput = { url: string; events: string[] | null };
 
+export type Subscribers = {
+  org: string;
+  /** In apps with up to twenty each, or so many. */
+  webhooks: WebhookInput[];
+  perApp?: number;
+  /** Of an app, by its index. */
+  ownerOf: (app: number) => string;
+};
+
 /** Replaces all apps: they are bound to one organisation, each with up to twenty of these webhooks. */
 export async function createWebhooks(
   { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
   webhooks: WebhookInput[],
 ): Promise<void> {
-  const apps = Array.from({ length: Math.ceil(webhooks.length / webhooksPerApp) }, () =>
-    randomUUID(),
-  );
+  await sql`delete from apps`.execute(database);
+  await addWebhooks({ database, secretBox }, { org, webhooks, ownerOf: () => owner });
+}
+
+/** Creates apps with these webhooks, all bound to one organisation. */
+export async function addWebhooks(
+  { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
+  { org: slug, webhooks, perApp = webhooksPerApp, ownerOf }: Subscribers,
+): Promise<void> {
+  const apps = Array.from({ length: Math.ceil(webhooks.length / perApp) }, (_, index) => ({
+    id: randomUUID(),
+    owner: ownerOf(index),
+  }));
   const rows = webhooks.map((webhook, index) => {
     const id = randomUUID();
     return {
       id,
-      app_id: apps[Math.floor(index / webhooksPerApp)],
+      app_id: apps[Math.floor(index / perApp)]?.id,
       secret: secretBox.seal(generateSecret(), id).toString('hex'),
       ...webhook,
     };
   });
   await database.transaction().execute(async (tx) => {
-    await sql`delete from apps`.execute(tx);
+    const owned = sql`jsonb_to_recordset(${JSON.stringify(apps)}::jsonb) as t(id uuid, owner text)`;
     await sql`
-      insert into org_managers (org_id, email) select id, ${owner} from orgs where slug = ${org} on conflict do nothing
+      insert into org_managers (org_id, email) select distinct o.id, t.owner from orgs o, ${owned} where o.slug = ${slug}
+      on conflict do nothing
     `.execute(tx);
-    await sql`insert into apps (id, name) select id, 'Bench' from unnest(${apps}::uuid[]) as t(id)`.execute(
+    await sql`insert into apps (id, name) select id, 'Bench' from ${owned}`.execute(tx);
+    await sql`insert into app_members (app_id, email, role) select id, t.owner, 'owner' from ${owned}`.execute(
       tx,
     );
     await sql`
-      insert into app_members (app_id, email, role) select id, ${owner}, 'owner' from unnest(${apps}::uuid[]) as t(id)
-    `.execute(tx);
-    await sql`
-      insert into bindings (app_id, owner_email, org_id)
-      select t.id, ${owner}, o.id from unnest(${apps}::uuid[]) as t(id), orgs o where o.slug = ${org}
+      insert into bindings (app_id, owner_email, org_id) select t.id, t.owner, o.id from ${owned}, orgs o where o.slug = ${slug}
     `.execute(tx);
     await sql`
       insert into webhooks (id, app_id, url, events, secret)
@@ -67,7 +85,7 @@ export async function createWebhooks(
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(id uuid, app_id uuid, url text, events text[], secret text)
     `.execute(tx);
   });
-  await sql`analyze webhooks`.execute(database);
+  await sql`analyze webhooks, bindings, apps, app_members, org_managers`.execute(database);
 }
 
 /** The URLs of webhooks, spread over the receiver's origins. */
@@ -86,20 +104,25 @@ export async function announce(database: Database, count: number): Promise<void>
   });
 }
 
-/** Publishes an event that contains its time of publishing. Returns the duration after the commit. */
-export async function publishStamped(database: Database): Promise<void> {
-  const application = {
-    id: `at-${now()}-`,
-    applicantHandle: 'bench',
-    submittedAt: new Date().toISOString(),
-  };
-  await publishEvent(database, {
-    name: 'application.created',
-    org,
-    alliance: null,
-    data: application,
-    publicUrl,
+/** Publishes events that contain their time of publishing. Returns how many, after the last commit. */
+export async function publishStampedFor(
+  { database }: Pick<World, 'database'>,
+  perSecond: number,
+  seconds: number,
+): Promise<number> {
+  const events = perSecond * seconds;
+  const event = { name: 'application.created', org, alliance: null, publicUrl } as const;
+  await publishSteadily(() => publishEvent(database, { ...event, data: stampedData() }), {
+    events,
+    perSecond,
   });
+  return events;
+}
+
+/** Of an `application.created`, from which `receiver.ts` reads when it was published. */
+export function stampedData() {
+  const submittedAt = new Date().toISOString();
+  return { id: `at-${now()}-`, applicantHandle: 'bench', submittedAt };
 }
 
 /** The data of an announcement, for senders of the same bytes. */
@@ -115,7 +138,7 @@ export async function drained(database: Database): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ open: boolean }>`
       select exists (select from pending_deliveries)
-        or exists (select from outbox) as open
+        or exists (select from outbox) or exists (select from broadcasts) as open
     `.execute(database);
     if (rows[0]?.open === false) return;
     await wait(pollMs);

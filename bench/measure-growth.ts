@@ -5,10 +5,15 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { openClient, openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { rotatePartitions } from '../service/src/webhooks/queue/retention.ts';
-import { announce, createWebhooks, hookUrls, type World } from './delivery-world.ts';
+import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
+import {
+  announce,
+  createWebhooks,
+  hookUrls,
+  publishStampedFor,
+  type World,
+} from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
-import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';
 
 /** Settings of the server; the last ones only make seeding faster. */
@@ -71,7 +76,7 @@ export async function measureGrowth(world: World): Promise<Figure[]> {
   const full = await measure(world, 'full', days - 1);
   const release = await holdSnapshot(world);
   console.error('holding');
-  await publishSteadily(world, eventsPerSecond, heldSeconds - warmUpSeconds - smallSeconds);
+  await publishStampedFor(world, eventsPerSecond, heldSeconds - warmUpSeconds - smallSeconds);
   const held = await measure(world, 'held', days - 2);
   await release();
   return [
@@ -99,9 +104,11 @@ async function createReceivers(world: World): Promise<void> {
 async function measure(world: World, name: string, retentionDays: number): Promise<Measured> {
   console.error(`measuring: ${name}`);
   const { receiver, database } = world;
-  await publishSteadily(world, eventsPerSecond, warmUpSeconds);
+  await publishStampedFor(world, eventsPerSecond, warmUpSeconds);
   await receiver.ask({ do: 'reset' });
-  const small = await costs(database, () => publishSteadily(world, eventsPerSecond, smallSeconds));
+  const small = await costs(database, () =>
+    publishStampedFor(world, eventsPerSecond, smallSeconds),
+  );
   const { retriesMs } = await receiver.ask<Tally>({ do: 'tally' });
   await wait(warmUpSeconds * 1_000);
   const backlog = await costs(database, async () => {

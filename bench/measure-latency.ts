@@ -2,9 +2,8 @@
  * Measures the time from the commit of an event to its receipt, at 100 events per second. Nobody is notified of events
  * that are recorded in a transaction, as by SQL and syncs; `bench:load` measures those published over HTTP.
  */
-import { hookUrls, createWebhooks, type World } from './delivery-world.ts';
+import { hookUrls, createWebhooks, publishStampedFor, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
-import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';
 
 const eventsPerSecond = 100;
@@ -27,7 +26,7 @@ export async function measureLatency(world: World): Promise<Figure[]> {
 
 async function latencies(world: World, durationSeconds: number): Promise<number[]> {
   await world.receiver.ask({ do: 'reset' });
-  const count = await publishSteadily(world, eventsPerSecond, durationSeconds);
+  const count = await publishStampedFor(world, eventsPerSecond, durationSeconds);
   const { latenciesMs } = await world.receiver.ask<Tally>({ do: 'wait', count });
   if (latenciesMs.length !== count)
     throw new Error('not every delivery said when it was published');

@@ -1,7 +1,7 @@
 /** Compares the service's memory during the last and the first tenth of 500,000 deliveries. */
-import { readFile } from 'node:fs/promises';
 import { announce, drained, hookUrls, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
+import { residentMib } from './resident-memory.ts';
 import type { Tally } from './receiver.ts';
 
 const webhooks = 100;
@@ -47,10 +47,4 @@ async function partMib({ database, receiver, service }: World): Promise<number> 
   await drained(database);
   clearInterval(timer);
   return quantile(samples, 0.5);
-}
-
-async function residentMib(pid: number): Promise<number | null> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
-  return kib === undefined ? null : Number(kib) / 1024;
 }

@@ -1,20 +1,16 @@
 /** Publishes events at a fixed rate, whether or not the previous one is committed. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { publishStamped, type World } from './delivery-world.ts';
 
 export async function publishSteadily(
-  { database }: Pick<World, 'database'>,
-  perSecond: number,
-  seconds: number,
-): Promise<number> {
-  const count = perSecond * seconds;
+  publish: (event: number) => Promise<unknown>,
+  { events, perSecond }: { events: number; perSecond: number },
+): Promise<void> {
   const startedAt = performance.now();
-  const under: Promise<void>[] = [];
-  for (let index = 0; index < count; index += 1) {
-    const dueMs = startedAt + (index * 1000) / perSecond - performance.now();
+  const publications: Promise<unknown>[] = [];
+  for (let event = 0; event < events; event += 1) {
+    const dueMs = startedAt + (event * 1000) / perSecond - performance.now();
     if (dueMs > 0) await wait(dueMs);
-    under.push(publishStamped(database));
+    publications.push(publish(event));
   }
-  await Promise.all(under);
-  return count;
+  await Promise.all(publications);
 }

@@ -5,7 +5,6 @@
  * of another checkout, with the same data.
  */
 import { spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -21,6 +20,7 @@ import { measureCold } from './measure-cold.ts';
 import { measureSearch } from './measure-search.ts';
 import { measureWarm } from './measure-warm.ts';
 import { createRandom } from './random.ts';
+import { residentMib } from './resident-memory.ts';
 import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
@@ -198,13 +198,12 @@ async function warm(key: string): Promise<Figure[]> {
 
 /** The memory of the service's process, without the database. Linux only. */
 async function idleMemory(pid: number): Promise<Figure[]> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
-  if (kib === undefined) return [];
+  const reached = await residentMib(pid);
+  if (reached === null) return [];
   return [
     {
       name: 'idle memory of the service',
-      reached: Number(kib) / 1024,
+      reached,
       unit: 'MiB',
       asked: { atMost: 150 },
     },

@@ -1,7 +1,8 @@
 /**
- * A receiver of deliveries on many origins. It responds with 200 when it has read the body, never on paths that begin with
- * `/silent`, and on those with `/once` with 503 to the first attempt. It counts deliveries, and measures the latency of
- * those that contain their time of publishing, and of retries.
+ * A receiver of deliveries on many origins. It responds with 200 when it has read the body, on paths that begin with `/after-N`
+ * N milliseconds later, never on `/silent`, with 500 on `/fail`, and on `/once` with 503 to the first attempt. It counts
+ * deliveries, and measures the latency of those that contain their time of publishing, once for each delivery, and of
+ * retries.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -12,6 +13,8 @@ export type ReceiverOrder =
   | { do: 'reset' }
   /** Resolves after so many deliveries since the reset. */
   | { do: 'wait'; count: number }
+  /** From now on nothing is answered. */
+  | { do: 'silence' }
   | { do: 'tally' };
 export type Tally = {
   count: number;
@@ -26,7 +29,10 @@ const stamp = /"application":\{"id":"at-([\d.]+)-/;
 
 /** The times of first attempts, by delivery. */
 const failed = new Map<string, number>();
+/** Deliveries whose latency is measured. */
+const measured = new Set<string>();
 let tally = empty();
+let isSilent = false;
 let awaited = Number.POSITIVE_INFINITY;
 
 function empty(): Tally {
@@ -37,10 +43,14 @@ function take(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
-    if (request.url?.startsWith('/silent')) return;
-    if (request.url?.startsWith('/once') && failFirst(request, response)) return;
-    count(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    response.end('ok');
+    const [, behaviour = ''] = request.url?.split('/') ?? [];
+    if (isSilent || behaviour === 'silent') return;
+    if (behaviour === 'once' && failFirst(request, response)) return;
+    response.statusCode = behaviour === 'fail' ? 500 : 200;
+    count(request, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    const [, delayMs] = behaviour.split('after-');
+    if (delayMs === undefined) response.end('ok');
+    else setTimeout(() => response.end('ok'), Number(delayMs));
   });
 }
 
@@ -58,19 +68,25 @@ function failFirst({ headers }: IncomingMessage, response: ServerResponse): bool
   return false;
 }
 
-function count(body: Buffer): void {
+function count({ headers }: IncomingMessage, body: Buffer): void {
   const at = now();
+  // Only small bodies contain a time, so those of the throughput runs are not searched.
+  const sentAt = body.length < 600 ? stamp.exec(body.toString('latin1'))?.[1] : undefined;
+  const id = String(headers['webhook-id']);
+  if (sentAt !== undefined && measured.has(id)) return;
   if (tally.count === 0) tally.firstAt = at;
   tally.lastAt = at;
   tally.count += 1;
-  // Only small bodies contain a time, so those of the throughput runs are not searched.
-  const sentAt = body.length < 600 ? stamp.exec(body.toString('latin1'))?.[1] : undefined;
-  if (sentAt !== undefined) tally.latenciesMs.push(at - Number(sentAt));
+  if (sentAt !== undefined) {
+    measured.add(id);
+    tally.latenciesMs.push(at - Number(sentAt));
+  }
   if (tally.count === awaited) process.send?.(tally);
 }
 
 process.on('message', (order: ReceiverOrder) => {
   if (order.do === 'reset') tally = empty();
+  if (order.do === 'silence') isSilent = true;
   awaited = order.do === 'wait' ? order.count : Number.POSITIVE_INFINITY;
   if (order.do !== 'wait' || tally.count >= order.count) process.send?.(tally);
 });

@@ -20,6 +20,8 @@ export const commonEvent = 'resource.request.created';
 export const rareEvent = 'resource.offer.created';
 
 export type Kind = {
+  /** The first part of the webhooks' paths, if several kinds have one behaviour; default: the behaviour. */
+  name?: string;
   behaviour: Behaviour;
   webhooks: number;
   event: typeof commonEvent | typeof rareEvent;

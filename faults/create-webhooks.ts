@@ -12,6 +12,7 @@ import { createWebhook } from '../service/src/webhooks/management/webhooks.ts';
 import type { ReceiverAddress } from './receivers.ts';
 
 const webhooksPerApp = 20;
+const appsPerOwner = 10;
 
 /** Allows the service to send to this machine, and to receivers that network namespaces reach (`scale/machine.ts`). */
 export const loopbackAllowed = {
@@ -21,7 +22,7 @@ export const loopbackAllowed = {
 
 const actor = { kind: 'system', id: null, name: 'faults' } as const;
 
-/** Returns the secret of each webhook by its path. Webhooks of one behaviour and alliance have one owner. */
+/** Returns the secret of each webhook by its path. 200 webhooks of one kind and alliance have one owner. */
 export async function createWebhooks(
   database: Database,
   secretBox: SecretBox,
@@ -33,11 +34,12 @@ export async function createWebhooks(
     const secrets: Record<string, string> = {};
     let app = { id: '', alliance: '' };
     for (const { event, alliance, path, url } of addresses) {
-      const [, behaviour, number] = path.split('/');
+      const [, kind, number] = path.split('/');
       if (Number(number) % webhooksPerApp === 0 || alliance !== app.alliance) {
         const allianceId = allianceIds.get(alliance) as string;
+        const owner = Math.floor(Number(number) / webhooksPerApp / appsPerOwner);
         app = {
-          id: await makeApp(tx, allianceId, `${behaviour}.${alliance}@example.org`),
+          id: await makeApp(tx, allianceId, `${kind}.${owner}.${alliance}@example.org`),
           alliance,
         };
       }

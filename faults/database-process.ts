@@ -9,7 +9,7 @@ import {
   startIfStopped,
   stopServer,
 } from '../service/src/database/embedded-server.ts';
-import { gone, killTree } from './processes.ts';
+import { freezeTree, gone, killTree } from './processes.ts';
 import { recordProcess } from './run-folder.ts';
 
 export type DatabaseProcess = {
@@ -22,6 +22,8 @@ export type DatabaseProcess = {
   start: () => Promise<void>;
   /** Ends the server and all its processes with SIGKILL. */
   kill: () => Promise<void>;
+  /** Stops the server and all its processes until they are killed. */
+  freeze: () => Promise<void>;
   /** PostgreSQL's fast shutdown, which ends all connections. */
   stop: () => Promise<void>;
   /** PostgreSQL's immediate shutdown, so that the next start recovers. */
@@ -54,6 +56,10 @@ export function createDatabaseProcess(installation: Installation): DatabaseProce
     url: `postgres:///orgdir?${query.toString()}`,
     start: () => start(installation),
     kill: () => kill(installation),
+    async freeze() {
+      const server = await findServer(installation);
+      if (server) freezeTree(server.pid);
+    },
     async stop() {
       const server = await findServer(installation);
       if (server) await stopServer(installation, server);
@@ -73,7 +79,7 @@ async function start(installation: Installation): Promise<void> {
     failure = await startIfStopped(installation, deadline);
   }
   const server = await findServer(installation);
-  if (!server) throw new Error(`the database does not start: ${failure}`);
+  if (!server) throw new Error(`the database does not start: ${failure?.reason}`);
   recordProcess(server.pid);
 }
 

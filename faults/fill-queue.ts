@@ -31,6 +31,15 @@ export async function fillQueue(database: Database, filling: Filling): Promise<v
     `.execute(database);
 }
 
+/** Parks a delivery of each stored event to each webhook whose path begins like this. */
+export async function parkAll(database: Database, path: string): Promise<void> {
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at, parked)
+    select uuid_v7(), e.id, e.name, w.id, 'event', now(), now(), true from events e, webhooks w
+    where w.url like '%://%' || ${path}::text || '/%'
+  `.execute(database);
+}
+
 /** Stores the published events without deliveries, as if nobody had subscribed. Call it while no worker runs. */
 export async function storeEvents(database: Database): Promise<void> {
   await sql`

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { loadConfig } from '../service/src/config.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { updateWebhook } from '../service/src/webhooks/management/update-webhook.ts';
+import { firstProbeJitter } from '../service/src/webhooks/queue/healing.ts';
 import { queueChannel } from '../service/src/webhooks/queue/queue-channel.ts';
 import { replay } from '../service/src/webhooks/queue/replay.ts';
 import { commonEvent } from './behaviours.ts';
@@ -17,7 +18,7 @@ const healsPerWeekMax = 3;
 const rounds = healsPerWeekMax - 1;
 const weekMs = 7 * 24 * 3_600_000;
 /** docs/reference/deliveries.md#self-healing: the first probe, and the one after a success or an interruption. */
-const firstProbeMs = 3_600_000;
+const firstProbeMs = 3_600_000 * (1 + firstProbeJitter);
 const confirmMs = 5 * 60_000;
 const eventsPerRound = 20;
 /** Long enough for a busy machine. */

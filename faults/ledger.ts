@@ -24,11 +24,11 @@ export type Ledger = {
   committed: ReadonlySet<string>;
   uncertain: ReadonlySet<string>;
   events: { id: string; name: string; allianceId: string }[];
-  /** Each hears one event of one alliance. */
+  /** Those of apps that are bound. Each hears one event of one alliance. */
   webhooks: { id: string; event: string; allianceId: string; path: string }[];
   deliveries: LedgerDelivery[];
   attempts: LedgerAttempt[];
-  /** How often a replay may have sent a delivery again. */
+  /** How often a replay or a recovery may have sent a delivery again. */
   replays: number;
   /** The expected body of each delivery. */
   bodies: ReadonlyMap<string, string>;
@@ -65,7 +65,7 @@ export async function readRecords(
     from attempts where trigger <> 'test' order by delivery_id, number
   `.execute(database);
   const replays = await sql<{ count: number }>`
-    select count(*) from audit_log where action = 'webhook.replayed'
+    select count(*) from audit_log where action in ('webhook.replayed', 'webhook.recovered')
   `.execute(database);
   return {
     events: events.rows,

@@ -1,20 +1,27 @@
 /** Publishes events like a platform, also while the database is unavailable, and records which were committed. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../service/src/database/database.ts';
+import { sql, type Database, type Executor } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
 import { commonEvent, marker, rareEvent } from './behaviours.ts';
 
+type EventName = typeof commonEvent | typeof rareEvent;
 export type Publisher = {
   /** Publishes common events, one transaction each, with a rare one after every twentieth. */
   publish(count: number): Promise<void>;
   /** The same in the background, with a pause after each event. Failures are recorded. */
   publishSlowly(count: number, pauseMs: number): Promise<void>;
+  /** Publishes one event of that name. */
+  publishOne(name: EventName): Promise<void>;
+  /** Publishes events of that name in one transaction, which is committed after `hold`. */
+  publishTogether(name: EventName, count: number, hold?: () => Promise<void>): Promise<void>;
+  /** The same without the commit. The caller calls `committed` after it. */
+  publishIn(on: Executor, name: EventName, count: number): Promise<{ committed: () => void }>;
   /** Ends the pauses of `publishSlowly`. */
   hurry(): void;
   /** Ends `publishSlowly`, which otherwise retries while the database is unavailable. */
   stop(): void;
   /** The ids of events that were committed. */
-  committed: ReadonlySet<string>;
+  committed: Set<string>;
   /** The ids of events whose commit failed; they may exist. */
   uncertain: ReadonlySet<string>;
 };
@@ -46,6 +53,19 @@ export function createPublisher(database: Database, alliance: string): Publisher
     }
   }
 
+  async function publishIn(on: Executor, name: EventName, events: number) {
+    const { rows } = await sql<{ id: string }>`
+      insert into outbox (id, name, audience, alliance_id, data)
+      select uuid_v7(), ${name}::text, 'alliance', a.id, ${JSON.stringify({ title: marker })}::text
+      from alliances a, generate_series(1, ${events}::int) where a.slug = ${alliance} returning id
+    `.execute(on);
+    return {
+      committed: () => {
+        for (const { id } of rows) committed.add(id);
+      },
+    };
+  }
+
   async function publishNext(number: number): Promise<void> {
     await publishOne(commonEvent);
     if (number % commonPerRare === 0) await publishOne(rareEvent);
@@ -58,6 +78,16 @@ export function createPublisher(database: Database, alliance: string): Publisher
   return {
     committed,
     uncertain,
+    publishOne,
+    publishIn,
+    async publishTogether(name, events, hold = async () => {}) {
+      const published = await database.transaction().execute(async (tx) => {
+        const stored = await publishIn(tx, name, events);
+        await hold();
+        return stored;
+      });
+      published.committed();
+    },
     hurry: () => {
       hurried = true;
     },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { rotatePartitions } from '../service/src/webhooks/queue/retention.ts';
+import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
 import { createSecretBox } from '../service/src/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { commonEvent, rareEvent } from './behaviours.ts';
@@ -204,7 +204,7 @@ smallScenario(
     await assertNone(world.database, sql`select from attempts where error is not null`);
     assert.equal((await requestsTo(world, '/prompt/0')).length, 0);
     await stopWorkers(world);
-    await rotatePartitions(world.database, 30, (day) => assert.fail(`${day} is kept`));
+    await rotatePartitions(world.database, 30, ({ day }) => assert.fail(`${day} is kept`));
     await assertNone(world.database, sql`select from deliveries where status = 'failed'`);
   },
 );

@@ -23,6 +23,8 @@ export type ToReceivers =
   | { kind: 'secrets'; byPath: Record<string, string> }
   /** From now on every receiver responds with 200 at once. */
   | { kind: 'heal' }
+  /** From now on those whose paths begin like this never respond, until all are healed. */
+  | { kind: 'hang'; path: string }
   | { kind: 'notify'; count: number }
   | { kind: 'report' };
 export type FromReceivers =

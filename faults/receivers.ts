@@ -13,6 +13,8 @@ export type Receivers = {
   sendSecrets(byPath: Record<string, string>): void;
   /** From now on every receiver responds with 200 at once. */
   heal(): void;
+  /** From now on the receivers whose paths begin like this respond no more, until all are healed. */
+  hang(path: string): void;
   /** Resolves after this many more requests. */
   more(count: number): Promise<void>;
   /** All requests received so far. */
@@ -60,6 +62,7 @@ export async function startReceivers(
     addresses: addressesOn(kinds, host, ports),
     sendSecrets: (byPath) => send({ kind: 'secrets', byPath }),
     heal: () => send({ kind: 'heal' }),
+    hang: (path) => send({ kind: 'hang', path }),
     async more(count) {
       const { total } = await ask({ kind: 'notify', count: 0 }, 'reached', (a) => a.count === 0);
       const goal = total + count;
@@ -82,9 +85,9 @@ function addressesOn(
   host: string,
   ports: number[],
 ): ReceiverAddress[] {
-  return kinds.flatMap(({ behaviour, webhooks, event, tls, ownAlliances }, index) =>
+  return kinds.flatMap(({ name, behaviour, webhooks, event, tls, ownAlliances }, index) =>
     Array.from({ length: webhooks }, (_, number) => {
-      const path = `/${behaviour}/${number}`;
+      const path = `/${name ?? behaviour}/${number}`;
       return {
         event,
         alliance: ownAlliances ? `${allianceSlug}-${number}` : allianceSlug,

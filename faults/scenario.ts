@@ -9,6 +9,7 @@ import { busiestSecond, findLeaks, readLog } from './check-log.ts';
 import { checkLedger } from './check-ledger.ts';
 import { addCounts } from './counts.ts';
 import { runFolder } from './run-folder.ts';
+import { sized } from './sized.ts';
 import { openWorld, type World, type WorldOptions } from './world.ts';
 
 export type ScenarioOptions = Pick<WorldOptions, 'mount'> & {
@@ -24,7 +25,7 @@ export type ScenarioOptions = Pick<WorldOptions, 'mount'> & {
 
 const eventsBefore = 160;
 const eventsMeanwhile = 40;
-const scenarioDeadlineMs = 240_000;
+const scenarioDeadlineMs = sized(240_000, 3_600_000);
 /** The deadline of an attempt, and ten seconds to retry a batch. */
 const stopDeadlineMs = 15_000;
 const linesPerSecondMax = 50;
@@ -63,9 +64,9 @@ export function smallScenario(
 export async function endWell(
   name: string,
   world: World,
-  options: Pick<ScenarioOptions, 'expectedStderr' | 'interrupts'> = {},
+  options: Pick<ScenarioOptions, 'expectedStderr' | 'interrupts'> & { drainMs?: number } = {},
 ): Promise<void> {
-  await world.drained();
+  await world.drained(options.drainMs);
   await stopWorkers(world);
   // A service stops its embedded database.
   await world.store.start();

@@ -33,6 +33,8 @@ export type World = {
   secretKey: string;
   /** Starts a worker on the database, or on another address of it. Does not wait until it is ready. */
   startWorker(url?: string): WorkerProcess;
+  /** Starts a process of the API on the database. */
+  startApi(): WorkerProcess;
   /** Starts a service with an embedded database instead of a worker. */
   startService(): WorkerProcess;
   /** Records the duration of `act` as the time of a fault. */
@@ -40,7 +42,7 @@ export type World = {
   /** Waits for a random time up to this. */
   moment(mostMs: number): Promise<void>;
   /** Resolves when no delivery is pending. */
-  drained(): Promise<void>;
+  drained(deadlineMs?: number): Promise<void>;
   ledger(): Promise<Ledger>;
   close(): Promise<void>;
 };
@@ -119,6 +121,7 @@ export async function openWorld(
     faults,
     secretKey,
     startWorker: (url = store.url) => start([], { ROLES: 'worker', DATABASE_URL: url }),
+    startApi: () => start([], { ROLES: 'api', DATABASE_URL: store.url }),
     startService: () => start(['--no-demo'], { DATA_DIR: store.dataDir }),
     async fault(act) {
       const fault = { from: Date.now(), until: Infinity };
@@ -128,7 +131,7 @@ export async function openWorld(
       return result;
     },
     moment: (mostMs) => wait(random.below(mostMs)),
-    drained: () => drained(database),
+    drained: (deadlineMs) => drained(database, deadlineMs),
     ledger: async () => ({
       ...(await readRecords(database)),
       committed: publisher.committed,
@@ -150,20 +153,20 @@ export async function openWorld(
 /** Counts the pending work. */
 async function countPending(database: Database) {
   const { rows } = await sql<{ published: number; pending: number; leased: number }>`
-    select (select count(*) from outbox) as published,
+    select (select count(*) from outbox) + (select count(*) from broadcasts) as published,
       count(*) as pending, count(lease_token) as leased from pending_deliveries where trigger <> 'probe'
   `.execute(database);
   return rows[0] ?? { published: 0, pending: 0, leased: 0 };
 }
 
 /** Resolves when no event and no delivery is pending. */
-export async function drained(database: Database): Promise<void> {
-  const deadline = Date.now() + drainDeadlineMs;
+export async function drained(database: Database, deadlineMs = drainDeadlineMs): Promise<void> {
+  const deadline = Date.now() + deadlineMs;
   for (;;) {
     const left = await countPending(database);
     if (left.published === 0 && left.pending === 0) return;
     if (Date.now() > deadline)
-      throw new Error(`after ${drainDeadlineMs} ms there is still ${JSON.stringify(left)}`);
+      throw new Error(`after ${deadlineMs} ms there is still ${JSON.stringify(left)}`);
     await wait(pollMs);
   }
 }

@@ -15,6 +15,7 @@ import { startWorkerProcess } from '../faults/worker-process.ts';
 import { drained, shortTimes } from '../faults/world.ts';
 import { createPlatformKey } from '../service/src/access/keys.ts';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { connectQuery } from '../service/src/database/pooler.ts';
 import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { createSecretBox } from '../service/src/secret-box.ts';
 import { addressesOf } from './addresses.ts';
@@ -46,6 +47,10 @@ test(
     );
     t.after(() => opened.close());
     const { database } = opened;
+    // The pooler's settings come after those of the role.
+    await sql`alter role orgdir set datestyle = 'SQL, DMY'`.execute(database);
+    await sql`alter role orgdir set extra_float_digits = -15`.execute(database);
+    await sql`alter role orgdir set array_nulls = off`.execute(database);
     await pooler.start();
     t.after(() => pooler.kill());
     const key = randomBytes(32);
@@ -163,7 +168,13 @@ test(
     const statement = await createPooler('statement', primary, { pool_mode: 'statement' });
     const unprepared = await createPooler('unprepared', primary, { max_prepared_statements: '0' });
     const bare = await createPooler('bare', primary, {}, 'select 1');
-    for (const each of [good, statement, unprepared, bare]) {
+    const incomplete = await createPooler(
+      'incomplete',
+      primary,
+      {},
+      connectQuery.replace(/set row_security[^;]*; |set lock_timeout[^;]*; /g, ''),
+    );
+    for (const each of [good, statement, unprepared, bare, incomplete]) {
       await each.start();
       t.after(() => each.kill());
     }
@@ -190,6 +201,10 @@ test(
       [
         { DATABASE_URL: bare.url, DATABASE_DIRECT_URL: direct },
         /does not set search_path.*connect_query=/,
+      ],
+      [
+        { DATABASE_URL: incomplete.url, DATABASE_DIRECT_URL: direct },
+        /does not set row_security, lock_timeout; .*connect_query=/,
       ],
     ];
     for (const [addresses, line] of cases) {

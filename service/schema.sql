@@ -1,5 +1,12 @@
 -- What the migrations amount to. Written by: npm run schema
 
+table account_exports
+  user_id uuid not null
+  id uuid not null
+  ends_at timestamp(3) with time zone not null
+  account_exports_pkey: PRIMARY KEY (user_id)
+  account_exports_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+
 table accounts
   id uuid not null
   user_id uuid not null
@@ -227,6 +234,7 @@ table bindings
   alliance_id uuid
   created_at timestamp with time zone not null default now()
   owner_role text not null default 'owner'::text
+  after_position bigint not null default 0
   bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
   bindings_app_id_owner_email_owner_role_fkey: FOREIGN KEY (app_id, owner_email, owner_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
   bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
@@ -237,6 +245,7 @@ table bindings
   CREATE TRIGGER audit_created AFTER INSERT ON orgdir.bindings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
   CREATE TRIGGER audit_ended AFTER DELETE ON orgdir.bindings REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
   CREATE TRIGGER keep_version AFTER INSERT OR DELETE ON orgdir.bindings FOR EACH ROW EXECUTE FUNCTION keep_binding_version()
+  CREATE TRIGGER note_position BEFORE INSERT ON orgdir.bindings FOR EACH ROW EXECUTE FUNCTION note_position()
 
 table blueprints
   id uuid not null
@@ -280,6 +289,14 @@ table blueprints
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
 
+table broadcasts
+  event_id uuid not null
+  position bigint not null
+  reached uuid not null default '00000000-0000-0000-0000-000000000000'::uuid
+  advanced_at timestamp(3) with time zone not null default queue_now()
+  broadcasts_pkey: PRIMARY KEY (event_id)
+  broadcasts_position_key: UNIQUE ("position")
+
 table confirmation_codes
   session_id uuid not null
   hash bytea not null
@@ -301,7 +318,7 @@ table deliveries partition by RANGE (id)
   completed_at timestamp(3) with time zone not null default clock_timestamp()
   first_outcome_ms integer
   deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
-  deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text])))
+  deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text, 'suspension'::text]))) NOT VALID
   deliveries_check: CHECK (((status = 'cancelled'::text) = (cancelled_by IS NOT NULL)))
   deliveries_first_outcome_ms_check: CHECK ((first_outcome_ms >= 0))
   deliveries_pkey: PRIMARY KEY (id)
@@ -354,13 +371,21 @@ table events partition by RANGE (id)
   fanned_out_at timestamp with time zone default clock_timestamp()
   org_listed boolean
   traceparent text
+  hidden boolean not null default false
   events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
   events_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
   events_check2: CHECK (((audience <> 'webhook'::text) OR ("position" IS NULL)))
   events_pkey: PRIMARY KEY (id)
+  CREATE INDEX events_announcing ON ONLY orgdir.events USING btree (org_id) WHERE ((audience = 'global'::text) AND (org_id IS NOT NULL))
   CREATE INDEX events_by_position ON ONLY orgdir.events USING btree ("position") WHERE ("position" IS NOT NULL)
+  CREATE INDEX events_visible ON ONLY orgdir.events USING btree (name, (
+CASE audience
+    WHEN 'global'::text THEN '00000000-0000-0000-0000-000000000000'::uuid
+    ELSE COALESCE(org_id, alliance_id)
+END), "position") WHERE (("position" IS NOT NULL) AND (NOT hidden))
+  CREATE TRIGGER mark_hidden_event BEFORE INSERT ON orgdir.events FOR EACH ROW WHEN (((new.audience = 'global'::text) AND (new.org_id IS NOT NULL) AND (new.org_listed IS NOT TRUE))) EXECUTE FUNCTION mark_hidden_event()
 
 table first_account_links
   hash bytea not null
@@ -517,6 +542,8 @@ table orgs
   CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed', 'member_count')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed', 'member_count')
+  CREATE TRIGGER mark_events_of_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_events_of_deleted()
+  CREATE TRIGGER mark_hidden_events AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_hidden_events()
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
@@ -565,11 +592,13 @@ table password_links
   email text collate C not null
   hash bytea not null
   expires_at timestamp(3) with time zone not null
+  creates_account boolean
   password_links_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   password_links_hash_check: CHECK ((length(hash) = 32))
   password_links_hash_key: UNIQUE (hash)
   password_links_pkey: PRIMARY KEY (email)
   CREATE INDEX password_links_by_end ON orgdir.password_links USING btree (expires_at)
+  CREATE TRIGGER set_purpose BEFORE INSERT OR UPDATE OF hash ON orgdir.password_links FOR EACH ROW EXECUTE FUNCTION set_password_link_purpose()
 
 table pending_deliveries
   id uuid not null
@@ -709,6 +738,48 @@ table sessions
   CREATE INDEX sessions_by_end ON orgdir.sessions USING btree (expires_at)
   CREATE INDEX sessions_by_user ON orgdir.sessions USING btree (user_id)
 
+table set_aside
+  id uuid not null default uuid_v7()
+  source text not null
+  stage text not null
+  original jsonb not null
+  code text
+  reason text not null
+  event_id uuid
+  delivery_id uuid
+  webhook_id uuid
+  set_aside_at timestamp(3) with time zone not null default queue_now()
+  set_aside_pkey: PRIMARY KEY (id)
+  set_aside_reason_check: CHECK ((length(reason) <= 2000))
+  set_aside_source_check: CHECK ((source = ANY (ARRAY['published_events'::text, 'outbox'::text, 'pending_deliveries'::text, 'webhook_outcomes'::text, 'delivery_changes'::text, 'operational_events'::text])))
+  CREATE INDEX set_aside_by_time ON orgdir.set_aside USING btree (set_aside_at)
+  CREATE INDEX set_aside_by_webhook ON orgdir.set_aside USING btree (webhook_id, event_id)
+
+table sign_up_blocks
+  pattern text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  sign_up_blocks_pattern_check: CHECK (((pattern = lower(btrim(pattern))) AND (pattern <> ''::text)))
+  sign_up_blocks_pkey: PRIMARY KEY (pattern)
+
+table suspensions
+  account_id uuid
+  app_id uuid
+  webhook_id uuid
+  key_id uuid
+  reason text not null
+  suspended_at timestamp(3) with time zone not null default now()
+  suspensions_account_id_fkey: FOREIGN KEY (account_id) REFERENCES users(id) ON DELETE CASCADE
+  suspensions_account_id_key: UNIQUE (account_id)
+  suspensions_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  suspensions_app_id_key: UNIQUE (app_id)
+  suspensions_check: CHECK ((num_nonnulls(account_id, app_id, webhook_id, key_id) = 1))
+  suspensions_key_id_fkey: FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE
+  suspensions_key_id_key: UNIQUE (key_id)
+  suspensions_reason_check: CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+  suspensions_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  suspensions_webhook_id_key: UNIQUE (webhook_id)
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.suspensions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
+
 table sync_runs
   id uuid not null
   kind text not null
@@ -754,6 +825,7 @@ table users
   users_email_key: UNIQUE (email)
   users_pkey: PRIMARY KEY (id)
   users_proven: CHECK (email_verified)
+  CREATE TRIGGER delete_password_links BEFORE INSERT ON orgdir.users FOR EACH ROW EXECUTE FUNCTION delete_password_links_of_account()
 
 table verifications
   id uuid not null
@@ -784,6 +856,7 @@ table webhook_health
   last_success_at timestamp(3) with time zone
   last_failure_at timestamp(3) with time zone
   exhausted_in_a_row integer not null
+  latency_ms integer
   webhook_health_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
   webhook_health_pkey: PRIMARY KEY (webhook_id, version)
   webhook_health_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
@@ -797,6 +870,7 @@ table webhook_outcomes
   gone boolean not null
   recorded_at timestamp(3) with time zone not null default queue_now()
   xid xid8 not null default pg_current_xact_id()
+  duration_ms integer
   webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text, 'probe_succeeded'::text, 'probe_failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
@@ -843,11 +917,12 @@ table webhooks
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))
   webhooks_check2: CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
-  webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text])))
+  webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text, 'suspended'::text]))) NOT VALID
   webhooks_events_check: CHECK ((cardinality(events) > 0))
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
+  CREATE TRIGGER drop_set_aside AFTER DELETE ON orgdir.webhooks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION drop_set_aside()
   CREATE TRIGGER keep_version_changed AFTER UPDATE ON orgdir.webhooks FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.events IS DISTINCT FROM new.events))) EXECUTE FUNCTION keep_webhook_version()
   CREATE TRIGGER keep_version_created AFTER INSERT ON orgdir.webhooks FOR EACH ROW EXECUTE FUNCTION keep_webhook_version()
 
@@ -1072,6 +1147,16 @@ AS $function$
     jsonb_build_object('kind', 'system', 'name', 'database role ' || session_user))
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.delete_password_links_of_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from password_links where email = new.email;
+  return new;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.drop_binding_versions()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1079,6 +1164,16 @@ CREATE OR REPLACE FUNCTION orgdir.drop_binding_versions()
 AS $function$
 begin
   delete from binding_versions where app_id = old.id;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.drop_set_aside()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from set_aside where webhook_id in (select id from gone);
   return null;
 end $function$
 
@@ -1091,6 +1186,25 @@ begin
   delete from bindings where app_id = old.app_id and owner_email = old.email;
   delete from app_invitations where app_id = old.app_id and invited_by = old.email;
   return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.ensure_outbox_partitions()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  today constant date := (clock_timestamp() at time zone 'utc')::date;
+begin
+  perform ensure_partitions(day, day)
+  from (
+    select distinct (uuid_v7_hour(id) at time zone 'utc')::date as day from outbox
+    -- The delivery gets an id of its own, by the database's clock.
+    union select today
+  ) days
+  -- An id that is further away is not a time. Without a bound, a few such rows could make thousands of tables.
+  where abs(day - today) <= 400
+  order by day;
 end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day date)
@@ -1229,6 +1343,45 @@ AS $function$
   select case when ms <= 1 then 0 else ceil(4 * ln(ms::float8) / ln(2::float8)) end::smallint
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.mark_events_of_deleted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  update events e set hidden = true
+  from old_rows o where e.audience = 'global' and e.org_id = o.id and not e.hidden;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.mark_hidden_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  -- A lock, so that whoever lists it again comes later and sees this event; without waiting, so that fan-out does not either.
+  new.hidden := exists (select from orgs where id = new.org_id and not listed for share skip locked)
+    or not exists (select from orgs where id = new.org_id);
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.mark_hidden_events()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  -- Otherwise every change of an organisation would lock the partitions of events.
+  if not exists (select from old_rows o join new_rows n using (id) where o.listed <> n.listed) then
+    return null;
+  end if;
+  update events e set hidden = not n.listed
+  from old_rows o join new_rows n using (id)
+  where o.listed <> n.listed and e.audience = 'global' and e.org_id = n.id and e.hidden = n.listed;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, org_listed boolean, bound_org uuid, bound_alliance uuid, bound_at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1305,6 +1458,20 @@ CREATE OR REPLACE FUNCTION orgdir.note_first_listing()
 AS $function$
 begin
   new.first_listed_at := now();
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_position()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  new.after_position := coalesce((
+    select position from events
+    where position is not null and coalesce(fanned_out_at, created_at) < new.created_at
+    order by position desc limit 1
+  ), 0);
   return new;
 end $function$
 
@@ -1482,6 +1649,16 @@ begin
   raise exception 'the audit log is append-only: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.set_password_link_purpose()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  new.creates_account := not exists (select from users where email = new.email);
+  return new;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.settle_privileges()
  RETURNS void
  LANGUAGE plpgsql
@@ -1587,10 +1764,18 @@ CREATE OR REPLACE FUNCTION orgdir.uuid_v7(at timestamp with time zone DEFAULT cl
  LANGUAGE sql
  PARALLEL SAFE
 AS $function$
-  -- PostgreSQL has its own from 18 on; this one runs on 15. 48 bits of milliseconds, then random bits.
-  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-    placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
-    52, 1), 53, 1), 'hex')::uuid
+  -- PostgreSQL has its own from 18 on; this one runs on 15.
+  select orgdir.uuid_v7(at, gen_random_uuid())
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.uuid_v7(at timestamp with time zone, random uuid)
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  -- Uses "at" once, because PostgreSQL only inlines such a function. 48 + 12 bits of time, with the version in between.
+  select (overlay(lpad(to_hex((extract(epoch from at) * 4096000)::bigint), 15, '0') placing '7' from 13 for 0)
+    || right(random::text, 17))::uuid
 $function$
 
 CREATE OR REPLACE FUNCTION orgdir.uuid_v7_floor(at timestamp with time zone)

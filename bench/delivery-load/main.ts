@@ -4,7 +4,6 @@
  * commands and APIs, so `--against DIR` compares two of them in one run. Prints one line of JSON per measurement, then a
  * table. Linux only.
  */
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,6 +14,7 @@ import { openReceivers, type Receivers } from './receivers.ts';
 import { summarize } from './summarize.ts';
 import { startSystem, type System, type SystemOptions } from './system.ts';
 import { createWorld, type World } from './world.ts';
+import { runUntilInterrupted } from '../run-until-interrupted.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
     against: { type: 'string' },
     /** Debian's PostgreSQL 15 instead of the embedded database. */
     postgres: { type: 'boolean', default: false },
-    /** Processes that deliver. The embedded database allows only one. */
+    /** `WORKERS` of the service. */
     workers: { type: 'string', default: '1' },
     /** `--no-analyze` (needs `--postgres`): the planner never gets statistics, because autovacuum is off too. */
     analyze: { type: 'boolean', default: true },
@@ -36,6 +36,10 @@ const { values: options } = parseArgs({
     fan: { type: 'string', default: '300' },
     one: { type: 'string', default: '5000' },
     rate: { type: 'string', default: '50' },
+    /** Webhooks that one event goes to at the end, twenty of each app, such as 100000. */
+    broadcast: { type: 'string', default: '0' },
+    /** Seconds in which nothing happens. 0 leaves it out. */
+    idle: { type: 'string', default: '30' },
   },
   allowNegative: true,
 });
@@ -45,17 +49,28 @@ const postgresSettings = options.postgres ? [autovacuum] : null;
 const perSecond = Number(options.rate);
 const latencySeconds = 10;
 const warmUps: Load[] = [
-  { name: 'warm-up', events: 20, webhooks: 100, publishers: 4 },
-  { name: 'warm-up', events: 500, webhooks: 1, publishers: 16 },
+  { name: 'warm-up', events: 20, webhooks: 100, to: 'fanOrg', publishers: 4 },
+  { name: 'warm-up', events: 500, webhooks: 1, to: 'singleOrgs', publishers: 16 },
 ];
 const allLoads: Load[] = [
-  { name: 'fan', events: Number(options.fan), webhooks: 100, publishers: 4 },
-  { name: 'one', events: Number(options.one), webhooks: 1, publishers: 32 },
-  { name: 'latency', events: perSecond * latencySeconds, webhooks: 1, perSecond },
+  { name: 'fan', events: Number(options.fan), webhooks: 100, to: 'fanOrg', publishers: 4 },
+  { name: 'one', events: Number(options.one), webhooks: 1, to: 'singleOrgs', publishers: 32 },
+  { name: 'latency', events: perSecond * latencySeconds, webhooks: 1, to: 'singleOrgs', perSecond },
 ];
 const loads = allLoads.filter(({ events }) => events > 0);
-if (!options.postgres && (workers > 1 || !options.analyze || options.work))
-  throw new Error('--workers, --no-analyze and --work need --postgres');
+const idleMs = Number(options.idle) * 1000;
+if (idleMs > 0) loads.push({ name: 'idle', events: 0, webhooks: 1, to: 'singleOrgs', idleMs });
+const broadcast = Number(options.broadcast);
+if (broadcast > 0)
+  loads.push({
+    name: 'broadcast',
+    events: 1,
+    webhooks: broadcast,
+    to: 'broadcastOrg',
+    publishers: 1,
+  });
+if (!options.postgres && (!options.analyze || options.work))
+  throw new Error('--no-analyze and --work need --postgres');
 
 type Side = { system: System; world: World };
 
@@ -63,16 +78,7 @@ const root = join(import.meta.dirname, '../..');
 const checkouts = [{ name: 'here', checkout: root }];
 if (options.against) checkouts.push({ name: 'against', checkout: resolve(options.against) });
 const cleanUps = new AsyncDisposableStack();
-const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => {
-  process.exitCode = 1;
-});
-try {
-  await Promise.race([run(), interrupted]);
-} finally {
-  await cleanUps.disposeAsync();
-}
-// An interrupted run still waits for processes that have ended.
-process.exit();
+await runUntilInterrupted(cleanUps, run);
 
 async function run(): Promise<void> {
   const folder = await makeWorkFolder();
@@ -88,11 +94,13 @@ async function run(): Promise<void> {
 
 async function prepare(systemOptions: SystemOptions, receivers: Receivers): Promise<Side> {
   const system = await startSystem(systemOptions, cleanUps);
-  const world = await createWorld(system, receivers.urls).catch(async (error: unknown) => {
-    throw new Error(`${system.name}: the service logged\n${await system.readLog()}`, {
-      cause: error,
-    });
-  });
+  const world = await createWorld(system, receivers.urls, broadcast).catch(
+    async (error: unknown) => {
+      throw new Error(`${system.name}: the service logged\n${await system.readLog()}`, {
+        cause: error,
+      });
+    },
+  );
   const side = { system, world };
   for (const load of warmUps) await measure(load, side, { receivers, observesWork: false });
   if (options.analyze) await system.analyze();

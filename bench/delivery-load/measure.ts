@@ -21,6 +21,11 @@ export type Result = Published & {
   cpuSeconds: number;
   cpuMsPerDelivery: number;
   postgresCpuMsPerDelivery: number;
+  /** Of the process that delivers, or the busiest of several: the share of a core, until the last attempt is recorded. */
+  workerCpuPercent: number;
+  postgresCpuPercent: number;
+  /** Of all processes of the service, while events are published and delivered. */
+  peakMib: number;
   /** From publish to receipt. */
   p50Ms: number;
   p99Ms: number;
@@ -29,6 +34,7 @@ export type Result = Published & {
 };
 
 const timeoutMs = 180_000;
+const sampleMs = 100;
 
 export async function measure(
   load: Load,
@@ -39,15 +45,22 @@ export async function measure(
   receivers.onDelivery = (receiver, body) => tally.received(receiver, body);
   const workBefore = observesWork ? await system.work() : null;
   const cpuBefore = await system.cpu();
+  let peakMib = await system.residentMib();
+  const sampling = setInterval(() => {
+    void system.residentMib().then((mib) => (peakMib = Math.max(peakMib, mib)));
+  }, sampleMs);
   const startedAt = performance.now();
   const published = await publishAll(load, { system, world, tally });
   if (published.errors === 0)
     await Promise.race([tally.complete, wait(timeoutMs, undefined, { ref: false })]);
   await system.drained();
+  clearInterval(sampling);
   const cpu = await system.cpu();
+  const elapsedMs = performance.now() - startedAt;
   const cpuMs = cpu.totalMs - cpuBefore.totalMs;
+  const postgresMs = cpu.postgresMs - cpuBefore.postgresMs;
   const { deliveries, duplicates, lastAt, latenciesMs } = tally.counts();
-  const seconds = (lastAt - startedAt) / 1000;
+  const seconds = Math.max(lastAt - startedAt, 0) / 1000;
   return {
     system: system.name,
     load: load.name,
@@ -60,7 +73,10 @@ export async function measure(
     deliveriesPerSecond: rounded(deliveries / seconds),
     cpuSeconds: rounded(cpuMs / 1000),
     cpuMsPerDelivery: rounded(cpuMs / deliveries),
-    postgresCpuMsPerDelivery: rounded((cpu.postgresMs - cpuBefore.postgresMs) / deliveries),
+    postgresCpuMsPerDelivery: rounded(postgresMs / deliveries),
+    workerCpuPercent: rounded(((cpu.workerMs - cpuBefore.workerMs) / elapsedMs) * 100),
+    postgresCpuPercent: rounded((postgresMs / elapsedMs) * 100),
+    peakMib: rounded(peakMib),
     p50Ms: rounded(quantile(latenciesMs, 0.5)),
     p99Ms: rounded(quantile(latenciesMs, 0.99)),
     ...(workBefore && { work: perDelivery(workBefore, await system.work(), deliveries) }),

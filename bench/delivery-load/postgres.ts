@@ -76,7 +76,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,7 @@
-/** Publishes events over the internal API, either with several publishers or at a fixed rate. */
+/** Publishes events over the internal API, with several publishers or at a fixed rate, or waits without publishing. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
+import { publishSteadily } from '../publish-steadily.ts';
 import type { System } from './system.ts';
 import type { Tally } from './tally.ts';
 import type { World } from './world.ts';
@@ -9,8 +10,10 @@ export type Load = {
   name: string;
   events: number;
   /** The number of webhooks that receive each event. */
-  webhooks: 1 | 100;
-} & ({ publishers: number } | { perSecond: number });
+  webhooks: number;
+  /** Whose events go to so many. */
+  to: 'singleOrgs' | 'fanOrg' | 'broadcastOrg';
+} & ({ publishers: number } | { perSecond: number } | { idleMs: number });
 
 export type Published = { errors: number; firstError: string | null };
 
@@ -24,7 +27,7 @@ export async function publishAll(
   { system, world, tally }: { system: System; world: World; tally: Tally },
 ): Promise<Published> {
   const pool = new Pool(system.internalUrl, { connections: 32 });
-  const orgs = load.webhooks === 1 ? world.singleOrgs : [world.fanOrg];
+  const orgs = [world[load.to]].flat();
   const headers = { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' };
   const published: Published = { errors: 0, firstError: null };
 
@@ -46,7 +49,9 @@ export async function publishAll(
     }
   }
 
-  await ('publishers' in load ? publishInParallel(publish, load) : publishSteadily(publish, load));
+  if ('idleMs' in load) await wait(load.idleMs);
+  else if ('publishers' in load) await publishInParallel(publish, load);
+  else await publishSteadily(publish, load);
   await pool.close();
   return published;
 }
@@ -66,19 +71,4 @@ async function publishInParallel(
     while (next < events) await publish(next++);
   }
   await Promise.all(Array.from({ length: publishers }, publishNext));
-}
-
-/** Publishes on time, whether or not the one before has a response. */
-async function publishSteadily(
-  publish: Publish,
-  { events, perSecond }: { events: number; perSecond: number },
-): Promise<void> {
-  const startedAt = performance.now();
-  const publications: Promise<void>[] = [];
-  for (let event = 0; event < events; event += 1) {
-    const dueMs = startedAt + (event * 1000) / perSecond - performance.now();
-    if (dueMs > 0) await wait(dueMs);
-    publications.push(publish(event));
-  }
-  await Promise.all(publications);
 }

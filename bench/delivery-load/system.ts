@@ -7,31 +7,50 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { openClient } from '../../service/src/database/database.ts';
-import { parentPid, treeCpuMs } from '../cpu-time.ts';
+import {
+  openClient,
+  openDatabase,
+  sql,
+  type ConnectionSettings,
+  type Database,
+} from '../../service/src/database/database.ts';
+import { createSecretBox, type SecretBox } from '../../service/src/secret-box.ts';
+import { childPids, cpuMs, parentPid, treeCpuMs } from '../cpu-time.ts';
+import { residentMib } from '../resident-memory.ts';
 import { startProcess, type Started } from '../start-process.ts';
-import { startPostgres } from './postgres.ts';
+import { freePort, startPostgres } from './postgres.ts';
 
 export type System = {
   name: string;
   /** The address of the public API and the portal. */
   url: string;
   internalUrl: string;
+  /** Its database, for what no API does. */
+  database: Database;
+  /** Another connection, which the caller opens and ends. */
+  openClient: () => ReturnType<typeof openClient>;
+  secretBox: SecretBox;
   /** Runs a command of its `orgdir` and returns its JSON. */
   command<T>(...args: string[]): Promise<T>;
-  /** Of the process with the API. */
+  /** Stops the service and starts it again. Resolves when it is ready. */
+  restart(): Promise<void>;
+  /** Of the service. */
   readLog(): Promise<string>;
   /** Updates the planner's statistics of the whole database. */
   analyze(): Promise<void>;
   /** Resolves when no delivery is pending, so every attempt is recorded. */
   drained(): Promise<void>;
   cpu(): Promise<Cpu>;
+  /** The processes that deliver. */
+  workerPids(): Promise<number[]>;
+  /** Resident memory of all processes of the service, without its database. */
+  residentMib(): Promise<number>;
   /** What PostgreSQL has done. Writes all changed blocks, and waits until its processes have reported it. */
   work(): Promise<Work>;
 };
 
-/** Processor time of the service and its database, and of the database alone. */
-type Cpu = { totalMs: number; postgresMs: number };
+/** Processor time of the service and its database, of the database alone, and of the process that delivers and used most. */
+type Cpu = { totalMs: number; postgresMs: number; workerMs: number };
 
 export type Work = {
   /** Bytes of the write-ahead log. */
@@ -53,7 +72,10 @@ export type SystemOptions = {
   folder: string;
   /** Settings of a PostgreSQL server for this system. Null: the embedded database. */
   postgresSettings: string[] | null;
+  /** `WORKERS` of the service. */
   workers: number;
+  /** More of its environment variables. */
+  env?: Environment;
   /** Whether `work` will be called. */
   observesWork: boolean;
 };
@@ -77,7 +99,7 @@ export async function startSystem(
 ): Promise<System> {
   const { name, checkout, folder } = options;
   await mkdir(folder);
-  const env = environment(checkout, folder);
+  const env = await environment(options);
   if (options.postgresSettings) {
     const settings = options.observesWork ? ['shared_preload_libraries=pg_stat_statements'] : [];
     const all = [...options.postgresSettings, ...settings];
@@ -85,70 +107,94 @@ export async function startSystem(
     cleanUps.defer(() => postgres.stop());
     env['DATABASE_URL'] = postgres.url;
   }
-  const services: Started[] = [];
-  for (let index = 0; index < options.workers; index += 1) {
-    const service = await startService(index, options, env);
-    cleanUps.defer(() => service.stop());
-    services.push(service);
-  }
-  const client = openClient(
-    env['DATABASE_URL']
-      ? { connectionString: env['DATABASE_URL'] }
-      : await readEmbedded(checkout, env),
-    { applicationName: 'orgdir bench', statementTimeoutMs: 0 },
-  );
-  await client.connect();
-  cleanUps.defer(() => client.end());
-  if (options.observesWork) await client.query('create extension pg_stat_statements schema public');
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const logFile = join(folder, 'service.log');
+  let service = await startService(checkout, env, logFile);
+  cleanUps.defer(() => service.stop());
+  const connection = env['DATABASE_URL']
+    ? { connectionString: env['DATABASE_URL'] }
+    : await readEmbedded(checkout, env);
+  const connectionOptions = { applicationName: 'orgdir bench', statementTimeoutMs: 0 };
+  const database = openDatabase(connection, connectionOptions);
+  cleanUps.defer(() => database.destroy());
+  if (options.observesWork)
+    await sql`create extension pg_stat_statements schema public`.execute(database);
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database);
   const postmaster = await parentPid(rows[0]?.pid as number);
-  const logFile = join(folder, 'service-0.log');
-  const internalUrl = await readInternalUrl(logFile);
+  const internalUrl = `http://127.0.0.1:${env['INTERNAL_PORT']}`;
+
+  /** Without the embedded server, which is a child of the service, too. */
+  async function childrenOfService(): Promise<number[]> {
+    return (await childPids(service.pid)).filter((pid) => pid !== postmaster);
+  }
+
+  async function workerPids(): Promise<number[]> {
+    return options.workers === 1 ? [service.pid] : childrenOfService();
+  }
+
   return {
     name,
-    url: `http://127.0.0.1:${services[0]?.port}`,
+    url: `http://127.0.0.1:${env['PORT']}`,
     internalUrl,
+    database,
+    openClient: () => openClient(connection, connectionOptions),
+    secretBox: createSecretBox([Buffer.from(env['SECRET_KEY'] as string, 'base64')]),
     command: (...args) => runCommand(checkout, env, args),
+    async restart() {
+      await service.stop();
+      service = await startService(checkout, env, logFile);
+    },
     readLog: () => readFile(logFile, 'utf8'),
-    analyze: async () => void (await client.query('analyze')),
+    analyze: async () => void (await sql`analyze`.execute(database)),
     drained: () => drained(internalUrl),
     async cpu() {
-      const postgresMs = await treeCpuMs(postmaster);
-      const each = await Promise.all(services.map(({ pid }) => treeCpuMs(pid)));
-      return { postgresMs, totalMs: each.reduce((sum, ms) => sum + ms, postgresMs) };
+      const [postgresMs, serviceMs, isEmbedded] = await Promise.all([
+        treeCpuMs(postmaster),
+        treeCpuMs(service.pid),
+        parentPid(postmaster).then((parent) => parent === service.pid),
+      ]);
+      const each = await Promise.all((await workerPids()).map(cpuMs));
+      const totalMs = isEmbedded ? serviceMs : serviceMs + postgresMs;
+      return { postgresMs, totalMs, workerMs: Math.max(...each.map((ms) => ms ?? 0)) };
+    },
+    workerPids,
+    async residentMib() {
+      const pids = [service.pid, ...(await childrenOfService())];
+      const each = await Promise.all(pids.map(residentMib));
+      return each.reduce<number>((sum, mib) => sum + (mib ?? 0), 0);
     },
     async work() {
-      await client.query('checkpoint');
+      await sql`checkpoint`.execute(database);
       await wait(reportMs);
-      const done = await client.query<Work>(`
+      const done = await sql<Work>`
         select wal_bytes::float8 as "walBytes", wal_sync as "walFlushes", wal_fpi as "fullPages",
           buffers_checkpoint + buffers_clean + buffers_backend as blocks,
           (
             select coalesce(sum(total_exec_time), 0) from public.pg_stat_statements where query like '%prepared: fan_out%'
           ) as "fanOutMs"
         from pg_stat_wal, pg_stat_bgwriter
-      `);
+      `.execute(database);
       return done.rows[0] as Work;
     },
   };
 }
 
-/** The first process has the API; each delivers. */
-function startService(
-  index: number,
-  { checkout, folder }: SystemOptions,
-  env: Environment,
-): Promise<Started> {
+/** Delivers itself, or in `WORKERS` processes of its own. */
+function startService(checkout: string, env: Environment, logFile: string): Promise<Started> {
   return startProcess(join(checkout, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
     runsItself: true,
-    env: { ...env, ROLES: index === 0 ? 'api,worker' : 'worker' },
+    env,
     listens: true,
-    logFile: join(folder, `service-${index}.log`),
+    logFile,
   });
 }
 
-function environment(checkout: string, folder: string): Environment {
+async function environment({
+  checkout,
+  folder,
+  workers,
+  env,
+}: SystemOptions): Promise<Environment> {
   return {
     // With its own Node.
     PATH: [join(checkout, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
@@ -156,12 +202,15 @@ function environment(checkout: string, folder: string): Environment {
     DATA_DIR: join(folder, 'data'),
     SECRET_KEY: randomBytes(32).toString('base64'),
     PUBLIC_URL: publicUrl,
-    PORT: '0',
-    INTERNAL_PORT: '0',
+    // The same after a restart.
+    PORT: String(await freePort()),
+    INTERNAL_PORT: String(await freePort()),
+    WORKERS: String(workers),
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEBHOOK_ALLOW_HTTP: 'true',
     RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: 'warn',
+    ...env,
   };
 }
 
@@ -174,10 +223,8 @@ async function runCommand<T>(checkout: string, env: Environment, args: string[])
   return JSON.parse(stdout) as T;
 }
 
-type Connection = { host: string; port: number; user: string; database: string };
-
 /** How to connect to the embedded database. `orgdir database` prints it and then waits for a signal. */
-async function readEmbedded(checkout: string, env: Environment) {
+async function readEmbedded(checkout: string, env: Environment): Promise<ConnectionSettings> {
   const command = spawn(join(checkout, 'service/bin/orgdir.js'), ['database', '--json'], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -185,13 +232,10 @@ async function readEmbedded(checkout: string, env: Environment) {
   const [line] = (await once(createInterface(command.stdout), 'line')) as [string];
   command.kill();
   await once(command, 'exit');
-  const { passwordFile, ...connection } = JSON.parse(line) as Connection & { passwordFile: string };
+  const { passwordFile, ...connection } = JSON.parse(line) as ConnectionSettings & {
+    passwordFile: string;
+  };
   return { ...connection, password: (await readFile(passwordFile, 'utf8')).trim() };
-}
-
-async function readInternalUrl(logFile: string): Promise<string> {
-  const [, url = ''] = /Metrics: +(\S+)\/metrics/.exec(await readFile(logFile, 'utf8')) ?? [];
-  return url;
 }
 
 async function drained(internalUrl: string): Promise<void> {

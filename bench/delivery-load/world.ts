@@ -1,8 +1,9 @@
 /**
  * Creates the subscribers: 5 apps with 20 webhooks each, all bound to one organisation, and 100 apps with one webhook
  * each, bound to 100 organisations. It uses the command line, the internal API and the portal's API, with as many
- * owners as the limit of ten apps per owner requires.
+ * owners as the limit of ten apps per owner requires. The many of a broadcast are created by SQL.
  */
+import { addWebhooks } from '../delivery-world.ts';
 import { publicUrl, type System } from './system.ts';
 
 export type World = {
@@ -12,6 +13,8 @@ export type World = {
   fanOrg: string;
   /** The organisations whose events go to one webhook each. */
   singleOrgs: string[];
+  /** The organisation whose events go to all webhooks of a broadcast. */
+  broadcastOrg: string;
 };
 
 type Owner = { email: string; apps: { org: string; urls: string[] }[] };
@@ -19,16 +22,32 @@ type Owner = { email: string; apps: { org: string; urls: string[] }[] };
 const appsPerOwner = 10;
 const webhooksPerApp = 20;
 const fanOrg = 'load-fan';
+const broadcastOrg = 'load-broadcast';
 const password = 'correct horse battery staple';
 
 /** Every webhook has one of these addresses. */
-export async function createWorld(system: System, urls: string[]): Promise<World> {
+export async function createWorld(
+  system: System,
+  urls: string[],
+  broadcastWebhooks: number,
+): Promise<World> {
   const { key } = await system.command<{ key: string }>('keys', 'create', '--platform');
   const owners = chooseOwners(urls);
-  await createOrgs(system, key, owners);
+  const managers = owners.flatMap(({ email, apps }) =>
+    apps.map(({ org }) => [org, email] as const),
+  );
+  await createOrgs(system, key, new Map([...managers, [broadcastOrg, 'load@example.org']]));
   for (const owner of owners) await createApps(system, owner);
   const singleOrgs = urls.map((_, index) => singleOrg(index));
-  return { key, fanOrg, singleOrgs };
+  await addWebhooks(system, {
+    org: broadcastOrg,
+    webhooks: Array.from({ length: broadcastWebhooks }, (_, index) => ({
+      url: new URL(`/${index}`, urls[index % urls.length]).href,
+      events: ['event.created'],
+    })),
+    ownerOf: (app) => `broadcast-${Math.floor(app / appsPerOwner)}@example.org`,
+  });
+  return { key, fanOrg, singleOrgs, broadcastOrg };
 }
 
 function chooseOwners(urls: string[]): Owner[] {
@@ -50,11 +69,12 @@ function inGroups<T>(values: T[], size: number): T[][] {
   );
 }
 
-/** With their managers, because only a manager may bind an app. */
-async function createOrgs({ internalUrl }: System, key: string, owners: Owner[]): Promise<void> {
-  const managers = new Map(
-    owners.flatMap(({ email, apps }) => apps.map(({ org }) => [org, email])),
-  );
+/** With their managers, by slug, because only a manager may bind an app. */
+export async function createOrgs(
+  { internalUrl }: Pick<System, 'internalUrl'>,
+  key: string,
+  managers: Map<string, string>,
+): Promise<void> {
   const lines = [...managers].map(([slug, email]) =>
     JSON.stringify({ slug, name: slug, managers: [email] }),
   );
@@ -86,7 +106,7 @@ async function createApps(system: System, { email, apps }: Owner): Promise<void>
 
 /** Returns the cookies of the session. */
 async function signUp(system: System, email: string): Promise<string> {
-  const link = await system.command<{ url: string }>('account', 'link', email);
+  const link = await system.command<{ url: string }>('accounts', 'link', email);
   const token = new URL(link.url).hash.slice(1);
   await callPortal(system, '/portal/api/password', { json: { token, password, name: email } });
   const { headers } = await callPortal(system, '/portal/api/sign-in', {

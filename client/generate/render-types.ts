@@ -4,7 +4,7 @@
  */
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 
-type Schema = JSONSchema & { $ref?: string };
+type Schema = JSONSchema & { $ref?: string; 'x-extensible-enum'?: string[] };
 type Parameter = {
   in: string;
   name: string;
@@ -26,14 +26,21 @@ const bannerOf = (source: string) =>
 /** `EventRecord` is left out because the union of events types its `data`. */
 const leftOut = /(Response|List|ListMeta)$|^(Meta|ErrorEnvelope|ErrorObject|EventRecord)$/;
 
-/** Used for the client and the portal. `source` is the name of the OpenAPI file. */
-export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Promise<string> {
+/**
+ * Used for the client and the portal. `source` is the name of the OpenAPI file. `isClosed`: the types are rendered for the
+ * same version of the service, which has no other states.
+ */
+export async function renderTypes(
+  openApi: OpenApi,
+  { source = 'openapi.json', isClosed = false } = {},
+): Promise<string> {
   const schemas = Object.entries(openApi.components.schemas).filter(
     ([name]) => !leftOut.test(name),
   );
   const definitions = Object.fromEntries([...schemas, ...queries(openApi)]);
   const root = JSON.parse(
     JSON.stringify({ definitions }).replaceAll('#/components/schemas/', '#/definitions/'),
+    (_, value: Schema) => withStates(value, isClosed),
   ) as JSONSchema;
   const text = await compile({ type: 'object', ...root }, rootName, {
     bannerComment: '',
@@ -44,6 +51,20 @@ export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Pr
     style: { singleQuote: true, printWidth: 100 },
   });
   return [`${bannerOf(source)}\n`, tidy(text), ...unions(openApi)].join('\n');
+}
+
+/** A state may gain values: editors suggest those of now, and a comparison with any other string compiles. */
+function withStates(schema: Schema, isClosed: boolean): Schema {
+  const states = schema?.['x-extensible-enum'];
+  if (!states) return schema;
+  const isNullable = [schema.type].flat().includes('null');
+  if (isClosed) return { ...schema, enum: isNullable ? [...states, null] : states };
+  const types = [
+    ...states.map((name) => `'${name}'`),
+    '(string & {})',
+    ...(isNullable ? ['null'] : []),
+  ];
+  return { ...schema, tsType: types.join(' | ') };
 }
 
 const rootName = 'Root';

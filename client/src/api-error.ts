@@ -4,6 +4,7 @@ import { OrgdirError } from './orgdir-error.ts';
 export type ApiErrorCode =
   | 'validation_failed'
   | 'unauthorized'
+  | 'suspended'
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
@@ -32,7 +33,7 @@ export class ApiError extends OrgdirError {
   readonly code: ApiErrorCode;
   /** The status of the HTTP response. */
   readonly status: number;
-  /** `validation_failed` has `issues`, a list of `{ path, message }`; `forbidden` has `requiredScope`. */
+  /** `validation_failed` has `issues`, a list of `{ path, message }`; `forbidden` has `requiredScope`, `suspended` has `reason`. */
   readonly details: Record<string, unknown>;
   /** The `X-Request-Id` of the response, with which the operator can find the request. */
   readonly requestId: string | null;

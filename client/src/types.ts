@@ -23,8 +23,8 @@ export interface Alliance {
   orgCount: number;
   /** The total number of members of those organisations. */
   memberCount: number;
-  /** `disbanded` alliances stay in the directory. */
-  status: 'active' | 'disbanded';
+  /** `disbanded` alliances stay in the directory. New values may be added. */
+  status: 'active' | 'disbanded' | (string & {});
   /** When the alliance was founded. */
   foundedAt: string | null;
   /** The API URL of this object. */
@@ -81,8 +81,8 @@ export interface AllianceDetail {
   orgCount: number;
   /** The total number of members of those organisations. */
   memberCount: number;
-  /** `disbanded` alliances stay in the directory. */
-  status: 'active' | 'disbanded';
+  /** `disbanded` alliances stay in the directory. New values may be added. */
+  status: 'active' | 'disbanded' | (string & {});
   /** When the alliance was founded. */
   foundedAt: string | null;
   /** The API URL of this object. */
@@ -170,8 +170,17 @@ export interface Attempt {
   durationMs: number;
   /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
-  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
+  error:
+    | 'dns'
+    | 'connect'
+    | 'tls'
+    | 'timeout'
+    | 'blocked'
+    | 'reset'
+    | 'interrupted'
+    | (string & {})
+    | null;
   /** The headers of the response. */
   responseHeaders: {
     [k: string]: string;
@@ -367,14 +376,18 @@ export interface CreatedWebhook {
   url: string;
   /** A description of the webhook. */
   description: string | null;
-  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
-  deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  deactivatedReason: 'failing' | 'gone' | 'owner' | (string & {}) | null;
+  /** When the operator suspended the webhook or its app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
   selfHealing: boolean;
   /** Whether what the webhook missed is replayed when probes activate it. */
@@ -401,9 +414,9 @@ export interface CreatedWebhook {
 export interface CursorPagination {
   /** The maximum number of entries on a page. */
   limit: number;
-  /** Send it as `after` to get the next page, now or later. Null if there are no events yet. */
+  /** Send it as `after` to get the next page, now or later. As it was sent if the page is empty, and null if there was no `after` either. */
   nextCursor: string | null;
-  /** Whether more entries may be available now. */
+  /** Whether there are more entries now. */
   hasMore: boolean;
 }
 
@@ -425,8 +438,8 @@ export interface Delivery {
   event: string;
   /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
-  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled' | (string & {});
   /** The number of attempts so far. */
   attemptCount: number;
   /** When the next attempt is due. Null if there is none. */
@@ -447,8 +460,8 @@ export interface DeliveryDetail {
   event: string;
   /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
-  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled' | (string & {});
   /** The number of attempts so far. */
   attemptCount: number;
   /** When the next attempt is due. Null if there is none. */
@@ -508,8 +521,9 @@ export interface ExplainedEvent {
 export interface Explanation {
   /** The id of the webhook. */
   webhookId: string;
-  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. */
-  result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. New values may be added. */
+  result:
+    'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown' | (string & {});
   /** What happened and what you can change, for people to read. */
   message: string;
   /** The time at which settings were checked: when the event was processed, or `at`. */
@@ -627,8 +641,8 @@ export interface Organisation {
   alliance: AllianceReference | null;
   /** Whether the directory has verified the organisation. */
   verified: boolean;
-  /** `closed` organisations stay in the directory. */
-  status: 'active' | 'closed';
+  /** `closed` organisations stay in the directory. New values may be added. */
+  status: 'active' | 'closed' | (string & {});
   /** When the organisation was founded. */
   foundedAt: string | null;
   /** The API URL of this object. */
@@ -785,8 +799,8 @@ export interface RotateSecretRequest {
 
 /** The state of the service. */
 export interface ServiceStatus {
-  /** `degraded`: a component has a problem, and reads may return 503. */
-  status: 'ok' | 'degraded' | 'maintenance';
+  /** `degraded`: a component has a problem, and reads may return 503. New values may be added. */
+  status: 'ok' | 'degraded' | 'maintenance' | (string & {});
   /** The version of the service. */
   version: string;
   /** The version of the API. */
@@ -800,10 +814,10 @@ export interface ServiceStatus {
 
 /** The state of each component. */
 export interface StatusComponents {
-  /** `unavailable`: the other values are the last known ones. */
-  database: 'ok' | 'unavailable';
-  /** `delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook. */
-  deliveries: 'ok' | 'delayed' | 'unavailable';
+  /** `unavailable`: the other values are the last known ones. New values may be added. */
+  database: 'ok' | 'unavailable' | (string & {});
+  /** `delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook. New values may be added. */
+  deliveries: 'ok' | 'delayed' | 'unavailable' | (string & {});
   blueprintSync: SyncStatus;
   chatSync: SyncStatus;
 }
@@ -864,14 +878,18 @@ export interface Webhook {
   url: string;
   /** A description of the webhook. */
   description: string | null;
-  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
-  deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  deactivatedReason: 'failing' | 'gone' | 'owner' | (string & {}) | null;
+  /** When the operator suspended the webhook or its app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
   selfHealing: boolean;
   /** Whether what the webhook missed is replayed when probes activate it. */
@@ -897,13 +915,13 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A description for your own use. */
+  /** A description for your own use, without control characters. */
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
@@ -918,13 +936,13 @@ export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A description for your own use. */
+  /** A description for your own use, without control characters. */
   description?: string | null;
 }
 
@@ -1046,7 +1064,7 @@ export interface SuggestQuery {
 
 /** The query parameters of `listEvents`. */
 export interface ListEventsQuery {
-  /** The `nextCursor` of an earlier response. Defaults to the oldest stored event. */
+  /** The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event. */
   after?: string;
   /** The maximum number of entries on a page. */
   limit?: number;

@@ -56,11 +56,11 @@ function resolve(schema: Schema, schemas: Schemas): Schema {
 }
 
 export function typeName(given: Schema, schemas: Schemas): string {
-  const { type, format, items, enum: values } = resolve(given, schemas);
+  const { type, format, items, enum: only, 'x-extensible-enum': states } = resolve(given, schemas);
   const names = [type ?? 'any'].flat().map((name) => {
     if (name === 'array' && items) return `array of ${typeName(items, schemas)}`;
     if (name === 'string' && format) return `string (${format})`;
-    if (name === 'string' && values) return 'enum';
+    if (name === 'string' && (only ?? states)) return 'enum';
     return name;
   });
   return names.join(' or ');
@@ -68,7 +68,8 @@ export function typeName(given: Schema, schemas: Schemas): string {
 
 /** The description, with the limits that the schema has. */
 export function describe(schema: Schema): string {
-  const { description = '', enum: values, default: usual, minimum, maximum, maxLength } = schema;
+  const { description = '', default: usual, minimum, maximum, maxLength } = schema;
+  const values = schema.enum ?? schema['x-extensible-enum'];
   const limits = [
     values && `One of ${values.map((value) => `\`${value}\``).join(', ')}.`,
     minimum !== undefined && maximum !== undefined && `${minimum} to ${maximum}.`,

@@ -40,6 +40,7 @@ export type Schema = {
   description?: string;
   format?: string;
   enum?: string[];
+  'x-extensible-enum'?: string[];
   const?: unknown;
   default?: unknown;
   examples?: string[];

@@ -367,6 +367,7 @@ test('every action of an account is described, whatever is known about it', () =
     'account.passkey_renamed': 'Renamed a passkey',
     'account.password_changed': 'Changed the password',
     'account.recovery_codes_created': 'Created new recovery codes',
+    'account.restored': 'The operator restored the account',
     'account.second_factor_asked':
       'Began to sign in with a provider; the second factor was asked for',
     'account.second_factor_removed': 'The operator removed the second factor',
@@ -374,6 +375,7 @@ test('every action of an account is described, whatever is known about it', () =
     'account.sign_in_failed': 'Failed to sign in',
     'account.signed_in': 'Signed in with a provider',
     'account.signed_out': 'Signed out',
+    'account.suspended': 'The operator suspended the account',
   });
   assert.deepEqual(
     [

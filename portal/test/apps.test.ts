@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { sql } from '../../service/src/database/database.ts';
 import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { put } from '../../service/test/support/directory.ts';
@@ -37,6 +38,19 @@ async function openApp(person: Person, name: string): Promise<{ page: Page; id: 
   await page.getByRole('heading', { name, level: 1 }).waitFor();
   return { page, id };
 }
+
+test('a name from before names were plain is shown with escapes', options, async () => {
+  const { id } = await create(bob, '/apps', { name: 'Old' });
+  await sql`update apps set name = ${'Her\u202eald\u0007'} where id = ${id}`.execute(
+    portal.service.database,
+  );
+  const page = await portal.open({ as: bob, path: `/apps/${id}` });
+  const name = String.raw`Her\u202eald\u0007`;
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  const shown = await page.locator('body').innerText();
+  assert.ok(!shown.includes('\u202e') && !shown.includes('\u0007'));
+  await bob.call(`/apps/${id}`, { method: 'DELETE' });
+});
 
 test(
   'who has no app is led to the first one, and from it to what comes next',

@@ -520,6 +520,8 @@ test('an event that a webhook did not get is explained', options, async () => {
   await page.getByLabel('Time', { exact: true }).fill(minute);
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.waitForURL(/subject=acme&at=/);
+  const names = [...new URL(page.url()).searchParams.keys()];
+  assert.deepEqual(names, ['event', 'subject', 'at']);
   await page.getByText('Such events within a minute of that time').waitFor();
   await assertAccessible(page, 'an explanation by time');
   await page.locator(`a[href$="id=${eventId}"]`).click();

@@ -50,11 +50,13 @@ async function signUp(email: string): Promise<Person> {
 
 /** The path, below `/profile/developer`, of the last invitation that was mailed to somebody. */
 function invitationLink(email: string): Promise<string> {
+  return mailedLink(email, /\/invitation#[\w-]{43}/);
+}
+
+function mailedLink(email: string, pattern: RegExp): Promise<string> {
   return eventually(async () => {
     const texts = mail.mails.filter(({ to }) => to.includes(email)).map(({ text }) => text);
-    return /\/invitation#[\w-]{43}/.exec(
-      texts.findLast((text) => text.includes('/invitation#')) ?? '',
-    )?.[0];
+    return pattern.exec(texts.findLast((text) => pattern.test(text)) ?? '')?.[0];
   });
 }
 
@@ -89,7 +91,8 @@ async function buttonsOf(page: Page): Promise<string[]> {
 }
 
 test('one table decides what each role can do', () => {
-  const allowed = (action: Action) => appRoles.filter((role) => can({ role }, action));
+  const allowed = (action: Action) =>
+    appRoles.filter((role) => can({ role, suspendedAt: null }, action));
   assert.deepEqual(allowed('changeKeys'), ['developer', 'owner']);
   assert.deepEqual(allowed('changeWebhooks'), ['developer', 'owner']);
   assert.deepEqual(allowed('readInternalBodies'), ['developer', 'owner']);
@@ -142,8 +145,12 @@ test(
       .waitFor();
     assert.ok(!grace.url().includes('#'), 'the token is out of the address');
     await assertAccessible(grace, 'an invitation for somebody without an account');
-    await pressOn(grace, button(grace, 'Create an account to answer'));
-    await focusedHeading(grace, 'Set your password');
+    await pressOn(grace, button(grace, 'Sign up'));
+    await grace.getByText(`We sent a link to ${email}.`).waitFor();
+    await assertAccessible(grace, 'a link to sign up was sent');
+    const signUpLink = await mailedLink(email, /\/set-password\?next=[^#]+#[\w-]{43}/);
+    await grace.goto(`${portalUrl}${signUpLink}`);
+    await grace.getByRole('heading', { name: 'Set your password' }).waitFor();
     assert.ok(!grace.url().includes('#'), 'the token is out of the address');
     await typeInto(grace, grace.getByLabel('Name'), 'Grace');
     await typeInto(grace, grace.getByLabel('Password', { exact: true }), password);
@@ -298,6 +305,7 @@ test('the last owner cannot leave, and a member is removed', options, async () =
   const frank = await signUp('frank@example.org');
   const { id } = await create(ada, '/apps', { name: 'Owned' });
   await addMember(id, frank, 'owner');
+  await create(frank, `/apps/${id}/keys`, { name: 'Server', scopes: ['read:directory'] });
   const page = await portal.open({ as: ada, path: `/apps/${id}/members` });
   await button(page, 'Leave').waitFor();
   assert.equal((await frank.call(`/apps/${id}/membership`, { method: 'DELETE' })).status, 200);
@@ -316,8 +324,9 @@ test('the last owner cannot leave, and a member is removed', options, async () =
   const remove = page.getByRole('dialog', { name: `Remove ${frank.email}` });
   await remove.getByText('They can no longer see this app.').waitFor();
   await assertAccessible(page, 'the question before removing somebody');
+  await remove.getByLabel('Also revoke the keys that they created or rotated').check();
   await remove.getByRole('button', { name: 'Remove member' }).click();
-  await page.getByText(`${frank.email} is no longer a member.`).waitFor();
+  await page.getByText(`${frank.email} is no longer a member. 1 key revoked.`).waitFor();
   await focusedHeading(page, 'Members');
   assert.equal((await frank.call(`/apps/${id}`)).status, 404);
 });

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { StartError } from './errors.ts';
+import { findMisspelt } from './misspelt-settings.ts';
 import { inUrl, isLoopback } from './setting-types.ts';
 import { readSettings, type Environment, type Fault, type Settings } from './settings.ts';
 
@@ -13,16 +14,17 @@ export type MailSettings = NonNullable<Config['mail']>;
 /** Each has up to 11 of its 125 connections, and the process that starts them has up to 22. */
 const embeddedWorkersMax = 8;
 
-/** Throws a `StartError` for the first invalid variable. */
+/** Throws a `StartError` with a line for each invalid or misspelt variable. */
 export function loadConfig(env: Environment): Config {
   const { config, faults } = readConfig(env);
-  if (faults[0]) throw new StartError(faults[0].message);
+  if (faults.length > 0) throw new StartError(faults.map(({ message }) => message).join('\n'));
   return config;
 }
 
 /** Invalid variables count as not set. */
 export function readConfig(env: Environment): { config: Config; faults: Fault[] } {
   const { values, faults } = readSettings(env);
+  faults.push(...findMisspelt(env).faults);
   const config = toConfig(values);
   const { host, port, internal } = config;
   const meet = [host, internal.host].some((each) => each === '0.0.0.0' || each === '::');

@@ -3,6 +3,7 @@ import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createReplicas } from './database/replicas.ts';
+import { createDatabaseClock, type DatabaseClock } from './database/clock.ts';
 import { createRevisions } from './database/revisions.ts';
 import { createSession } from './database/session.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
@@ -25,13 +26,13 @@ import { startTracing } from './tracing.ts';
 import { version } from './version.ts';
 import type { FailureMail } from './webhooks/notifications/failure-mail.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
-import { InFlight } from './webhooks/queue/in-flight.ts';
+import { Room } from './webhooks/queue/room.ts';
 import { createQueueNotifier } from './webhooks/queue/queue-channel.ts';
 import { createQueueReader } from './webhooks/queue/queue-state.ts';
+import { createOverdueReader } from './webhooks/history/retention.ts';
 import { createWorker, type Worker } from './webhooks/queue/worker.ts';
-import { createSender } from './webhooks/sending/attempt.ts';
+import { createSender, type SenderOptions } from './webhooks/sending/attempt.ts';
 import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
-import { systemClock } from './webhooks/sending/clock.ts';
 import { createSecretBox } from './secret-box.ts';
 import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
 import type { WorkerProcesses } from './worker-processes.ts';
@@ -47,6 +48,10 @@ export type PartsOptions = {
   print: (line: string) => void;
   /** Tests replace it with a fast one. */
   hashing?: PasswordHashing;
+  /** Tests replace the name servers and the certificate authorities. */
+  senderOptions?: SenderOptions;
+  /** Without it, a new one. */
+  clock?: DatabaseClock;
 };
 export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
@@ -79,25 +84,40 @@ export async function createParts(options: PartsOptions) {
   };
 }
 
+/**
+ * The pool on which a process watches its database: revisions, health, readiness. Requests that wait for a connection
+ * must not delay it: without a revision confirmed within a second, each request would read its key and page again.
+ */
+const watchingPool = {
+  applicationName: `orgdir watching, pid ${process.pid}`,
+  poolSize: 2,
+  // As long as a connection may take.
+  responseTimeoutMs: 5_000,
+};
+
 /** The parts that several others use. */
 function createShared(options: PartsOptions) {
-  const { database, connection, config, secretKeys, log } = options;
+  const { database, connection, config, secretKeys, log, clock = createDatabaseClock() } = options;
   const { webhooks } = config;
   const session = createSession(connection);
-  const revisions = createRevisions(database, session);
+  const watching = openDatabase(connection, watchingPool);
+  const revisions = createRevisions(watching, session, clock);
   const secretBox = createSecretBox(secretKeys);
-  const inFlight = new InFlight();
+  const room = new Room(webhooks);
   const metrics = createMetrics();
-  metrics.inFlight(() => inFlight.total());
-  metrics.queue(createQueueReader(database));
+  metrics.inFlight(() => room.total());
+  metrics.queue(createQueueReader(database, config.retentionDays));
+  metrics.retention(createOverdueReader(database, config.retentionDays));
   return {
     ...options,
     version,
     session,
+    watching,
+    readiness: createReadinessCheck(watching),
     metrics,
     attemptLog: createAttemptLog(options.log),
     revisions,
-    apiProcesses: createApiProcesses(database, revisions),
+    apiProcesses: createApiProcesses(watching, revisions),
     replicas: createReplicas({
       urls: config.databaseReadUrls,
       primary: database,
@@ -108,12 +128,12 @@ function createShared(options: PartsOptions) {
           : log.warn({ replica, reason }, 'replica.left_out'),
     }),
     search: createSearch(database, revisions),
-    health: createHealth(database, revisions),
+    health: createHealth(watching, revisions),
     keyCache: createKeyCache(database, revisions),
     responseCache: createResponseCache(revisions),
-    clock: systemClock,
-    inFlight,
-    sender: createSender(webhooks),
+    clock,
+    room,
+    sender: createSender(webhooks, options.senderOptions),
     secretBox,
     signingKeys: createSigningKeys(secretBox),
     leaseMs: leaseMs(webhooks),
@@ -134,7 +154,6 @@ const writesPool = {
 function createInternalParts(shared: Shared, worker: Worker) {
   const { config, database, connection } = shared;
   const { host, port, allowedHosts } = config.internal;
-  const readiness = createReadinessCheck(database);
   const syncs = createSyncs(shared);
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
@@ -147,12 +166,11 @@ function createInternalParts(shared: Shared, worker: Worker) {
     ? { ...config, ...shared, syncs, writes, publisher, internalUrl }
     : null;
   return {
-    readiness,
     syncs,
     writes,
     publishing,
     publisher,
-    internalApp: createInternalApp({ ...shared, readiness, allowedHosts, api }),
+    internalApp: createInternalApp({ ...shared, allowedHosts, api }),
   };
 }
 

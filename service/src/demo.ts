@@ -15,9 +15,13 @@ const folder = new URL('../../demo/', import.meta.url);
 const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 const installationName = 'demo';
 
-/** Commands may have imported a directory before the service's first start; the demo data must not mix with it. */
+/**
+ * Commands may have imported a directory or restored a backup before the service's first start; the demo data must not mix
+ * with it.
+ */
 const hasEntries = sql`
   exists (select from orgs) or exists (select from alliances) or exists (select from blueprints)
+  or exists (select from apps) or exists (select from users)
 `;
 
 /** Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. */

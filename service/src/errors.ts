@@ -4,6 +4,10 @@ export const errorCatalogue = {
   validation_failed: { status: 400, message: 'The request is not valid.' },
   unauthorized: { status: 401, message: 'A valid API key is required.' },
   forbidden: { status: 403, message: 'The API key lacks the scope that this operation requires.' },
+  suspended: {
+    status: 403,
+    message: 'The operator has suspended the key, its app or the webhook.',
+  },
   proof_required: { status: 403, message: 'Confirm that it is you first.' },
   not_found: { status: 404, message: 'There is no such route or resource.' },
   method_not_allowed: { status: 405, message: 'The resource does not support this method.' },

@@ -65,11 +65,12 @@ async function startOn(
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
-  const { database, connection, embedded } = opened;
+  const { database, connection, clock, embedded } = opened;
   const { dataDir, publicUrl, roles, workers } = config;
+  logWrongClock(opened, log);
   if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
-  const secretKeys = await readSecretKeys(config, embedded);
-  const parts = await createParts({ config, database, connection, secretKeys, log, print });
+  const secretKeys = await readSecretKeys(config, opened);
+  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
     {
@@ -110,9 +111,10 @@ export async function startWorkerProcess(
     poolSize: workerProcessPoolSize,
     onMoved: (move) => log.warn(move, 'database.moved'),
   });
-  const { database, connection } = opened;
-  const secretKeys = await readSecretKeys(config, false);
-  const parts = await createParts({ config, database, connection, secretKeys, log, print });
+  const { database, connection, clock } = opened;
+  logWrongClock(opened, log);
+  const secretKeys = await readSecretKeys(config, { ...opened, embedded: false });
+  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
   startTasks(parts);
   log.info({ worker: number }, 'worker_process.started');
   return {
@@ -122,6 +124,10 @@ export async function startWorkerProcess(
       await opened.close();
     },
   };
+}
+
+function logWrongClock({ wrongByMs }: OpenedDatabase, log: Logger): void {
+  if (wrongByMs !== 0) log.warn({ aheadMs: wrongByMs }, 'clock.wrong');
 }
 
 type Addresses = Pick<Service, 'address' | 'internalAddress'>;
@@ -137,8 +143,7 @@ async function startParts(
     if (config.roles.has('api')) await sharePublicUrl(parts);
     const firstAccountLink = (await signIn?.offerFirstAccount()) ?? null;
     const demoKey = embedded ? await readDemoKey(database, config.dataDir) : null;
-    // Last, so that a start that fails starts no worker processes.
-    if (config.roles.has('worker')) startTasks(parts);
+    if (config.roles.has('worker') && !parts.workers) startTasks(parts);
     return { ...addresses, demoKey, firstAccountLink };
   } catch (error) {
     await stopParts(parts);
@@ -147,13 +152,17 @@ async function startParts(
 }
 
 async function startListening(parts: Parts): Promise<Addresses> {
-  const { app, internalApp, health, apiProcesses, revisions, replicas, keyCache, config } = parts;
+  const { app, internalApp, health, apiProcesses, revisions, replicas, keyCache, signIn } = parts;
+  const { config, workers } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
+  // They take longer to start than the rest of this process. If that fails, they are stopped.
+  workers?.start();
   if (app) await health.start();
   if (app) apiProcesses.start();
   if (app) await revisions.start();
   if (app) await replicas.start();
   const address = app ? await listen(app, config, '') : null;
+  signIn?.start();
   keyCache.start();
   return { address, internalAddress };
 }
@@ -164,8 +173,7 @@ async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
-function startTasks({ worker, failureMail, syncs, workers }: Parts): void {
-  if (workers) return workers.start();
+function startTasks({ worker, failureMail, syncs }: Parts): void {
   worker.start();
   failureMail?.start();
   syncs.start();
@@ -186,7 +194,8 @@ const traceTimeoutMs = 1_000;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, writes, publishing, readiness, worker, failureMail, syncs } = parts;
+  const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
+    parts;
   const { apiProcesses, revisions, replicas, health, keyCache, sender, mailer, signIn, workers } =
     parts;
   readiness.stop();
@@ -209,7 +218,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([
-    Promise.all([writes.destroy(), publishing.destroy()]),
+    Promise.all([watching, writes, publishing].map((pool) => pool.destroy())),
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);
   await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);

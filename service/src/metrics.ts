@@ -49,6 +49,8 @@ export type Metrics = {
   inFlight(read: () => number): void;
   /** Sets the function that reads the queue at a scrape. If it throws, the database counts as unreachable. */
   queue(read: () => Promise<QueueState>): void;
+  /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
+  retention(read: () => Promise<number>): void;
   /** Sets the function that reads when each sync last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** Sets the function that reads the metrics of the worker processes that this process started. */
@@ -73,6 +75,10 @@ export type QueueState = {
   leased: number;
   eventsWaiting: number;
   oldestEventSeconds: number;
+  /** Rows that were set aside, by stage (`events/set-aside.ts`). */
+  setAside: Record<string, number>;
+  /** Those that retention drops within a day. */
+  setAsideExpiring: number;
 };
 
 /** From a nearby receiver to the longest deadline that can be configured. */
@@ -108,6 +114,20 @@ export function createMetrics(): Metrics {
     },
     queue(read) {
       collectQueue = createQueueMetrics(shared, read);
+    },
+    retention(read) {
+      const gauge = new Gauge({
+        name: 'orgdir_retention_overdue_seconds',
+        help: 'For how long the oldest day of history has been past retention. 0 if there is none, or if pending deliveries need it.',
+        registers: [],
+        async collect() {
+          const seconds = await read().catch(() => null);
+          // Absent while the database is unavailable.
+          if (seconds === null) this.remove();
+          else this.set(seconds);
+        },
+      });
+      shared.registerMetric(gauge);
     },
     lastSyncs(read) {
       const gauge = new Gauge({
@@ -237,7 +257,13 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `orgdir_${name}`, help, registers: [registry] });
   const up = gauge('database_up', 'Whether the queue could be read from the database: 1 or 0.');
-  const gauges: Record<keyof QueueState, Gauge> = {
+  const setAside = new Gauge({
+    name: 'orgdir_rows_set_aside',
+    help: 'Events, deliveries and other rows that the database or the code refused, by stage. See orgdir events list --rejected.',
+    labelNames: ['stage'],
+    registers: [registry],
+  });
+  const gauges: Record<Exclude<keyof QueueState, 'setAside'>, Gauge> = {
     due: gauge('deliveries_due', 'Deliveries that are due.'),
     oldestDueSeconds: gauge(
       'deliveries_oldest_due_age_seconds',
@@ -256,11 +282,17 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
       'events_oldest_waiting_age_seconds',
       'Age of the oldest event that waits for fan-out. 0 if none waits.',
     ),
+    setAsideExpiring: gauge(
+      'rows_set_aside_expiring',
+      'Rows that were set aside and that retention drops within a day.',
+    ),
   };
-  const names = Object.keys(gauges) as (keyof QueueState)[];
+  const names = Object.keys(gauges) as (keyof typeof gauges)[];
   return async () => {
+    setAside.reset();
     try {
       const state = await read();
+      for (const [stage, rows] of Object.entries(state.setAside)) setAside.set({ stage }, rows);
       for (const name of names) gauges[name].set(state[name]);
       up.set(1);
     } catch {

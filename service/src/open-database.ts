@@ -10,13 +10,14 @@ import {
   type DatabaseOptions,
 } from './database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from './database/embedded.ts';
+import { followTime, type FollowedTime } from './database/follow-time.ts';
 import { migrate } from './database/migrate.ts';
 import { findDirectFault, findPoolerFault } from './database/pooler.ts';
 import { followPrimary, type PrimaryMove } from './database/primary.ts';
 import { StartError } from './errors.ts';
 import { namesServers, splitHosts } from './setting-types.ts';
 
-export type OpenedDatabase = {
+export type OpenedDatabase = FollowedTime & {
   database: Database;
   connection: ConnectionSettings;
   embedded: boolean;
@@ -48,14 +49,6 @@ export async function openConfiguredDatabase(
       ? await openEmbedded({ ...options, dataDir: config.dataDir })
       : null;
   const connection = server?.connection ?? (await connectionTo(config, options));
-  try {
-    if (!server) await requireUsable(connection, config);
-    if (!options.unmigrated) await migrateOnce(connection, applicationName);
-  } catch (error) {
-    stopFollowing(connection);
-    await server?.close();
-    throw server ? error : toStartError(error, directVariable(config));
-  }
   const database = openDatabase(connection, {
     applicationName,
     ...(poolSize && { poolSize }),
@@ -63,12 +56,16 @@ export async function openConfiguredDatabase(
     ...(options.purpose === 'service' && { idleInTransactionMs: shortTransactionMs }),
   });
   let closing: Promise<void> | undefined;
-  return {
-    database,
-    connection,
-    embedded: server !== null,
-    close: () => (closing ??= close(database, server, connection)),
-  };
+  const closeAll = () => (closing ??= close(database, server, connection));
+  try {
+    if (!server) await requireUsable(connection, config);
+    if (!options.unmigrated) await migrateOnce(connection, applicationName);
+    const time = await followTime(database);
+    return { ...time, database, connection, embedded: server !== null, close: closeAll };
+  } catch (error) {
+    await closeAll();
+    throw server ? error : toStartError(error, directVariable(config));
+  }
 }
 
 /** Commands do not use the pooler: they are few, and hold long transactions. */

@@ -91,14 +91,16 @@ export function createOtlpTracing({ endpoint, ratio }: Settings, log: Logger): T
         },
       };
     },
-    recordEvent({ id, name }) {
+    recordEvent(name) {
       const span = tracer.startSpan(
         `event ${name}`,
-        { kind: SpanKind.PRODUCER, attributes: { 'orgdir.event.id': id } },
+        { kind: SpanKind.PRODUCER },
         requests.getStore() ?? ROOT_CONTEXT,
       );
-      span.end();
-      return format(span.spanContext());
+      return {
+        traceparent: format(span.spanContext()),
+        end: (id) => span.setAttribute('orgdir.event.id', id).end(),
+      };
     },
     startAttempt(attempt) {
       const event = parse(attempt.traceparent);

@@ -28,10 +28,12 @@ export type RequestSpan = {
 
 export type AttemptSpan = { traceparent: string; end(result: AttemptEnd): void };
 
+/** `traceparent` is what to store with the event. The database makes its id, with which the span ends. */
+export type EventSpan = { traceparent: string | null; end(id: string): void };
+
 export type Tracing = {
   startRequest(request: { method: string; route: string; traceparent: string | null }): RequestSpan;
-  /** Returns the trace context of the event. */
-  recordEvent(event: { id: string; name: string }): string;
+  recordEvent(name: string): EventSpan;
   startAttempt(attempt: TracedAttempt): AttemptSpan;
   /** Sends what is left. */
   stop(): Promise<void>;
@@ -55,12 +57,9 @@ export async function stopTracing(): Promise<void> {
 
 export const activeTracing = (): Tracing | null => tracing;
 
-/** The trace context to store with an event. `given` is that of its publisher. */
-export function traceEvent(
-  event: { id: string; name: string },
-  given: string | null = null,
-): string | null {
-  return tracing ? tracing.recordEvent(event) : given;
+/** `given` is the trace context of the event's publisher. */
+export function traceEvent(name: string, given: string | null = null): EventSpan {
+  return tracing?.recordEvent(name) ?? { traceparent: given, end() {} };
 }
 
 /** Null if the event has no trace context. Without tracing, the receiver gets the one that the event has. */

@@ -47,8 +47,13 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
       // After a second signal, a fatal error or a bug in this process.
       process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
       const numbers = Array.from({ length: config.workers }, (_, index) => index + 1);
+      const firstIsUp = Promise.withResolvers<void>();
       ended = Promise.all(
-        numbers.map((number) => keepRunning(number, { ...options, running, stopping })),
+        numbers.map(async (number) => {
+          // Otherwise all would start at the speed of the slowest, and nothing would be delivered until then.
+          if (number > 1) await firstIsUp.promise;
+          await keepRunning(number, { ...options, running, stopping, onUp: firstIsUp.resolve });
+        }),
       );
     },
     async stop() {
@@ -62,16 +67,22 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
 type Supervised = WorkerProcessesOptions & {
   running: Set<ChildProcess>;
   stopping: AbortController;
+  /** Called when a process delivers, or has ended. */
+  onUp: () => void;
 };
 
 async function keepRunning(number: number, supervised: Supervised): Promise<void> {
-  const { log, running, stopping } = supervised;
+  const { log, running, stopping, onUp } = supervised;
   for (let failures = 0; !stopping.signal.aborted; failures += 1) {
     const startedAt = performance.now();
     const child = startProcess(number, supervised);
     running.add(child);
+    // A process responds once it has started.
+    child.once('message', onUp);
+    send(child, 'metrics');
     const end = await endOf(child);
     running.delete(child);
+    onUp();
     if (stopping.signal.aborted) return;
     if (performance.now() - startedAt > healthyAfterMs) failures = 0;
     const restartMs = Math.min(restartMsMin * 2 ** failures, restartMsMax);

@@ -1,14 +1,18 @@
 /**
- * Random histories of two people and an attacker who knows every address, reads nobody else's mail, and can have any
- * mailed link opened. Everybody has two mailboxes, and accounts change between addresses: whatever they do and in whatever order, nobody ever has a session for an account that is not
+ * Random histories of two people and an attacker who knows every address, reads nobody else's mail, can have any
+ * mailed link opened, and gets every invitation forwarded. Everybody has two mailboxes, and accounts change between addresses: whatever they do and in whatever order, nobody ever has a session for an account that is not
  * theirs, and whoever should be signed in is. A second factor holds against an attacker who knows the
  * password as well. `ACCOUNT_HISTORIES=5000` runs more of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createApp } from '../src/access/apps.ts';
+import { createInvitation } from '../src/access/invitations.ts';
 import { sql } from '../src/database/database.ts';
 import { createPasswordLink } from '../src/sign-in/password-links.ts';
+import { createToken, digest } from '../src/sign-in/token.ts';
+import { testActor } from './support/actor.ts';
 import { codeOf, createDevice, type Device } from './support/authenticator.ts';
 import { eventually } from './support/eventually.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
@@ -54,6 +58,8 @@ type Command =
       who: Who;
       pick: number;
     }
+  | { do: 'invite'; at: Who; box: Box }
+  | { do: 'sign up by invitation' | 'accept invitation'; who: Who; pick: number }
   | { do: 'delete' | 'expire'; at: Who; box: Box };
 
 /** Histories that begin with accounts get further. */
@@ -111,6 +117,15 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     }),
   },
   fc.record({ do: fc.constantFrom('delete' as const, 'expire' as const), at: who, box: mailbox }),
+  fc.record({ do: fc.constant('invite' as const), at: who, box: mailbox }),
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom('sign up by invitation' as const, 'accept invitation' as const),
+      who,
+      pick,
+    }),
+  },
 );
 
 const commands = fc.array(command, { minLength: 8, maxLength: 24 });
@@ -118,6 +133,7 @@ const commands = fc.array(command, { minLength: 8, maxLength: 24 });
 type Account = { address: string; password: string | null; subjects: Set<string> };
 type Session = { cookie: string; account: Account };
 type Link = { token: string; address: string };
+type Invitation = Link & { id: string };
 type World = {
   run: string;
   accounts: Map<string, Account>;
@@ -126,8 +142,10 @@ type World = {
   passwords: Record<Who, string[]>;
   links: Record<Who, Link[]>;
   addressLinks: Record<Who, Link[]>;
-  /** The token that works now, by address. */
-  live: Map<string, string>;
+  /** The token that works now, by address, if the address still has an account, or none if it creates one. */
+  live: Map<string, { token: string; creates: boolean }>;
+  /** Those that can be accepted. Everybody has their links. */
+  invitations: Invitation[];
   /** The token that changes the address of an account. Null: it was asked for, but nobody has it. */
   changes: Map<Account, string | null>;
   /** The cookies of every session there was, and whose it was. */
@@ -138,6 +156,8 @@ let runs = 0;
 let ips = 0;
 let changedAddresses = 0;
 let deletedAccounts = 0;
+let invitations = 0;
+let invitedSignUps = 0;
 
 /** From another address each time: limits by address are tested elsewhere. */
 function elsewhere() {
@@ -208,7 +228,7 @@ async function perform(world: World, step: Command): Promise<void> {
       assert.equal(answer.status, 202);
       const token = tokenOf(await newMail(before, address)) ?? '';
       world.links[step.at].push({ token, address });
-      world.live.set(address, token);
+      world.live.set(address, { token, creates: !world.accounts.has(address) });
       return;
     }
     case 'ask for address': {
@@ -272,7 +292,7 @@ async function perform(world: World, step: Command): Promise<void> {
       const { token, address } = link;
       const password = newPassword(world, step.who);
       const answer = await post('/password', { token, password, name: step.who });
-      const works = world.live.get(address) === token;
+      const works = isUsable(world, address) && world.live.get(address)?.token === token;
       assert.equal(answer.status, works ? 200 : 403, answer.text);
       if (!works) return;
       world.live.delete(address);
@@ -311,7 +331,9 @@ async function perform(world: World, step: Command): Promise<void> {
       const session = sessionOf(world, step.who, step.pick);
       if (!session) return;
       await proveSessions(session.account.address);
-      await comeFromProvider(world, step.who, step.who, session);
+      // Seldom in another session than the one that began.
+      const back = step.pick === 3 ? sessionOf(world, step.who, step.pick + 1) : session;
+      await comeFromProvider(world, step.who, step.who, { begun: session, back: back ?? session });
       return;
     }
     case 'unlink': {
@@ -377,8 +399,46 @@ async function perform(world: World, step: Command): Promise<void> {
       world.live.delete(account.address);
       world.accounts.delete(account.address);
       world.changes.delete(account);
+      world.invitations = world.invitations.filter((each) => each.address !== account.address);
       endSessions(world, account);
       deletedAccounts += 1;
+      return;
+    }
+    case 'invite': {
+      const address = addressOf(world, step.at, step.box);
+      world.invitations.push(await invite(address));
+      return;
+    }
+    case 'sign up by invitation': {
+      const invitation = latest(world.invitations, step.pick);
+      if (!invitation) return;
+      const { token, address } = invitation;
+      const checked = await post('/invitations/check', { token });
+      assert.equal(checked.body.data.email, address);
+      const before = smtp.mails.length;
+      const answer = await post('/invitations/sign-up', { token });
+      if (answer.status === 429) return;
+      assert.deepEqual([answer.status, answer.body.data], [202, { done: true }]);
+      // Whoever asked: the link is in the mailbox.
+      const mailed = tokenOf(await newMail(before, address));
+      const live = world.live.get(address);
+      const getsLink = !world.accounts.has(address) && (live?.creates ?? true);
+      assert.equal(mailed !== null, getsLink, 'only an address without an account gets a link');
+      if (mailed === null) return;
+      const owner = people.find((person) => address.startsWith(`${person}-`)) ?? 'ada';
+      world.links[owner].push({ token: mailed, address });
+      world.live.set(address, { token: mailed, creates: true });
+      invitedSignUps += 1;
+      return;
+    }
+    case 'accept invitation': {
+      const session = sessionOf(world, step.who, step.pick);
+      const invitation = latest(world.invitations, step.pick);
+      if (!session || !invitation) return;
+      const answer = await post(`/invitations/${invitation.id}/accept`, {}, session.cookie);
+      const isInvited = session.account.address === invitation.address;
+      assert.equal(answer.status, isInvited ? 200 : 404, answer.text);
+      if (isInvited) world.invitations = world.invitations.filter((each) => each !== invitation);
       return;
     }
     case 'delete': {
@@ -405,8 +465,38 @@ async function perform(world: World, step: Command): Promise<void> {
   }
 }
 
-/** The provider says that an address is verified only to whoever has it; `link`: in whose session. */
-async function comeFromProvider(world: World, person: Who, claims: Who, link: Session | null) {
+/** A link that creates an account ends when the address has one, and one that resets a password ends with the account. */
+function isUsable(world: World, address: string): boolean {
+  return world.live.get(address)?.creates === !world.accounts.has(address);
+}
+
+function latest<T>(all: T[], index: number): T | undefined {
+  return all.at(-1 - (index % Math.max(all.length, 1)));
+}
+
+/** To an app of its own. */
+async function invite(email: string): Promise<Invitation> {
+  invitations += 1;
+  const token = createToken();
+  const by = `inviter-${invitations}@example.org`;
+  const { id } = await service.database.transaction().execute(async (tx) => {
+    const appId = await createApp(tx, testActor, { name: 'Herald', owner: by });
+    const invitation = { appId, by, email, role: 'viewer', hash: digest(token) } as const;
+    return createInvitation(tx, testActor, invitation);
+  });
+  return { id, token, address: email };
+}
+
+/**
+ * The provider says that an address is verified only to whoever has it. `link`: the session that begins to add the
+ * provider, and the one in which the browser comes back.
+ */
+async function comeFromProvider(
+  world: World,
+  person: Who,
+  claims: Who,
+  link: { begun: Session; back: Session } | null,
+) {
   const subject = subjectOf(world, person);
   provider.person = {
     sub: subject,
@@ -417,20 +507,21 @@ async function comeFromProvider(world: World, person: Who, claims: Who, link: Se
   const page = '/profile/developer/account';
   const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
   const path = link ? '/account/methods' : '/sign-in/provider';
-  const begun = await post(path, json, link?.cookie);
+  const begun = await post(path, json, link?.begun.cookie);
   assert.equal(begun.status, 200, begun.text);
   const there = await fetch(begun.body.data.url, { redirect: 'manual' });
   const { search } = new URL(there.headers.get('location') ?? '');
-  const cookie = [link?.cookie, cookiesOf(begun)].filter(Boolean).join('; ');
+  const cookie = [link?.back.cookie, cookiesOf(begun)].filter(Boolean).join('; ');
   const options = { headers: elsewhere() };
   const answer = await callPortal(service, `/auth/callback/oidc${search}`, options, cookie);
   const failed = answer.headers.get('location')?.includes('error=') ?? true;
 
   const linked = [...world.accounts.values()].find(({ subjects }) => subjects.has(subject));
   if (link) {
-    const works = linked === undefined || linked === link.account;
+    const { account } = link.begun;
+    const works = linked === account || (linked === undefined && link.back === link.begun);
     assert.equal(failed, !works, answer.headers.get('location') ?? '');
-    if (works) link.account.subjects.add(subject);
+    if (works) account.subjects.add(subject);
     return;
   }
   const address = claims === person ? addressOf(world, person) : `${subject}@oidc.invalid`;
@@ -438,6 +529,7 @@ async function comeFromProvider(world: World, person: Who, claims: Who, link: Se
   assert.equal(failed, !works, answer.headers.get('location') ?? '');
   if (!works) return;
   const account = linked ?? { address, password: null, subjects: new Set([subject]) };
+  if (!linked) world.live.delete(address);
   world.accounts.set(account.address, account);
   await begin(world, person, account, answer);
 }
@@ -450,8 +542,9 @@ async function newMail(since: number, address: string): Promise<string> {
       .find(
         ({ to, text }) =>
           to[0] === address &&
-          (tokenOf(text) ?? addressTokenOf(text) ?? /asked to use this address/.exec(text)) !==
-            null,
+          (tokenOf(text) ??
+            addressTokenOf(text) ??
+            /asked to (use|sign up with) this address/.exec(text)) !== null,
       );
   await eventually(async () => find() !== undefined);
   return find()?.text ?? '';
@@ -486,6 +579,7 @@ test("nobody ever has a session of another user's account", async () => {
         links: { ada: [], bob: [], mallory: [] },
         addressLinks: { ada: [], bob: [], mallory: [] },
         live: new Map(),
+        invitations: [],
         changes: new Map(),
         seen: new Map(),
       };
@@ -500,7 +594,8 @@ test("nobody ever has a session of another user's account", async () => {
   // Histories in which nobody ever signs in would show nothing.
   assert.ok(counts.sessions > histories / 4, `${counts.sessions} sessions`);
   // Rare, so a short run may have none.
-  if (histories >= 500) assert.ok(changedAddresses > 0 && deletedAccounts > 0);
+  if (histories >= 500)
+    assert.ok(changedAddresses > 0 && deletedAccounts > 0 && invitedSignUps > 0);
 });
 
 type Factor = { email: string; cookie: string; codes: string[]; spent: string[]; device: Device };

@@ -223,14 +223,14 @@ test("the account activity has IP addresses, pages, and only the user's entries"
   assert.ok(!theirs.text.includes(agent));
 });
 
-test('`orgdir account link` prints a link that works once, and `audit list` names who made it', async () => {
+test('`orgdir accounts link` prints a link that works once, and `audit list` names who made it', async () => {
   const env = {
     DATABASE_URL: toUrl(local.connection),
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
     PUBLIC_URL: 'https://directory.test',
   };
   const email = 'handed@example.org';
-  const made = await runHere(['account', 'link', 'Handed@Example.org'], env);
+  const made = await runHere(['accounts', 'link', 'Handed@Example.org'], env);
   assert.equal(made.code, 0, made.stderr);
   assert.match(
     made.stdout,
@@ -239,10 +239,10 @@ test('`orgdir account link` prints a link that works once, and `audit list` name
   const set = { token: tokenOf(made.stdout), password, name: 'H' };
   assert.equal((await postPortal(local, '/password', set)).status, 200);
   assert.equal((await postPortal(local, '/password', set)).status, 403);
-  const again = await runHere(['account', 'link', email, '--json'], env);
+  const again = await runHere(['accounts', 'link', email, '--json'], env);
   const printed = JSON.parse(again.stdout);
   assert.deepEqual([printed.email, printed.hasAccount], [email, true]);
-  const bad = await runHere(['account', 'link', 'no address'], env);
+  const bad = await runHere(['accounts', 'link', 'no address'], env);
   assert.equal(bad.code, 1);
   assert.match(bad.stderr, /must be an email address/);
   const listed = await runHere(['audit', 'list', '--action', 'account', '--json'], env);
@@ -258,7 +258,7 @@ test('an upgrade deletes unverified accounts with their data and keeps the other
   const { database: old } = await openTestDatabase();
   await sql
     .raw(
-      `alter table users drop constraint users_proven; drop table password_links; drop index audit_log_by_account;
+      `alter table users drop constraint users_proven; drop trigger delete_password_links on users; drop table password_links; drop index audit_log_by_account;
        create index users_unverified on users (created_at) where not email_verified;
        insert into users (id, name, email, email_verified) values
          ('00000000-0000-7000-8000-000000000001', 'V', 'victim@example.org', false),

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
+import { findMisspelt } from '../src/misspelt-settings.ts';
 import { settings } from '../src/settings.ts';
 import { runCommand } from './support/command.ts';
 
@@ -415,4 +416,65 @@ test('.env.example has every setting once, in the order of the table, with its d
     else if (value !== '')
       assert.doesNotThrow(() => loadConfig({ ...beside[name], [name]: value }));
   }
+});
+
+test('all bad values are reported at once', () => {
+  const lines = messageOf({ PORT: 'http', LOG_LEVEL: 'loud', DATABASE_UR: 'postgres://a/b' });
+  assert.deepEqual(
+    lines.split('\n').map((line) => line.split(' ')[0]),
+    ['PORT', 'LOG_LEVEL', 'DATABASE_UR'],
+  );
+});
+
+test('a variable that is nearly a setting that is not set stops the start, with a suggestion', () => {
+  for (const [variable, setting] of [
+    ['DATABASE_UR', 'DATABASE_URL'],
+    ['DATABASE_URLS', 'DATABASE_URL'],
+    ['DATABASE_ULR', 'DATABASE_URL'],
+    ['DATABASE-URL', 'DATABASE_URL'],
+    ['SECRETKEY', 'SECRET_KEY'],
+    ['DATA_DIRS', 'DATA_DIR'],
+  ] as const)
+    assert.equal(
+      messageOf({ [variable]: 'anything' }),
+      `${variable} is not a setting; rename it to ${setting}, or remove it if it is not meant for this service`,
+    );
+});
+
+test('other look-alikes only warn, and names of other programs do nothing', async () => {
+  const suspects = {
+    // At distance 2.
+    DATABSE_UR: 'DATABASE_URL',
+    // Next to the setting itself.
+    SECRET_KEYS: 'SECRET_KEY',
+    database_url: 'DATABASE_URL',
+    ORGDIR_PUBLIC_URL: 'PUBLIC_URL',
+    WORKER: 'WORKERS',
+  };
+  const env = {
+    ...suspects,
+    SECRET_KEY: key,
+    PATH: '/bin',
+    HOME: '/',
+    HOSTNAME: 'a',
+    EMPTY_PORT: '',
+  };
+  const ofKubernetes = {
+    DATABASE_UR_SERVICE_HOST: '10.0.0.1',
+    INTERNAL_HOS_PORT: 'tcp://10.0.0.1:80',
+    INTERNL_PORT: 'tcp://10.0.0.1:80',
+    ROLE_PORT_80_TCP: 'tcp://10.0.0.1:80',
+  };
+  assert.deepEqual(
+    findMisspelt({ ...env, ...ofKubernetes, DATABASE_ULR: '', OTEL_SERVICE_NAME: 'a' }),
+    {
+      faults: [],
+      suspects: Object.entries(suspects).map(([variable, setting]) => ({ variable, setting })),
+    },
+  );
+  const { stdout } = await runCommand(['doctor', '--json'], {
+    env: { ...env, DATA_DIR: '/nowhere/data' },
+  });
+  for (const variable of Object.keys(suspects))
+    assert.ok(stdout.includes(`${variable} is not a setting, but looks like`), variable);
 });

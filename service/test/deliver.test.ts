@@ -54,6 +54,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
     leaseEndsAt: Infinity,
     webhookId,
     owner: 'owner@example.org',
+    latencyMs: null,
     eventId: '0198f2a4-5b7c-7d3e-9f10-000000000003',
     event: 'org.created',
     trigger: 'event',

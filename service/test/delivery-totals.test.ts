@@ -7,10 +7,13 @@ import { sql } from '../src/database/database.ts';
 import { countDeliveries } from '../src/webhooks/management/count-deliveries.ts';
 import type { DeliveryFilter } from '../src/webhooks/management/delivery-filter.ts';
 import { cancelPending } from '../src/webhooks/queue/cancel-pending.ts';
-import { dropOldStats, foldDeliveryChanges } from '../src/webhooks/queue/fold-delivery-changes.ts';
+import {
+  dropOldStats,
+  foldDeliveryChanges,
+} from '../src/webhooks/history/fold-delivery-changes.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import { requeue } from '../src/webhooks/queue/requeue.ts';
-import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import { rotatePartitions } from '../src/webhooks/history/retention.ts';
 import { unsent } from '../src/webhooks/sending/deliver.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';

@@ -248,10 +248,10 @@ test('a wrong password is reported without showing it', { skip: embeddedOnly }, 
   assert.deepEqual([status, /28P01/.test(words)], ['failed', true]);
 });
 
-test('an old server, a standby and another encoding fail', async () => {
-  const good = { number: 150_004, version: '15.4', encoding: 'UTF8', standby: false };
+test('an old server, a read-only one and another encoding fail', async () => {
+  const good = { number: 150_004, version: '15.4', encoding: 'UTF8', readOnly: false };
   assert.equal(checkUsable(good), null);
-  for (const fault of [{ number: 140_000 }, { encoding: 'LATIN1' }, { standby: true }])
+  for (const fault of [{ number: 140_000 }, { encoding: 'LATIN1' }, { readOnly: true }])
     assert.equal(checkUsable({ ...good, ...fault })?.status, 'failed');
   const name = `orgdir_test_ascii_${randomBytes(6).toString('hex')}`;
   const onServer = async (statement: string) => {
@@ -339,17 +339,33 @@ test('a missing partition fails', async () => {
   assert.match(words, new RegExp(`missing: ${tomorrow?.name}`));
 });
 
-test('a queue without a worker is a warning, a lagging queue with a worker a failure', async () => {
+test('a day past retention that a lock keeps fails with who holds it, unless pending deliveries need it', async () => {
+  const other = await openTestDatabase();
+  const find = () => outcome('retention', { DATABASE_URL: toUrl(other.connection) });
+  assert.equal((await find())[0], 'ok');
+  await sql`select ensure_partitions(current_date - 35, current_date - 35)`.execute(other.database);
+  const [status, words] = await other.database.transaction().execute(async (tx) => {
+    await sql`lock table attempts in access share mode`.execute(tx);
+    return find();
+  });
+  assert.equal(status, 'failed');
+  assert.match(words, /locked by \d+ \(test, idle in transaction, .* pg_terminate_backend/);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    select uuid_v7(at), uuid_v7(at), 'org.created', uuid_v7(), 'event', at from (select now() - interval '35 days' as at) old
+  `.execute(other.database);
+  assert.equal((await find())[0], 'ok');
+});
+
+test('a queue without a worker is a warning, one that a worker does not touch a failure', async () => {
   const other = await startTestService();
   const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
   assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
   await sql`
-    insert into outbox (id, name, audience, data, created_at)
-    values (uuid_v7(), 'chat.sync.completed', 'global', '{}', now() - interval '20 minutes')
-  `.execute(other.database);
-  await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, lease_token, leased_at, due_at)
-    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', uuid_v7(), now() - interval '11 minutes', now() - interval '10 minutes')
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', token,
+      case when token is not null then now() - interval '11 minutes' end, now() - interval '11 minutes'
+    from (values (uuid_v7()), (null)) as given(token)
   `.execute(other.database);
   const alone = await look(env);
   assert.deepEqual(
@@ -363,6 +379,60 @@ test('a queue without a worker is a warning, a lagging queue with a worker a fai
     ['workers', 'queue'].map((check) => beside(check)[0]?.status),
     ['ok', 'failed'],
   );
+  assert.match(beside('queue')[0]?.message ?? '', /the oldest is not sent/);
+});
+
+test('the first waiting event fails if others could go, and a backlog that shrinks or has no room is a warning', async () => {
+  const other = await openTestDatabase();
+  const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
+  const queue = async () => {
+    await joinWorkers(other.database, randomUUID());
+    return (await look(env))('queue')[0];
+  };
+  const distribute = (age: string) =>
+    sql`
+      insert into events (id, name, audience, data, position, fanned_out_at)
+      values (uuid_v7(), 'org.created', 'global', '{}', nextval('event_positions'), now() - ${age}::interval)
+    `.execute(other.database);
+  await sql`
+    insert into outbox (id, name, audience, data, created_at)
+    select uuid_v7(), 'org.created', 'global', '{}', now() - interval '20 minutes' from generate_series(1, 1000)
+  `.execute(other.database);
+  const stuck = await queue();
+  assert.deepEqual(
+    [stuck?.status, /first waiting event/.test(stuck?.message ?? '')],
+    ['failed', true],
+  );
+  await distribute('10 seconds');
+  assert.equal((await queue())?.status, 'warning', 'none has room');
+  const shrinking = setInterval(() => {
+    void sql`
+      delete from outbox where id = (select id from outbox order by xid, id limit 1)
+    `.execute(other.database);
+  }, 100);
+  try {
+    assert.equal((await queue())?.status, 'warning');
+  } finally {
+    clearInterval(shrinking);
+  }
+  const overtaking = setInterval(() => void distribute('0'), 100);
+  try {
+    assert.equal((await queue())?.status, 'failed');
+  } finally {
+    clearInterval(overtaking);
+  }
+});
+
+test('rows that were set aside are a warning', async () => {
+  const other = await openTestDatabase();
+  const find = () => outcome('set_aside', { DATABASE_URL: toUrl(other.connection) });
+  assert.equal((await find())[0], 'ok');
+  await sql`
+    insert into set_aside (source, stage, original, reason) values ('outbox', 'fan-out', '{}', 'refused')
+  `.execute(other.database);
+  const [status, words] = await find();
+  assert.equal(status, 'warning');
+  assert.match(words, /^rows were refused and wait: 1 by fan-out /);
 });
 
 test('a delivery that has long been due is a warning, unless it is parked', async () => {

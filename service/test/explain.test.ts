@@ -11,7 +11,7 @@ import { migrate } from '../src/database/migrate.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { requireAppOf } from '../src/webhooks/management/list-all-deliveries.ts';
-import { dropOldVersions } from '../src/webhooks/queue/versions.ts';
+import { dropOldVersions } from '../src/webhooks/history/versions.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { fanOutParked } from './support/queue.ts';

@@ -7,6 +7,7 @@ import { setFailureMails, setMember } from '../src/access/members.ts';
 import { sql } from '../src/database/database.ts';
 import { storePublicUrl } from '../src/database/public-url.ts';
 import { createSession } from '../src/database/session.ts';
+import { retrySetAside } from '../src/events/set-aside.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
 import { createFailureMail, type FailureMail } from '../src/webhooks/notifications/failure-mail.ts';
@@ -404,6 +405,42 @@ test('a webhook that keeps failing gets one mail per hour with the count', async
   assert.equal((await rowsOf(webhook)).length, 6);
 });
 
+test('a storm of failures is one mail per webhook and hour, whatever number of workers sends them', async () => {
+  const server = await startSmtpServer();
+  const { appId, owner, webhookId } = await makeWebhook();
+  const { rows: others } = await sql<{ webhookId: string }>`
+    insert into webhooks (id, app_id, url, secret)
+    select uuid_v7(), ${appId}, 'https://hooks.example/in', 'x' from generate_series(2, 20)
+    returning id as "webhookId"
+  `.execute(database);
+  const webhooks = [webhookId, ...others.map((other) => other.webhookId)];
+  const failAll = () => Promise.all(webhooks.map((each) => happen({ webhookId: each, appId })));
+  startFailureMail(server);
+  startFailureMail(server);
+  const waiting = async () => {
+    const { rows } = await sql<{ mailed: number; waiting: number }>`
+      select count(*) filter (where mailed_at is not null) as mailed,
+        count(*) filter (where next_mail_at is not null) as waiting
+      from operational_events where app_id = ${appId}
+    `.execute(database);
+    return rows[0];
+  };
+  const reach = async (mailed: number) =>
+    eventually(async () => (await waiting())?.mailed === mailed || undefined);
+  await failAll();
+  await reach(20);
+  for (let times = 0; times < 4; times += 1) await failAll();
+  assert.deepEqual(await waiting(), { mailed: 20, waiting: 20 });
+  await pass('61 minutes');
+  await reach(40);
+  // Nothing is left to send, however long one waits.
+  assert.deepEqual(await waiting(), { mailed: 40, waiting: 0 });
+  const mails = await server.received(40);
+  assert.deepEqual([mails.length, new Set(mails.map(({ to }) => to[0]))], [40, new Set([owner])]);
+  const counted = mails.filter(({ text }) => text.includes('started to fail 3 more times before'));
+  assert.equal(counted.length, 20);
+});
+
 test('a mail older than a day is not sent, nor are old events when mail is set up', async () => {
   const old = await makeWebhook();
   await happen(old);
@@ -423,10 +460,13 @@ test('a mail older than a day is not sent, nor are old events when mail is set u
 test("an app's name cannot inject headers or lines, and an invalid address is given up", async () => {
   const server = await startSmtpServer();
   startFailureMail(server);
-  const odd = await makeWebhook('Her"ald\r\n\r\nBcc: eve@example.net\u2028.');
+  const odd = await makeWebhook();
+  // From before such names were refused.
+  const name = 'Her"ald\r\n\r\nBcc: eve@example.net\u2028.';
+  await sql`update apps set name = ${name} where id = ${odd.appId}`.execute(database);
   await happen(odd);
   const [mail] = await server.received(1);
-  assert.match(mail?.text ?? '', /app "Her\\"ald Bcc: eve@example\.net \." at hooks\.example/);
+  assert.match(mail?.text ?? '', /app "Her\\"ald Bcc: eve@ example\. net \." at hooks\.example/);
   assert.equal(mail?.headers.get('bcc'), undefined);
   const unmailable = await makeWebhook();
   await sql`
@@ -502,4 +542,47 @@ test('a worker process sends mail with its settings, and its password appears no
   const output = service.stdout + service.stderr;
   for (const secret of [password, smtpUser.password, webhook.owner, 'hunter2'])
     assert.ok(!output.includes(secret), secret);
+});
+
+test('a mail that PostgreSQL refuses is set aside, the others are sent, and it is sent when it is retried', async () => {
+  await sql`
+    create function refuse_mail() returns trigger language plpgsql as $$
+    begin
+      if new.host = 'bad.example' then raise exception 'out of range' using errcode = '22003'; end if;
+      return new;
+    end $$
+  `.execute(database);
+  await sql`
+    create trigger refuse before update on operational_events for each row execute function refuse_mail()
+  `.execute(database);
+  const late = await makeWebhook();
+  await happen(late, { host: 'bad.example' });
+  await sql`update test_time set ahead = ahead + interval '2 days'`.execute(database);
+  const [bad, good] = [await makeWebhook(), await makeWebhook()];
+  await happen(bad, { host: 'bad.example' });
+  await happen(good);
+  const server = await startSmtpServer();
+  startFailureMail(server);
+  const [mail] = await server.received(1);
+  assert.deepEqual(mail?.to, [good.owner]);
+  const { rows } = await sql<{ id: string; stage: string; webhookId: string }>`
+    select id, stage, webhook_id as "webhookId" from set_aside order by id
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ stage, webhookId }) => ({ stage, webhookId })),
+    [
+      { stage: 'mail', webhookId: late.webhookId },
+      { stage: 'mail', webhookId: bad.webhookId },
+    ],
+  );
+  await sql`drop function refuse_mail cascade`.execute(database);
+  await database.transaction().execute((tx) =>
+    retrySetAside(
+      tx,
+      rows.map(({ id }) => id),
+    ),
+  );
+  await pass('0');
+  assert.deepEqual((await server.received(2))[1]?.to, [bad.owner]);
+  assert.ok((await settledRow(late)).given_up_at, 'it is too old');
 });

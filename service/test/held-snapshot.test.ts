@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
+import { createDatabaseClock } from '../src/database/clock.ts';
 import { openClient, openDatabase, sql, type Executor } from '../src/database/database.ts';
 import { createRevisions } from '../src/database/revisions.ts';
 import { createSession } from '../src/database/session.ts';
@@ -44,7 +45,7 @@ const webhookId = webhooks[0]?.id ?? '';
 const worker = openDatabase(connection, {
   applicationName: 'test',
   poolSize: 1,
-  transactionSettings: queueSettings,
+  settings: queueSettings,
 });
 after(() => worker.destroy());
 
@@ -129,7 +130,7 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
-const revisions = createRevisions(worker, createSession(connection));
+const revisions = createRevisions(worker, createSession(connection), createDatabaseClock());
 const health = createHealth(worker, revisions);
 
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
@@ -199,18 +200,26 @@ test('an update of the health of webhooks begins where the last one ended', asyn
 
 test('no statement reads many more pages after hundreds of updates of health that a snapshot keeps', async () => {
   await updateWebhookHealth(worker, 5);
-  await pagesOfEach();
-  const before = await pagesOfEach();
+  const before = await leastPagesOfEach();
   for (let turn = 0; turn < 300; turn += 1) {
     await noteOutcome(turn % 2 === 0 ? 'retry' : 'succeeded');
     await updateWebhookHealth(worker, 5, floors.outcomes);
   }
-  const later = await pagesOfEach();
+  const later = await leastPagesOfEach();
   for (const [name, read] of Object.entries(later)) {
     const few = (before[name] ?? 0) * 1.25;
     assert.ok(read <= few, `${name}: ${read} pages, and ${before[name]} before`);
   }
 });
+
+/** A statement that is planned, again after autovacuum's analysis of a table, reads more pages than its execution. */
+async function leastPagesOfEach(): Promise<Record<string, number>> {
+  const [least, ...others] = [await pagesOfEach(), await pagesOfEach(), await pagesOfEach()];
+  for (const other of others)
+    for (const [name, read] of Object.entries(other))
+      least[name] = Math.min(least[name] ?? read, read);
+  return least;
+}
 
 /** Of one event on its way through the queue. */
 async function pagesOfEach(): Promise<Record<string, number>> {

@@ -74,7 +74,7 @@ for (const { what, from, to } of [
     const fault = await findFault(stage, brokenSeed, 1_000, false);
     assert.match(
       fault ?? 'nothing was found',
-      /leak|\/events gives|deliveries: the service has|the body reads|were leased at fan-out|by a fan-out that did not create it/,
+      /leak|\/events gives|deliveries: the service has|the body reads|the explanation of|were leased at fan-out|by a fan-out that did not create it|it was done and must be refused/,
     );
   });
 

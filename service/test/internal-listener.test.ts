@@ -24,7 +24,7 @@ const options = { timeout: 300_000 };
 
 async function startListener(database: Database, env: Record<string, string> = {}) {
   const metrics = createMetrics();
-  metrics.queue(createQueueReader(database));
+  metrics.queue(createQueueReader(database, 30));
   const readiness = createReadinessCheck(database);
   const { allowedHosts } = loadConfig(env).internal;
   const log = createLogger('silent');

@@ -1,6 +1,18 @@
 /** First starts that are killed, race or meet odd folders. */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, stat, symlink, watch, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  watch,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
 import {
@@ -16,6 +28,7 @@ import {
   type Command,
 } from './support/command.ts';
 import { eventually } from './support/eventually.ts';
+import { loopbackAllowed } from './support/receiver.ts';
 
 const options = { timeout: 300_000, skip: embeddedOnly };
 const isRoot = process.getuid?.() === 0;
@@ -312,4 +325,76 @@ test('a damaged secret file stops the start and is kept', options, async () => {
   const refused = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /^\S+database-password does not hold 32 bytes in base64; .+\n$/);
+});
+
+test(
+  'a lost secret-key file stops the start while it is needed, and one command replaces it',
+  options,
+  async () => {
+    const dataDir = await freshDataDir();
+    const file = join(dataDir, 'secret-key');
+    const env = { DATA_DIR: dataDir, ...loopbackAllowed };
+    const first = serve(dataDir);
+    const { url, key } = await ready(first);
+    await stop(first, dataDir);
+    await rm(file);
+    const second = startCommand(['serve'], { env });
+    started.push(second);
+    const again = await ready(second);
+    assert.ok(await readFile(file), 'nothing was encrypted with it, so there is a new one');
+    const made = await fetch(`${again.url}/api/v1/webhooks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `${url}/nowhere` }),
+    });
+    assert.equal(made.status, 201);
+    await stop(second, dataDir);
+
+    const kept = await readFile(file, 'utf8');
+    await rm(file);
+    for (const command of [['serve'], ['webhooks', 'reseal']]) {
+      const refused = await runCommand(command, { env });
+      assert.equal(refused.code, 1);
+      assert.match(
+        refused.stderr,
+        /secret-key is missing, and with its key the secrets of 1 webhooks/,
+      );
+    }
+    assert.equal(existsSync(file), false);
+    const doctor = await runCommand(['doctor', '--json'], { env });
+    assert.match(
+      doctor.stdout,
+      /secret-key is missing, and with its key the secrets of 1 webhooks/,
+    );
+    const withKey = await runCommand(['webhooks', 'reseal', '--json'], {
+      env: { ...env, SECRET_KEY: kept.trim() },
+    });
+    assert.equal(withKey.code, 0, withKey.stderr);
+
+    const replaced = await runCommand(['database', 'replace-secret-key', '--json'], { env });
+    assert.deepEqual([replaced.code, JSON.parse(replaced.stdout)], [0, { file }]);
+    const refused = await runCommand(['database', 'replace-secret-key'], { env });
+    assert.match(refused.stderr, /^no key is lost/);
+    const third = serve(dataDir);
+    await ready(third);
+    await stop(third, dataDir);
+  },
+);
+
+test('a database that can never start is reported at once, with the reason', options, async () => {
+  const dataDir = await freshDataDir();
+  const env = { DATA_DIR: dataDir };
+  assert.equal((await runCommand(['migrate'], { env })).code, 0);
+  await appendFile(join(dataDir, 'postgres/postgresql.conf'), 'no_such_setting = 1\n');
+  const command = startCommand(['migrate'], { env });
+  started.push(command);
+  // A start is tried for a minute, and what is tried again is another server.
+  const { code } = await command.ended;
+  assert.equal(code, 1);
+  assert.match(
+    command.stderr,
+    /^the embedded database in \S+ does not start: FATAL: +configuration file "\S+" contains errors; its log is \S+\n$/,
+  );
+  const log = await readFile(join(dataDir, 'postgres.log'), 'utf8');
+  assert.equal(log.match(/contains errors/g)?.length, 1);
 });

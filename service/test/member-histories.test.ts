@@ -1,6 +1,7 @@
 /**
  * Random histories of two people and an attacker around one app: they invite, accept, leave, transfer and bind, each with
- * what they know, in any order. Nobody ever has a role that an owner did not give them, and the app keeps an owner.
+ * what they know, in any order. Nobody ever has a role that an owner did not give them, and the app keeps an owner. An
+ * operator suspends and restores the app, its key and accounts meanwhile: what is suspended opens nothing.
  * `MEMBER_HISTORIES=2000` runs more of them.
  */
 import assert from 'node:assert/strict';
@@ -8,9 +9,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createApp, deleteApp, readApp } from '../src/access/apps.ts';
+import { createKey } from '../src/access/keys.ts';
 import { createInvitation } from '../src/access/invitations.ts';
 import { listMembers } from '../src/access/members.ts';
+import { restore, suspend, type Suspendable } from '../src/access/suspensions.ts';
 import { appRoles, type AppRole } from '../src/contract/app-roles.ts';
+import { sql } from '../src/database/database.ts';
 import { ServiceError } from '../src/errors.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
@@ -29,6 +33,14 @@ const signedIn = {
   bob: await signUp(service, addressOf('bob')),
   mallory: await signUp(service, addressOf('mallory')),
 };
+const userIds = Object.fromEntries(
+  await Promise.all(
+    people.map(async (person) => [
+      person,
+      (await signedIn[person].call('/session')).body.data.user.id as string,
+    ]),
+  ),
+) as Record<Who, string>;
 const managers: Who[] = ['ada', 'mallory'];
 await put(database, 'orgs', [
   { slug: 'acme', name: 'Acme', managers: managers.map((person) => addressOf(person)) },
@@ -40,6 +52,7 @@ type Command =
   | { do: 'set role'; who: Who; at: Who; role: AppRole }
   | { do: 'accept' | 'decline' | 'revoke' | 'remove' | 'transfer'; who: Who; at: Who }
   | { do: 'leave' | 'bind' | 'unbind'; who: Who };
+type Switch = { do: 'suspend' | 'restore'; kind: Exclude<Suspendable, 'webhook'>; who: Who };
 
 const who = fc.constantFrom(...people);
 const role = fc.constantFrom(...appRoles);
@@ -75,8 +88,18 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
+const turn: fc.Arbitrary<Switch> = fc.record({
+  do: fc.constantFrom('suspend' as const, 'restore' as const),
+  kind: fc.constantFrom('account' as const, 'app' as const, 'key' as const),
+  who,
+});
+
 type World = {
   appId: string;
+  keyId: string;
+  key: string;
+  /** `app`, `key`, and the people. */
+  suspended: Set<string>;
   roles: Map<Who, AppRole>;
   invitations: Map<Who, { id: string; role: AppRole; by: Who }>;
   boundBy: Who | null;
@@ -88,8 +111,9 @@ type World = {
 type Expected = { status: number; change?: () => void };
 
 function expected(world: World, step: Command): Expected {
-  const { roles, invitations } = world;
+  const { roles, invitations, suspended } = world;
   const own = roles.get(step.who);
+  if (suspended.has(step.who) && step.do !== 'invite') return { status: 403 };
   if (step.do === 'accept' || step.do === 'decline') {
     const invitation = invitations.get(step.at);
     if (!invitation || step.who !== step.at) return { status: 404 };
@@ -103,7 +127,7 @@ function expected(world: World, step: Command): Expected {
   }
   if (own === undefined) return { status: 404 };
   if (step.do === 'leave') return setRole(world, step.who, null);
-  if (own !== 'owner') return { status: 403 };
+  if (own !== 'owner' || suspended.has('app')) return { status: 403 };
   switch (step.do) {
     case 'invite':
       return { status: roles.has(step.at) || invitations.has(step.at) ? 409 : 201 };
@@ -202,6 +226,23 @@ function requestOf(
   }
 }
 
+/** Done by the operator; a second time changes nothing. */
+async function turnOnOrOff(world: World, step: Switch): Promise<void> {
+  const id = { account: userIds[step.who], app: world.appId, key: world.keyId }[step.kind];
+  const subject = { kind: step.kind, id, appId: null, details: {} };
+  const name = step.kind === 'account' ? step.who : step.kind;
+  await database
+    .transaction()
+    .execute<unknown>((tx) =>
+      step.do === 'suspend'
+        ? suspend(tx, testActor, subject, 'Reason')
+        : restore(tx, testActor, subject),
+    );
+  if (step.do === 'suspend') world.suspended.add(name);
+  else world.suspended.delete(name);
+  await service.settled();
+}
+
 /** The members, what each person sees, and the binding are as the model has them. */
 async function check(world: World): Promise<void> {
   const members = await listMembers(database, world.appId);
@@ -217,6 +258,10 @@ async function check(world: World): Promise<void> {
   assert.ok(members.some(({ role: each }) => each === 'owner'));
   for (const person of people) {
     const { status, body } = await signedIn[person].call(`/apps/${world.appId}`);
+    if (world.suspended.has(person)) {
+      assert.deepEqual([status, body.error.details.subject], [403, 'account'], person);
+      continue;
+    }
     const own = world.roles.get(person);
     assert.deepEqual([status, body.data?.role], own ? [200, own] : [404, undefined], person);
     if (own)
@@ -225,21 +270,39 @@ async function check(world: World): Promise<void> {
         world.boundBy === null ? undefined : addressOf(world.boundBy),
       );
   }
+  const { status, body } = await service.call('/webhooks', { key: world.key });
+  const refusedFor = ['key', 'app'].find((each) => world.suspended.has(each));
+  assert.deepEqual(
+    [status, body.error?.details.subject],
+    refusedFor === undefined ? [200, undefined] : [403, refusedFor],
+  );
   assert.equal(
     (await readApp(database, world.appId)).organizationSlug,
     world.boundBy === null ? null : 'acme',
   );
 }
 
+async function makeApp() {
+  return database.transaction().execute(async (tx) => {
+    const appId = await createApp(tx, testActor, { name: 'App', owner: addressOf('ada') });
+    const fields = { appId, name: 'Key', scopes: ['write:webhooks'], expiresAt: null };
+    const { id: keyId, key } = await createKey(tx, testActor, fields);
+    return { appId, keyId, key };
+  });
+}
+
+const anything = fc.oneof({ weight: 5, arbitrary: command }, { weight: 1, arbitrary: turn });
+
 test('nobody ever has a role that no owner gave them, and an app keeps an owner', async () => {
   let joined = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 24 }), async (steps) => {
-      const appId = await database
-        .transaction()
-        .execute((tx) => createApp(tx, testActor, { name: 'App', owner: addressOf('ada') }));
+    fc.asyncProperty(fc.array(anything, { minLength: 8, maxLength: 24 }), async (steps) => {
+      const { appId, keyId, key } = await makeApp();
       const world: World = {
         appId,
+        keyId,
+        key,
+        suspended: new Set(),
         roles: new Map([['ada', 'owner']]),
         invitations: new Map(),
         boundBy: null,
@@ -248,6 +311,11 @@ test('nobody ever has a role that no owner gave them, and an app keeps an owner'
       try {
         await check(world);
         for (const step of steps) {
+          if ('kind' in step) {
+            await turnOnOrOff(world, step);
+            await check(world);
+            continue;
+          }
           const { status, change } = expected(world, step);
           const found = await perform(world, step);
           assert.equal(found, status, JSON.stringify(step));
@@ -256,6 +324,7 @@ test('nobody ever has a role that no owner gave them, and an app keeps an owner'
           if (step.do === 'accept' && status === 200) joined += 1;
         }
       } finally {
+        await sql`delete from suspensions`.execute(database);
         await database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
       }
     }),

@@ -85,6 +85,7 @@ test("every metric follows Prometheus' naming and has a description", async () =
   const metrics = createMetrics();
   metrics.inFlight(() => 0);
   metrics.queue(async () => none);
+  metrics.retention(async () => 0);
   const text = await metrics.render();
   const types = [...text.matchAll(/^# TYPE (orgdir_\S+) (\S+)$/gm)];
   assert.ok(types.length >= 15);
@@ -102,6 +103,8 @@ const none = {
   leased: 0,
   eventsWaiting: 0,
   oldestEventSeconds: 0,
+  setAside: {},
+  setAsideExpiring: 0,
 };
 const queueNames = [
   'orgdir_deliveries_due',
@@ -110,6 +113,7 @@ const queueNames = [
   'orgdir_deliveries_leased',
   'orgdir_events_waiting',
   'orgdir_events_oldest_waiting_age_seconds',
+  'orgdir_rows_set_aside_expiring',
 ];
 
 test('queue metrics are absent while the queue cannot be read, and come back', async () => {
@@ -129,6 +133,16 @@ test('queue metrics are absent while the queue cannot be read, and come back', a
   const again = samples(await metrics.render());
   for (const name of queueNames) assert.ok(again.has(name), name);
   assert.equal(again.get('orgdir_database_up'), 1);
+});
+
+test('a late day of history is absent while the database is unavailable', async () => {
+  const metrics = createMetrics();
+  let away = false;
+  metrics.retention(async () => (away ? Promise.reject(new Error('away')) : 90_000));
+  const read = async () => samples(await metrics.render()).get('orgdir_retention_overdue_seconds');
+  assert.equal(await read(), 90_000);
+  away = true;
+  assert.equal(await read(), undefined);
 });
 
 test('queue metrics match the database: due, leased, waiting events and ages, and parked ones have no age', async () => {
@@ -157,21 +171,38 @@ test('queue metrics match the database: due, leased, waiting events and ages, an
     values (uuid_v7(), 'org.created', 'global', '{}', 1), (uuid_v7(), 'webhook.test', 'webhook', '{}', null)`.execute(
     database,
   );
-  assert.deepEqual(await createQueueReader(database)(), {
+  assert.deepEqual(await createQueueReader(database, 30)(), {
     due: 3,
     oldestDueSeconds: 42,
     pending: 5,
     leased: 1,
     eventsWaiting: 1,
     oldestEventSeconds: 30,
+    setAside: {},
+    setAsideExpiring: 0,
   });
   await sql`
     insert into published_events (id, name, org_id, created_at)
     values (uuid_v7(), 'org.created', uuid_v7(), timestamptz '2030-01-01 00:00:20Z')`.execute(
     database,
   );
-  const { eventsWaiting, oldestEventSeconds } = await createQueueReader(database)();
+  const { eventsWaiting, oldestEventSeconds } = await createQueueReader(database, 30)();
   assert.deepEqual([eventsWaiting, oldestEventSeconds], [2, 40]);
+});
+
+test('rows that were set aside are counted by stage, and those that are dropped within a day', async () => {
+  const { database } = await openTestDatabase();
+  await sql`
+    insert into set_aside (source, stage, original, reason, set_aside_at)
+    select 'outbox', stage, '{}', 'refused', queue_now() - age
+    from (values ('fan-out', interval '0'), ('fan-out', '28 days'), ('record', '29 days 1 hour')) as given(stage, age)
+  `.execute(database);
+  const metrics = createMetrics();
+  metrics.queue(createQueueReader(database, 30));
+  const found = samples(await metrics.render());
+  assert.equal(found.get('orgdir_rows_set_aside{stage="fan-out"}'), 2);
+  assert.equal(found.get('orgdir_rows_set_aside{stage="record"}'), 1);
+  assert.equal(found.get('orgdir_rows_set_aside_expiring'), 1);
 });
 
 test('concurrent scrapes share one query, and a later one queries again', async () => {
@@ -179,7 +210,7 @@ test('concurrent scrapes share one query, and a later one queries again', async 
   await sql`create sequence looks`.execute(database);
   await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
     select clock_timestamp() from (select nextval('orgdir.looks')) looked $$`.execute(database);
-  const read = createQueueReader(database);
+  const read = createQueueReader(database, 30);
   await Promise.all(Array.from({ length: 20 }, read));
   const looks = async () => {
     const { rows } = await sql<{ n: number }>`select last_value as n from looks`.execute(database);
@@ -197,7 +228,7 @@ test('a stalled database does not block a scrape', async () => {
   const scrape = async () => {
     // A new reader, as in a new process, without a cached result.
     const metrics = createMetrics();
-    metrics.queue(createQueueReader(opened.database));
+    metrics.queue(createQueueReader(opened.database, 30));
     return samples(await metrics.render()).get('orgdir_database_up');
   };
   assert.equal(await scrape(), 1);

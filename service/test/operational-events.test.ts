@@ -148,7 +148,7 @@ test('an event is recorded only together with the health that it tells of', asyn
   await updateHealth(exhausted(id));
   const { rows } = await sql<{ written: number; noted: number }>`
     select (select count(*) from webhook_health where webhook_id = ${id}) as written,
-      (select count(*) from webhook_outcomes where webhook_id = ${id}) as noted
+      (select count(*) from set_aside where webhook_id = ${id} and source = 'webhook_outcomes') as noted
   `.execute(database);
   assert.deepEqual(rows, [{ written: 0, noted: 1 }]);
 });

@@ -1,7 +1,8 @@
-/** The files in `ops/` use only metrics that a process has. */
+/** The files for operators: those in `ops/` use only metrics that a process has. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createMetrics } from '../src/metrics.ts';
@@ -20,7 +21,10 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
     leased: 0,
     eventsWaiting: 0,
     oldestEventSeconds: 0,
+    setAside: {},
+    setAsideExpiring: 0,
   }));
+  metrics.retention(async () => 0);
   const rendered = await metrics.render();
   const declared = new Set([...rendered.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const file of ['alerts.yaml', 'grafana-dashboard.json']) {
@@ -64,3 +68,15 @@ test(
     }
   },
 );
+
+test('the command at the top of compose.yaml writes secrets that only their owner can read', (t) => {
+  const compose = readFileSync(join(ops, '../compose.yaml'), 'utf8');
+  const [, command = ''] = /^# +(.*POSTGRES_PASSWORD=%s.*)$/m.exec(compose) ?? [];
+  const cwd = mkdtempSync(join(tmpdir(), 'orgdir-test-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  const { status, stderr } = spawnSync('sh', ['-ec', `umask 022; ${command}`], { cwd });
+  assert.equal(status, 0, String(stderr));
+  assert.equal(statSync(join(cwd, '.env')).mode & 0o777, 0o600);
+  const written = readFileSync(join(cwd, '.env'), 'utf8');
+  assert.match(written, /^POSTGRES_PASSWORD=[\da-f]{32}\nSECRET_KEY=[\w+/]{43}=\n$/);
+});

@@ -3,7 +3,11 @@ import { test } from 'node:test';
 import { openDatabase, sql, type Database, type Transaction } from '../src/database/database.ts';
 import { ensurePartitions, migrate } from '../src/database/migrate.ts';
 import { readDelivery } from '../src/webhooks/management/deliveries.ts';
-import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import {
+  findOverdueDay,
+  rotatePartitions,
+  type KeptDay,
+} from '../src/webhooks/history/retention.ts';
 import { openTestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 
@@ -240,13 +244,25 @@ test('two workers that rotate partitions concurrently drop each day once', async
 
 test('nothing is dropped while a dump reads the tables, only at the next run', async () => {
   await makeDays(-33, -32);
-  const dropped = await during(lock('attempts', 'access share'), () =>
-    rotatePartitions(database, retentionDays),
-  );
+  const kept: KeptDay[] = [];
+  const { dropped, overdue } = await during(lock('attempts', 'access share'), async () => ({
+    dropped: await rotatePartitions(database, retentionDays, (day) => kept.push(day)),
+    overdue: await findOverdueDay(database, retentionDays),
+  }));
   assert.deepEqual(dropped, []);
+  const [{ day, ...why } = assert.fail()] = kept;
+  assert.deepEqual([day, why.reason], [await dayOf(-33), 'locked']);
+  assert.match(
+    'holders' in why ? why.holders : '',
+    /\d+ \(other session, idle in transaction, transaction open for \d+ s\)/,
+  );
+  // It was to be dropped at the first midnight after its thirty days.
+  const overdueDays = (overdue?.overdueSeconds ?? 0) / 86_400;
+  assert.ok(overdueDays >= 2 && overdueDays < 3, String(overdueDays));
   assert.ok(
     (await rotatePartitions(database, retentionDays)).includes(`attempts_${await dayOf(-33)}`),
   );
+  assert.equal(await findOverdueDay(database, retentionDays), null);
 });
 
 test('retention follows the clock of the queue', async () => {

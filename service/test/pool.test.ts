@@ -10,14 +10,18 @@ await sql`insert into kept values (1)`.execute(other);
 /** Of one connection, so that the next statement meets the last one's. */
 async function withOneConnection(
   run: (database: Database) => Promise<void>,
-  transactionSettings?: Record<string, string>,
+  options: { settings?: Record<string, string>; pooled?: boolean } = {},
 ): Promise<void> {
-  const database = openDatabase(connection, {
+  const { settings, pooled } = options;
+  const target = pooled ? { ...connection, direct: connection } : connection;
+  const database = openDatabase(target, {
     applicationName: 'test',
     poolSize: 1,
-    ...(transactionSettings && { transactionSettings }),
+    ...(settings && { settings }),
   });
   try {
+    // As a pooler's `connect_query` does.
+    if (pooled) await sql`set search_path = orgdir, public`.execute(database);
     await run(database);
   } finally {
     await database.destroy();
@@ -70,13 +74,14 @@ const pid = async (database: Executor) =>
   (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;
 
 const settings = { enable_seqscan: 'off', lock_timeout: '500' };
-for (const transactionSettings of [undefined, settings])
-  test(`an invalid statement does not drop the connection, ${transactionSettings ? 'with' : 'without'} settings of the transaction`, () =>
+const behindPooler = { settings, pooled: true };
+for (const options of [{}, behindPooler])
+  test(`an invalid statement does not drop the connection, ${'settings' in options ? 'with' : 'without'} settings of the transaction`, () =>
     withOneConnection(async (database) => {
       const before = await pid(database);
       await assert.rejects(sql`select 1 / 0`.execute(database), { code: '22012' });
       assert.equal(await pid(database), before);
-    }, transactionSettings));
+    }, options));
 
 /** Not prepared. */
 const readSeqscan = async (database: Executor) =>
@@ -94,7 +99,16 @@ const readSettings = async (database: Executor) =>
     `.execute(database)
   ).rows[0];
 
-test('settings hold in each prepared statement and each transaction, and not in the session', () =>
+test('settings are those of the connection', () =>
+  withOneConnection(
+    async (database) => {
+      assert.deepEqual(await readSettings(database), { seqscan: 'off', lockTimeout: '500ms' });
+      assert.equal(await readSeqscan(database), 'off');
+    },
+    { settings },
+  ));
+
+test('behind a pooler settings hold in each prepared statement and each transaction, and not in the session', () =>
   withOneConnection(async (database) => {
     const expected = { seqscan: 'off', lockTimeout: '500ms' };
     assert.deepEqual(await readSettings(database), expected);
@@ -116,9 +130,9 @@ test('settings hold in each prepared statement and each transaction, and not in 
         (select reset_val from pg_settings where name = 'enable_seqscan') as session
     `.execute(database);
     assert.deepEqual(rows[0], { inTransaction: 0, session: 'on' });
-  }, settings));
+  }, behindPooler));
 
-test('with settings, a prepared statement that fails when it is committed is refused and leaves nothing', () =>
+test('behind a pooler, a prepared statement that fails when it is committed is refused and leaves nothing', () =>
   withOneConnection(async (database) => {
     await sql`create table once (value int unique deferrable initially deferred)`.execute(other);
     const insert = (value: number) =>
@@ -130,13 +144,13 @@ test('with settings, a prepared statement that fails when it is committed is ref
     await assert.rejects(insert(3), { code: '23505' });
     const { rows } = await sql<{ value: number }>`select value from once`.execute(database);
     assert.deepEqual(rows, [{ value: 1 }, { value: 2 }]);
-  }, settings));
+  }, behindPooler));
 
-test('with settings, a connection that the server ends is replaced', () =>
+test('behind a pooler, a connection that the server ends is replaced', () =>
   withOneConnection(async (database) => {
     const first = await pid(database);
     await sql`select pg_terminate_backend(${first})`.execute(other);
     let next = first;
     while (next === first) next = await pid(database).catch(() => first);
     assert.equal(await pid(database), next);
-  }, settings));
+  }, behindPooler));

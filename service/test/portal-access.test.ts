@@ -8,12 +8,14 @@ import { test } from 'node:test';
 import { createInvitation } from '../src/access/invitations.ts';
 import { removeManager } from '../src/access/managers.ts';
 import { listMembers, removeMember, setMember } from '../src/access/members.ts';
+import { suspend } from '../src/access/suspensions.ts';
 import { includesRole, type AppRole } from '../src/contract/app-roles.ts';
 import { sql, type Transaction } from '../src/database/database.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
+import { suspendWebhooks } from '../src/webhooks/management/suspend-webhooks.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
-import { endedDelivery } from './support/eventually.ts';
+import { endedDelivery, eventually } from './support/eventually.ts';
 import { portalOpenApi, type Operation } from './support/openapi-check.ts';
 import {
   addressTokenOf,
@@ -29,8 +31,6 @@ import { startTestService, type Answer } from './support/service.ts';
 
 /** In all texts of the app. */
 const mark = 'mark-of-the-owner';
-/** In an internal event, which the receiver repeats. */
-const internalMark = 'mark-of-an-internal-event';
 const insiders = { developer: 'developer@example.org', viewer: 'viewer@example.org' } as const;
 const outsiders = {
   'a former owner': 'former-owner@example.org',
@@ -213,6 +213,24 @@ async function makeSignIns({ email }: Person) {
 const things: Things = { ...(await makeThings(owner)), ...(await makeSignIns(owner)) };
 const neighboursThings = await makeThings(neighbour, 'neighbour');
 
+/** An owner of the app whose account is suspended. */
+const suspended = await join('suspended@example.org');
+const { body: ofSuspended } = await suspended.call('/session');
+/** An app that is suspended, with the same members. */
+const stopped: Things = { ...things, ...(await makeThings(owner, 'stopped')) };
+await inTransaction(async (tx) => {
+  await setMember(tx, testActor, { appId: things.appId, email: suspended.email, role: 'owner' });
+  const subject = {
+    kind: 'account',
+    id: ofSuspended.data.user.id,
+    appId: null,
+    details: {},
+  } as const;
+  await suspend(tx, testActor, subject, 'Reason of the operator.');
+  const app = { kind: 'app', id: stopped.appId } as const;
+  await suspendWebhooks(tx, testActor, app, 'Reason of the operator.');
+});
+
 /** What an operation may change or delete. */
 async function makeOwn(target: Target): Promise<Things> {
   if (ofAnAccount(target)) return { ...things, ...(await makeSignIns(owner)) };
@@ -228,6 +246,9 @@ const targets: Target[] = Object.entries(portalOpenApi.paths).flatMap(([path, me
     operation,
   })),
 );
+
+/** A member's own, also of a suspended app. */
+const ofMembership = new Set(['leaveApp', 'updateMembership']);
 
 const queryNeeded: Record<string, string> = {
   explainTime: '?event=event.created&subject=acme-corporation&at=2026-11-20T12:00:00Z',
@@ -400,6 +421,35 @@ for (const target of targets) {
     });
   }
 
+  if (!isOpen(target))
+    test(`${name}: a suspended account opens nothing`, async () => {
+      const before = await stateOf(things);
+      const answer = await ask(target, things, suspended);
+      if (target.operation.operationId === 'getSession') {
+        assert.equal(answer.body.data.suspendedReason, 'Reason of the operator.');
+        return;
+      }
+      assert.deepEqual(
+        [answer.status, answer.body.error?.code, answer.body.error?.details.subject],
+        [403, 'suspended', 'account'],
+      );
+      mustHaveNothing(answer, name, things);
+      assert.equal(await stateOf(things), before);
+    });
+
+  if (ofAnApp(target) && !ofMembership.has(target.operation.operationId))
+    test(`${name}: of a suspended app, members ${target.method === 'get' ? 'may read' : 'change nothing'}`, async () => {
+      const before = await stateOf(stopped);
+      const answer = await ask(target, stopped, owner);
+      if (target.method === 'get') assert.equal(answer.status, 200, answer.text);
+      else
+        assert.deepEqual(
+          [answer.status, answer.body.error?.code, answer.body.error?.details.subject],
+          [403, 'suspended', 'app'],
+        );
+      assert.equal(await stateOf(stopped), before);
+    });
+
   if (ofAnApp(target) && target.path !== '/apps/{appId}')
     test(`${name}: an own app opens nothing of another's`, async () => {
       const other = signedIn.get('an unbound manager') as Person;
@@ -450,47 +500,86 @@ for (const target of targets) {
     });
 }
 
-test('a viewer reads no URLs of webhooks and no internal events, a developer does', async () => {
-  const viewer = signedIn.get('viewer') as Person;
-  const developer = signedIn.get('developer') as Person;
+/** In each part of what is sent and received that may hold a secret. */
+const canaries = {
+  path: 'canary-in-path',
+  query: 'canary-in-query',
+  responseHeader: 'canary-in-header',
+  responseBody: 'canary-in-response',
+  internalBody: 'canary-in-internal-event',
+};
+
+/** Repeats its request, as error pages and redirects do. */
+const repeating = await startReceiver((response, { path, body }, count) =>
+  response
+    .writeHead([200, 302, 404][count % 3] ?? 200, {
+      location: path,
+      'x-debug': `${canaries.responseHeader} ${path}`,
+    })
+    .end(`Cannot POST ${path} ${canaries.responseBody} ${body.toString()}`),
+);
+
+test('viewers see no canary in path, query, headers and bodies; developers and owners see all', async () => {
+  const { appId } = things;
+  const hooks = `/apps/${appId}/webhooks`;
+  const url = `${repeating.url}/${canaries.path}?token=${canaries.query}`;
+  const made = await owner.call(hooks, { method: 'POST', json: { url, description: 'Repeats' } });
+  const { id } = made.body.data;
+  const deliveryIds: string[] = [];
+  // Enough for each of the receiver's statuses.
+  for (let count = 0; count < 3; count += 1) {
+    const tested = await owner.call(`${hooks}/${id}/test`, { method: 'POST', json: {} });
+    deliveryIds.push(tested.body.data.id);
+  }
+  await put(database, 'alliances', [{ name: 'Alliance of canaries' }], { emitEvents: true });
   await inTransaction((tx) =>
     publishEvent(tx, {
       name: 'application.created',
       org: 'acme-corporation',
       alliance: null,
-      data: { id: 'a-1', applicantHandle: internalMark, submittedAt: '2026-11-20T12:00:00.000Z' },
+      data: {
+        id: 'a-1',
+        applicantHandle: canaries.internalBody,
+        submittedAt: '2026-11-20T12:00:00.000Z',
+      },
       publicUrl: 'http://directory.test',
     }),
   );
-  await queueDrained(database);
-  const list = `/apps/${things.appId}/webhooks/${things.id}/deliveries`;
-  const { body } = await viewer.call(`${list}?event=application.created`);
-  const internal = { ...things, deliveryId: body.data[0].id as string };
+  // A delivery that failed waits for its retry.
+  const attempted = async (event: string) => {
+    const { body } = await owner.call(`${hooks}/${id}/deliveries?event=${event}`);
+    return body.data[0]?.attemptCount > 0 && (body.data[0].id as string);
+  };
+  const global = await eventually(() => attempted('alliance.created'));
+  const internal = await eventually(() => attempted('application.created'));
+  // Changes of the address are in the audit log.
+  await owner.call(`${hooks}/${id}`, { method: 'PATCH', json: { url: `${url}2` } });
 
-  const read = (person: Person, ids: Things) =>
-    Promise.all(
-      targets
-        .filter((target) => target.method === 'get' && ofAnApp(target))
-        .map(async (target) => (await ask(target, ids, person)).text),
+  for (const [role, person] of [...signedIn, ['nobody', null] as const]) {
+    const texts: string[] = [];
+    for (const deliveryId of [...deliveryIds, global, internal])
+      for (const target of targets.filter(({ method }) => method === 'get'))
+        texts.push((await ask(target, { ...things, id, deliveryId }, person)).text);
+    const text = texts.join();
+    const found = Object.keys(canaries).filter((part) =>
+      text.includes(canaries[part as keyof typeof canaries]),
     );
-  const seenByDeveloper = (await read(developer, internal)).join();
-  const url = `${receiver.url}${mark}`;
-  for (const secret of [internalMark, url]) assert.ok(seenByDeveloper.includes(secret), secret);
-  const seenByViewer = (await read(viewer, internal)).join();
-  for (const secret of [internalMark, url]) assert.ok(!seenByViewer.includes(secret), secret);
+    const all = role === 'owner' || role === 'developer';
+    assert.deepEqual(found, all ? Object.keys(canaries) : [], role);
+  }
+  assert.ok(!service.printed.join().includes('canary'));
 
-  const { data: hidden } = (await viewer.call(`${list}/${internal.deliveryId}`)).body;
-  assert.equal(hidden.body, null);
-  assert.deepEqual(
-    hidden.attempts.map(({ statusCode, responseHeaders, responseBody }: any) => [
-      statusCode,
-      responseHeaders,
-      responseBody,
-    ]),
-    [[200, null, null]],
-  );
-  const { data: open } = (await viewer.call(`${list}/${things.deliveryId}`)).body;
-  assert.ok(open.body.includes('alliance.created') && open.attempts[0].responseBody !== null);
+  const viewer = signedIn.get('viewer') as Person;
+  const read = async (deliveryId: string) =>
+    (await viewer.call(`${hooks}/${id}/deliveries/${deliveryId}`)).body.data;
+  assert.equal((await read(internal)).body, null);
+  const open = await read(global);
+  assert.ok(open.body.includes('Alliance of canaries'), 'the body of a public event');
+  const [{ statusCode, responseHeaders, responseBody }] = open.attempts;
+  assert.ok([200, 302, 404].includes(statusCode), 'the status');
+  assert.deepEqual([responseHeaders, responseBody], [null, null]);
+  // Its retries would keep the queue from draining.
+  await owner.call(`${hooks}/${id}`, { method: 'DELETE' });
 });
 
 test('only the last owners see the audit log of a deleted app', async () => {

@@ -77,7 +77,7 @@ test('then every process uses the address of the api process that started last',
       (path) => `${shared}/api/v1/${path}`,
     ),
   );
-  const { stdout } = await runHere(['account', 'link', 'ada@example.org', '--json'], other);
+  const { stdout } = await runHere(['accounts', 'link', 'ada@example.org', '--json'], other);
   assert.ok(JSON.parse(stdout).url.startsWith(`${shared}/profile/developer/`));
 });
 

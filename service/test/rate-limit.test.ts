@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { generateApiKey } from '../src/access/api-key.ts';
+import { createKey, createPlatformKey, createTemporaryKey, scopes } from '../src/access/keys.ts';
+import { testActor } from './support/actor.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, type Answer } from './support/service.ts';
@@ -15,7 +17,23 @@ const start = (env: Record<string, string> = {}) =>
 
 function usage({ headers }: Answer) {
   const read = (name: string) => headers.get(`x-ratelimit-${name}`);
-  return { limit: read('limit'), remaining: read('remaining'), reset: Number(read('reset')) };
+  return {
+    limit: read('limit'),
+    remaining: read('remaining'),
+    reset: Number(read('reset')),
+    scope: read('scope'),
+  };
+}
+
+/** A further key of an app. */
+async function addKey(appId: string, { temporary = false } = {}): Promise<string> {
+  const input = { appId, name: 'Another', scopes, expiresAt: null };
+  const { key } = await beside.database
+    .transaction()
+    .execute((tx) =>
+      temporary ? createTemporaryKey(tx, testActor, appId) : createKey(tx, testActor, input),
+    );
+  return key;
 }
 
 test('each response has the limit, the remaining requests and the reset time', async () => {
@@ -51,6 +69,62 @@ test('each key has its own count over all headers and operations', async () => {
   assert.equal(usage(await service.call('/orgs', { method: 'HEAD' })).remaining, '0');
   assert.equal((await service.call('/webhooks')).status, 429);
   assert.equal((await service.call('/orgs', { key: other.key })).status, 200);
+});
+
+test('an app has twice the limit over all its keys, and the headers describe the limit that is closer', async () => {
+  const service = await start();
+  const { appId, key: first } = await makeKey(service);
+  const keys = [first, await addKey(appId), await addKey(appId, { temporary: true })];
+  const seen = [];
+  for (const key of [...Array.from({ length: 6 }, () => first), ...keys, keys[2], keys[2]]) {
+    const answer = await service.call('/orgs', { key: key ?? null });
+    const { limit, remaining, scope } = usage(answer);
+    seen.push([answer.status, limit, remaining, scope]);
+  }
+  const ofKey = (status: number, left: number) => [status, String(perMinute), String(left), 'key'];
+  const ofApp = (status: number, left: number) => [status, '10', String(left), 'app'];
+  assert.deepEqual(seen, [
+    ...[4, 3, 2, 1, 0].map((left) => ofKey(200, left)),
+    ofKey(429, 0),
+    // The refused one counts towards neither, so the app has 5 left for its other keys.
+    ofKey(429, 0),
+    ofKey(200, 4),
+    ofApp(200, 3),
+    ofApp(200, 2),
+    ofApp(200, 1),
+  ]);
+  assert.equal(usage(await service.call('/orgs', { key: keys[1] ?? null })).remaining, '0');
+  const refused = await service.call('/orgs', { key: keys[1] ?? null });
+  assert.deepEqual(
+    [refused.status, usage(refused).scope, refused.body.error.message],
+    [429, 'app', 'More than 10 requests in a minute with all keys of the app.'],
+  );
+  assert.equal((await service.call('/orgs')).status, 200, 'another app has its own');
+});
+
+test('a request that the app’s limit refuses does not count towards its key', async () => {
+  const service = await start();
+  const { appId, key } = await makeKey(service);
+  const others = [await addKey(appId), await addKey(appId)];
+  for (const each of others)
+    for (let sent = 0; sent < perMinute; sent += 1)
+      assert.equal((await service.call('/orgs', { key: each })).status, 200);
+  for (let sent = 0; sent < 2 * perMinute; sent += 1) {
+    const { status, headers } = await service.call('/orgs', { key });
+    assert.deepEqual([status, headers.get('x-ratelimit-scope')], [429, 'app']);
+  }
+});
+
+test('keys of the platform and addresses have no limit of an app', async () => {
+  const service = await start();
+  const input = { name: 'Platform', expiresAt: null };
+  const { key } = await beside.database
+    .transaction()
+    .execute((tx) => createPlatformKey(tx, testActor, input));
+  const answer = await service.call('/status', { key });
+  const { limit, scope } = usage(answer);
+  assert.deepEqual([answer.status, limit, scope], [200, String(perMinute), 'key']);
+  assert.equal(usage(await service.call('/status', { key: null })).scope, null);
 });
 
 test('requests without a valid key are counted by their address, whatever they send as a key', async () => {

@@ -28,7 +28,8 @@ const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const backoff = { baseMs: 1, factor: 1 };
-const record = (...attempts: RecordedAttempt[]) => recordAttempts(database, attempts);
+const record = async (...attempts: RecordedAttempt[]) =>
+  (await recordAttempts(database, attempts)).recorded;
 
 async function register(): Promise<string> {
   const json = { url: 'https://example.org/' };

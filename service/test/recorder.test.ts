@@ -72,7 +72,7 @@ test('after an outage that lost attempts, the recorder waits for the database ag
   assert.equal((await attemptsMade(opened.database, delivery.id)).length, 1);
 });
 
-test('an attempt that the database refuses does not fail its batch', async () => {
+test('an attempt that the database refuses is set aside and does not fail its batch', async () => {
   const { database } = await openTestDatabase();
   const leaseToken = randomUUID();
   const insert = () => insertLeased(database, uuidv7(), { leaseToken });
@@ -86,7 +86,41 @@ test('an attempt that the database refuses does not fail its batch', async () =>
   for (const { delivery } of [first, ...good])
     assert.equal((await attemptsMade(database, delivery.id)).length, 1);
   assert.deepEqual(await attemptsMade(database, refused.delivery.id), []);
-  assert.deepEqual(logged, ['attempt.not_recorded']);
-  const { rows } = await sql<{ id: string }>`select id from pending_deliveries`.execute(database);
-  assert.deepEqual(rows, [{ id: refused.delivery.id }], 'its lease runs out');
+  assert.deepEqual(logged, ['row.set_aside']);
+  const { rows } = await sql<{ id: string }>`
+    select delivery_id as id from set_aside where not exists (select from pending_deliveries)
+  `.execute(database);
+  assert.deepEqual(rows, [{ id: refused.delivery.id }]);
+});
+
+test('an attempt whose row somebody has locked is recorded later, and holds up no others', async () => {
+  const { database } = await openTestDatabase();
+  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const [locked, free] = [await insert(), await insert()];
+  const { recorder, logged } = startRecorder(database);
+  const later = await database.transaction().execute(async (tx) => {
+    await sql`select from pending_deliveries where id = ${locked.delivery.id} for share`.execute(
+      tx,
+    );
+    const recorded = recorder.record(locked);
+    await recorder.record(free);
+    assert.equal((await attemptsMade(database, free.delivery.id)).length, 1);
+    await eventually(async () => logged.length > 0);
+    // Not awaited: it resolves when the row is free.
+    return { recorded };
+  });
+  await later.recorded;
+  assert.equal((await attemptsMade(database, locked.delivery.id)).length, 1);
+  assert.deepEqual(logged, ['attempts.waiting']);
+});
+
+test('a process that stops does not wait for a row that somebody has locked', async () => {
+  const { database } = await openTestDatabase();
+  const locked = attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const { recorder, logged } = startRecorder(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from pending_deliveries for update`.execute(tx);
+    await recorder.stop(recorder.record(locked));
+  });
+  assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost']);
 });

@@ -13,17 +13,18 @@ const { database } = await openTestDatabase();
 const recover = (options: Partial<RecoveryOptions> = {}) =>
   recoverLeases(database, { backoff: { baseMs: 1, factor: 1 }, ...options });
 
-/** A delivery of `daysAgo`, its lease over for as many seconds. */
+/** A delivery of `daysAgo`, its lease over for `overSeconds`. */
 async function insertLeased(
   daysAgo: number,
   overSeconds: number,
   token: string = randomUUID(),
+  seconds = 30,
 ): Promise<{ id: string; token: string }> {
   const { rows } = await sql<{ id: string; token: string }>`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
       due_at, lease_token, leased_at)
     select uuid_v7(now() - ${daysAgo} * interval '1 day'), uuid_v7(), 'org.created', uuid_v7(), 'redelivery', 1, 1, until,
-      ${token}, until - interval '30 seconds'
+      ${token}, until - ${seconds} * interval '1 second'
     from (select queue_now() - ${overSeconds} * interval '1 second' as until) as given
     returning id, lease_token as token
   `.execute(database);
@@ -36,19 +37,32 @@ async function clear(): Promise<void> {
   await sql`delete from pending_deliveries`.execute(database);
 }
 
-test('a lease that cannot be recorded is reported and does not block later ones', async () => {
-  // No partition takes its attempt, or it would be of a day that was never dropped.
-  const stuck = await insertLeased(400, 20);
+/** Refuses attempts of deliveries whose leases took 400 s, as invalid, and those of 500 s for want of space. */
+await sql`
+  create function refuse_attempt() returns trigger language plpgsql as $$
+  begin
+    if new.duration_ms = 400000 then raise exception 'out of range' using errcode = '22003', detail = new.delivery_id; end if;
+    if new.duration_ms >= 500000 then raise exception 'disk full' using errcode = '53100', detail = new.delivery_id; end if;
+    return new;
+  end $$
+`.execute(database);
+await sql`
+  create trigger refuse before insert on attempts for each row execute function refuse_attempt()
+`.execute(database);
+
+test('a lease that cannot be recorded now is reported and does not block later ones', async () => {
+  const stuck = await insertLeased(0, 20, randomUUID(), 500);
   const fine = await insertLeased(0, 10);
-  const { recorded, failures } = await recover();
+  const { recorded, setAside, failures } = await recover();
   assert.deepEqual(
     recorded.map(({ delivery }) => delivery.id),
     [fine.id],
   );
   assert.deepEqual(
     failures.map(({ leaseToken, deliveries, code }) => ({ leaseToken, deliveries, code })),
-    [{ leaseToken: stuck.token, deliveries: 1, code: '23514' }],
+    [{ leaseToken: stuck.token, deliveries: 1, code: '53100' }],
   );
+  assert.deepEqual(setAside, [], 'it is not its fault');
   assert.ok(!JSON.stringify(failures).includes(stuck.id), 'no row is shown');
   const next = await insertLeased(0, 5);
   const again = await recover();
@@ -67,18 +81,36 @@ test('a lease that cannot be recorded is reported and does not block later ones'
   );
 });
 
-test('a delivery that cannot be recorded does not keep back the others of its process', async () => {
+test('a delivery that PostgreSQL refuses is set aside, and the others of its process are recorded', async () => {
   await clear();
-  const stuck = await insertLeased(400, 20);
+  const stuck = await insertLeased(0, 20, randomUUID(), 400);
   const fine = [await insertLeased(0, 10, stuck.token), await insertLeased(0, 10, stuck.token)];
-  const { recorded, failures } = await recover();
+  const { recorded, setAside, failures } = await recover();
   assert.deepEqual(
     recorded.map(({ delivery }) => delivery.id).sort(),
     fine.map(({ id }) => id).sort(),
   );
+  assert.deepEqual(failures, []);
   assert.deepEqual(
-    failures.map(({ leaseToken, deliveries }) => ({ leaseToken, deliveries })),
-    [{ leaseToken: stuck.token, deliveries: 1 }],
+    setAside.map(({ deliveryId, stage, code, reason }) => ({ deliveryId, stage, code, reason })),
+    [
+      {
+        deliveryId: stuck.id,
+        stage: 'leases',
+        code: '22003',
+        reason: 'out of range (attempt 1: retry, interrupted)',
+      },
+    ],
+  );
+});
+
+test('a day without partitions gets them when a lease of it is recorded', async () => {
+  await clear();
+  const late = await insertLeased(400, 20);
+  const { recorded } = await recover();
+  assert.deepEqual(
+    recorded.map(({ delivery }) => delivery.id),
+    [late.id],
   );
 });
 
@@ -166,7 +198,7 @@ test('a lease that was put back and taken again is not recorded as interrupted',
     return unsent(leased, { kind: 'postponed', waitMs: 0, park: false }, systemClock);
   };
   const first = await claim();
-  assert.equal((await recordAttempts(database, [first])).length, 1);
+  assert.equal((await recordAttempts(database, [first])).recorded.length, 1);
   const second = await claim();
   assert.equal(second.delivery.number, first.delivery.number);
   // As a recovery does that saw the first lease expired, a moment before it was put back.
@@ -175,6 +207,6 @@ test('a lease that was put back and taken again is not recorded as interrupted',
     error: 'interrupted',
     verdict: { kind: 'retry', waitMs: 1 },
   };
-  assert.deepEqual(await recordAttempts(database, [interrupted]), []);
-  assert.equal((await recordAttempts(database, [second])).length, 1);
+  assert.deepEqual((await recordAttempts(database, [interrupted])).recorded, []);
+  assert.equal((await recordAttempts(database, [second])).recorded.length, 1);
 });

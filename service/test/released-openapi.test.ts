@@ -38,7 +38,7 @@ const breaking: Record<string, Change> = {
     required.splice(required.indexOf('name'), 1);
   },
   'a response field has a value that clients do not know': (document) => {
-    valuesOf(field(document, 'Organisation', 'status')).push('dormant');
+    valuesOf(field(document, 'Attempt', 'trigger')).push('replay');
   },
   'a response header is removed': (document) => {
     const response = operation(document, '/api/v1/orgs').responses['200'] as { headers: object };
@@ -132,6 +132,17 @@ const additions: Change[] = [
   },
 ];
 
+test('a state may gain values, and loses none', async () => {
+  const status = (document: OpenApiDocument) =>
+    field(document, 'Delivery', 'status') as { 'x-extensible-enum': string[] };
+  assert.ok(status(openApi)['x-extensible-enum'].includes('failed'));
+  assert.ok(!('enum' in status(openApi)));
+  const more = structuredClone(openApi);
+  status(more)['x-extensible-enum'].push('skipped');
+  assert.deepEqual(await findBreakingChanges(openApi, more), []);
+  assert.notDeepEqual(await findBreakingChanges(more, openApi), []);
+});
+
 test('accepted: new operations, parameters, fields, events, statuses and texts', async () => {
   const revision = changed((document) => {
     for (const change of additions) change(document);
@@ -159,7 +170,8 @@ function field(document: OpenApiDocument, name: string, property: string): objec
 }
 
 function valuesOf(list: object): unknown[] {
-  return (list as { enum: unknown[] }).enum;
+  const { enum: values, 'x-extensible-enum': states } = list as Record<string, unknown[]>;
+  return values ?? states ?? [];
 }
 
 function operation({ paths }: OpenApiDocument, path: string, method = 'get'): Operation {

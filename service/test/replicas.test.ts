@@ -1,6 +1,7 @@
 /** Chooses between replicas and the primary. Real standbys are read in `npm run test:scale`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createDatabaseClock } from '../src/database/clock.ts';
 import { openClient } from '../src/database/database.ts';
 import { createReplicas } from '../src/database/replicas.ts';
 import { createRevisions } from '../src/database/revisions.ts';
@@ -16,7 +17,11 @@ test('a server that is not a standby is not read, and the primary is', async (t)
     applicationName: 'test',
   });
   const url = `postgres://${user}:${encodeURIComponent(password ?? '')}@${host}:${port}/${database}`;
-  const revisions = createRevisions(direct.database, createSession(direct.connection));
+  const revisions = createRevisions(
+    direct.database,
+    createSession(direct.connection),
+    createDatabaseClock(),
+  );
   const replicas = createReplicas({
     urls: [url],
     primary: direct.database,

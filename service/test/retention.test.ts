@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase, sql } from '../src/database/database.ts';
-import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import { dropOldSetAside, setAside, take } from '../src/events/set-aside.ts';
+import { findOverdueDay, rotatePartitions } from '../src/webhooks/history/retention.ts';
+import { renewProbes } from '../src/webhooks/queue/healing.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from './support/database.ts';
 import { fanOutWith } from './support/queue-steps.ts';
@@ -25,11 +27,19 @@ test('expired days are dropped as a whole, unless a pending delivery needs one',
     select uuid_v7(), id, 'org.created', uuid_v7(), 'event', now() from event
   `.execute(database);
   const kept: string[] = [];
-  const dropped = await rotatePartitions(database, 30, (day) => kept.push(day));
+  const dropped = await rotatePartitions(database, 30, ({ day }) => kept.push(day));
   assert.ok(!dropped.includes(partition), 'the event of a pending delivery stays');
   assert.equal(kept.length, 1);
+  assert.equal(await findOverdueDay(database, 30), null, 'it is not late');
   assert.ok(dropped.length > 0);
-  await sql`delete from pending_deliveries`.execute(database);
+  await setAside(database, {
+    source: 'pending_deliveries',
+    stage: 'claim',
+    error: new Error('refused'),
+    moved: take('pending_deliveries', sql`true`),
+  });
+  assert.deepEqual(await rotatePartitions(database, 30), [], 'so does that of one set aside');
+  assert.equal(await dropOldSetAside(database, 30), 1, 'its webhook is gone');
   assert.ok((await rotatePartitions(database, 30)).includes(partition));
   assert.deepEqual(await rotatePartitions(database, 30), []);
 });
@@ -60,6 +70,7 @@ test('a probe that waits keeps no expired day, and stays due at its time', async
     select uuid_v7(now() - interval '40 days'), event.id, 'webhook.probe', webhook.id, 'probe', now() + interval '2 days'
     from event, webhook returning due_at as "dueAt"
   `.execute(database);
+  await renewProbes(database, 30);
   assert.ok((await rotatePartitions(database, 30)).includes(partition));
   const { rows } = await sql`
     select due_at as "dueAt", e.name from pending_deliveries p join events e on e.id = p.event_id where trigger = 'probe'
@@ -76,7 +87,7 @@ test('a large queue is not read to drop a day', async (t) => {
   const worker = openDatabase(connection, {
     applicationName: 'test',
     poolSize: 1,
-    transactionSettings: queueSettings,
+    settings: queueSettings,
   });
   t.after(() => worker.destroy());
   const readRows = async () => {

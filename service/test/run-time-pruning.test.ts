@@ -14,7 +14,7 @@ import {
   type Transaction,
 } from '../src/database/database.ts';
 import { createPool } from '../src/database/pool.ts';
-import { claimParked, listParked, type Claim } from '../src/webhooks/queue/claim.ts';
+import { claimParked, listParked } from '../src/webhooks/queue/claim.ts';
 import { findWork } from '../src/webhooks/queue/find-work.ts';
 import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
 import { joinWorkers } from '../src/webhooks/queue/members.ts';
@@ -22,7 +22,7 @@ import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import { recover } from '../src/webhooks/management/recover.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { redeliver } from '../src/webhooks/management/redeliver.ts';
-import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import { rotatePartitions } from '../src/webhooks/history/retention.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { testActor } from './support/actor.ts';
@@ -31,11 +31,11 @@ import { eventually } from './support/eventually.ts';
 import {
   attemptOf,
   claimWith,
+  type Claim,
   failed,
   fanOutToQueue,
   fanOutWith,
   newLease,
-  room,
 } from './support/queue-steps.ts';
 import { openTestDatabase } from './support/database.ts';
 import { makeKey, startTestService } from './support/service.ts';
@@ -109,7 +109,7 @@ for (const [name, settings] of [
       first.map((one) => attemptOf(one, { ...timedOut, verdict: { kind: 'retry', waitMs: 0 } })),
     );
     await updateWebhookHealth(watched, 1_000);
-    const { leased: second } = await claimWith(watched, { room: { ...room, perWebhook: 1 } });
+    const { leased: second } = await claimWith(watched, { perWebhook: 1 });
     assert.equal(second.length, 1);
     assert.deepEqual(await listParked(watched, start), [webhookId]);
     const parked = await claimParked(watched, lease, new Map([[webhookId, 8]]));
@@ -150,7 +150,7 @@ for (const [name, settings] of [
 test('a claim skips a delivery that another worker postponed meanwhile, and claims the rest', async (t) => {
   const worker = openDatabase(service.connection, {
     applicationName: 'claiming',
-    transactionSettings: queueSettings,
+    settings: queueSettings,
   });
   t.after(() => worker.destroy());
   await clear();
@@ -232,6 +232,8 @@ async function countRead(session: Database): Promise<number> {
 /** Events for everyone go to all webhooks; the others read small tables, a few times a second at most. */
 const readWhole = new Set([
   'fan_out reads webhooks',
+  'fan_out reads broadcasts',
+  'find_work reads broadcasts',
   'join_workers reads workers',
   'join_workers reads webhook_outcomes',
   'take_outcomes reads webhook_outcomes',
@@ -249,7 +251,7 @@ test('plans made while the database was empty and analysed read a full queue by 
   const worker = openDatabase(connection, {
     applicationName: 'test',
     poolSize: 1,
-    transactionSettings: queueSettings,
+    settings: queueSettings,
   });
   t.after(() => worker.destroy());
 

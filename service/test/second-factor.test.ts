@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { addManager } from '../src/access/managers.ts';
 import { sql } from '../src/database/database.ts';
@@ -8,6 +9,7 @@ import { codeOf, createDevice, wrongCodeOf, type Device } from './support/authen
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { portalOpenApi } from './support/openapi-check.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
 import {
   callPortal,
@@ -268,7 +270,7 @@ test('a passkey is added, named, signs in alone, and is removed', async () => {
   const { device, answer } = await addPasskey(bea, ' Laptop ');
   assert.equal(answer.status, 201, answer.text);
   assert.equal(answer.body.data.recoveryCodes.length, 10);
-  await mailTo(bea.email, /The passkey “Laptop” was added/);
+  await mailTo(bea.email, /The passkey "Laptop" was added/);
   const again = await addPasskey(bea, 'The same', device);
   assert.equal(again.answer.status, 409);
   const second = await addPasskey(bea, 'Phone');
@@ -297,7 +299,7 @@ test('a passkey is added, named, signs in alone, and is removed', async () => {
   assert.equal((await stranger.call(path, { method: 'DELETE' })).status, 404);
   assert.equal((await stranger.call(path, { method: 'PATCH', json: { name: 'x' } })).status, 404);
   assert.equal((await there.call(path, { method: 'DELETE' })).status, 200);
-  await mailTo(bea.email, /The passkey “Work” was removed/);
+  await mailTo(bea.email, /The passkey "Work" was removed/);
   assert.equal((await signInWithPasskey(device)).status, 401);
   assert.equal((await bea.call('/session')).status, 401, 'the other sessions have ended');
 });
@@ -397,6 +399,31 @@ test('a second factor is not proved for a session that a reset has ended', async
   assert.equal((await complete(again, recoveryCodes[0]!)).status, 200, 'it was not used up');
 });
 
+test('sessions that miss the second factor are at most five, and end no complete one', async () => {
+  const owner = await person('sessions');
+  const { secret, recoveryCodes } = await addApp(owner);
+  const idle = await signInAs(service, owner.email);
+  const pending = [];
+  for (let count = 0; count < 5; count += 1) pending.push(await signInAs(service, owner.email));
+  assert.equal((await idle.call('/session')).status, 401, 'the oldest of six');
+  assert.equal(await missing(owner), null);
+  for (const each of pending) assert.equal(await missing(each), 'confirm');
+  // As if it had been there before 50 others, all of them complete.
+  await sql`
+    insert into sessions (id, user_id, token, created_at, updated_at, expires_at, second_factor_at)
+    select gen_random_uuid(), id, gen_random_uuid()::text, now() - n * interval '1 hour', now(), now() + interval '1 day', now()
+    from users, generate_series(1, 49) n where email = ${owner.email}
+  `.execute(database);
+  await age(owner, 60 * 100);
+  const last = await signInAs(service, owner.email);
+  assert.equal((await complete(last, recoveryCodes[0] ?? codeOf(secret))).status, 200);
+  const { rows } = await sql<{ complete: number; count: number }>`
+    select count(second_factor_at)::int as complete, count(*)::int as count
+    from sessions s join users u on u.id = s.user_id where u.email = ${owner.email}
+  `.execute(database);
+  assert.deepEqual(rows, [{ complete: 50, count: 50 + 4 }]);
+});
+
 test('REQUIRE_SECOND_FACTOR=all: whoever has none sets one up, and can do nothing else before', async () => {
   const strict = await startTestService({
     env: { ...oidc, REQUIRE_SECOND_FACTOR: 'all' },
@@ -418,6 +445,49 @@ test('REQUIRE_SECOND_FACTOR=all: whoever has none sets one up, and can do nothin
   assert.equal((await signInWithPasskey(device, strict)).status, 200);
 });
 
+test('a session that misses its second factor may call what completes it, and no other operation', async () => {
+  const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: 'all' }, ...beside });
+  const unset = await person('val', strict);
+  const xen = await person('xen');
+  await addApp(xen);
+  const half = await signInAs(service, xen.email);
+  assert.deepEqual([await missing(unset), await missing(half)], ['set_up', 'confirm']);
+  /** The operations for signed-in users that are not refused for the missing factor. */
+  async function openTo(who: Person): Promise<string[]> {
+    const open: string[] = [];
+    for (const [path, operations] of Object.entries(portalOpenApi.paths))
+      for (const [method, { operationId, security }] of Object.entries(operations)) {
+        if (security?.length === 0) continue;
+        const below = path.replace('/portal/api', '').replaceAll(/\{\w+\}/g, randomUUID());
+        const options = { method: method.toUpperCase(), ...(method !== 'get' && { json: {} }) };
+        const { status, body } = await who.call(below, { ...options, headers: elsewhere() });
+        if (status !== 401 || body.error.details.missingFactor === undefined)
+          open.push(operationId);
+      }
+    return open.toSorted();
+  }
+  assert.deepEqual(await openTo(half), ['completeSignIn', 'getSession']);
+  assert.deepEqual(await openTo(unset), [
+    'addPasskey',
+    'confirmAuthenticator',
+    'createRecoveryCodes',
+    'getNewPasskeyOptions',
+    'getProofPasskeyOptions',
+    'getSecondFactor',
+    'getSession',
+    'listProofMethods',
+    'mailProofCode',
+    'proveWithAuthenticator',
+    'proveWithMailedCode',
+    'proveWithPasskey',
+    'proveWithPassword',
+    'removeAuthenticator',
+    'removePasskey',
+    'setUpAuthenticator',
+    'updatePasskey',
+  ]);
+});
+
 test('REQUIRE_SECOND_FACTOR=managers: who manages something needs one, at once', async () => {
   const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: 'managers' }, ...beside });
   await put(database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme' }]);
@@ -437,6 +507,11 @@ test('sensitive changes need a recent proof, and others do not', async () => {
   const hook = (await post(jan, `/apps/${app}/webhooks`, { url })).body.data.id;
   const key = (await post(jan, `/apps/${app}/keys`, { name: 'K', scopes: ['read:directory'] })).body
     .data.id;
+  const newKey = () => post(jan, `/apps/${app}/keys`, { name: 'K', scopes: ['read:directory'] });
+  await age(jan, 29);
+  assert.equal((await newKey()).status, 201, 'a proof counts for 30 minutes');
+  await age(jan, 30);
+  assert.ok(isProofRequired(await newKey()));
   await age(jan);
   const write = (method: string) => (path: string, json?: unknown) =>
     jan.call(path, { method, ...(json !== undefined && { json }) });
@@ -444,7 +519,7 @@ test('sensitive changes need a recent proof, and others do not', async () => {
   const binding = { kind: 'organization', slug: 'acme-corporation' };
   const webhook = `/apps/${app}/webhooks/${hook}`;
   const refused = [
-    await post(jan, `/apps/${app}/keys`, { name: 'K', scopes: ['read:directory'] }),
+    await newKey(),
     await post(jan, `/apps/${app}/keys/${key}/rotate`),
     await post(jan, `${webhook}/rotate-secret`),
     await post(jan, `/apps/${app}/webhooks`, { url: 'https://example.com/' }),
@@ -581,7 +656,7 @@ test('an operator removes a second factor, which is audited and mailed', async (
     SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
     PUBLIC_URL: 'https://directory.test',
   };
-  const run = (...words: string[]) => runHere(['account', 'remove-second-factor', ...words], env);
+  const run = (...words: string[]) => runHere(['accounts', 'remove-second-factor', ...words], env);
   const { code, stdout, stderr } = await run('Pat@Example.org', '--json');
   assert.equal(code, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), {
@@ -611,4 +686,48 @@ test('the mailed code of a service without mail is on its terminal', async () =>
   await post(quin, '/account/proof/mail');
   assert.match(local.printed.at(-1) ?? '', /^confirm a change \(quin@example.org\): \d{8}$/);
   assert.equal(printedToken(local, quin.email), null);
+});
+
+test('a provider is added by the session that began, complete and recently proven, and by no other', async () => {
+  const uma = await person('uma');
+  const other = await signInAs(service, uma.email);
+  provider.person = { sub: 'uma', email: 'uma@elsewhere.example', email_verified: true };
+  const callbackURL = `${page}/account`;
+  const back = { provider: 'oidc', callbackURL, errorCallbackURL: callbackURL };
+  /** Goes to the provider in the session, and comes back in the one of this cookie. */
+  async function link(
+    meanwhile: () => Promise<unknown> = async () => {},
+    cookie = uma.credentials['cookie'],
+  ): Promise<string | null> {
+    const begun = await post(uma, '/account/methods', back);
+    assert.equal(begun.status, 200, begun.text);
+    const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+    const { search } = new URL(there.headers.get('location') ?? '');
+    await meanwhile();
+    const cookies = [cookie, cookiesOf(begun)].filter(Boolean).join('; ');
+    const answer = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookies);
+    const { rows } = await sql<{ provider: string }>`
+      select provider_id as provider from accounts a join users u on u.id = a.user_id
+      where u.email = ${uma.email} and provider_id <> 'credential'
+    `.execute(database);
+    const error = new URL(answer.headers.get('location') ?? '').searchParams.get('error');
+    assert.equal(rows.length, error === null ? 1 : 0);
+    return error;
+  }
+  const refused = 'unable_to_link_account';
+  const expire = () =>
+    sql`update sessions set proven_at = now() - interval '31 minutes'
+        where user_id = (select id from users where email = ${uma.email})`.execute(database);
+
+  assert.equal(await link(undefined, ''), refused, 'signed out');
+  assert.equal(await link(undefined, other.credentials['cookie']), refused, 'another session');
+  assert.equal(await link(expire), refused, 'the proof is too old');
+  assert.equal((await post(uma, '/account/proof/password', { password })).status, 200);
+  assert.equal((await post(other, '/account/proof/password', { password })).status, 200);
+  let secret = '';
+  const addFactor = async () => void ({ secret } = await addApp(other));
+  assert.equal(await link(addFactor), refused, 'the session misses its second factor');
+  assert.equal((await post(uma, '/account/methods', back)).status, 401);
+  assert.equal((await complete(uma, codeOf(secret))).status, 200);
+  assert.equal(await link(), null);
 });

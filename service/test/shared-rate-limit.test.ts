@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import { createKey } from '../src/access/keys.ts';
 import { leaseRequests } from '../src/access/rate-windows.ts';
 import { sql, type Database } from '../src/database/database.ts';
 import { createKeyCounter } from '../src/http/key-counter.ts';
 import type { Usage } from '../src/http/rate-limit.ts';
+import { testActor } from './support/actor.ts';
 import { startCommand } from './support/command.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
@@ -44,7 +46,7 @@ const createCounter = (perMinute: number, database: Database = opened.database) 
   createKeyCounter(perMinute, {
     database,
     apiProcesses: { isAlone: () => false, onCompany: () => {} },
-  });
+  }).count;
 
 async function countTimes(
   count: ReturnType<typeof createCounter>,
@@ -81,6 +83,27 @@ test('three processes share one limit per key, and their headers agree', async (
   assert.ok(Math.max(...resets) - Math.min(...resets) <= 1, 'the minute ends everywhere at once');
 });
 
+test('three processes share one limit per app over all its keys', async () => {
+  const perMinute = 100;
+  const urls = await Promise.all([1, 2, 3].map(() => startProcess(perMinute)));
+  const { appId, key } = await makeKey(opened);
+  const input = { appId, name: 'Another', scopes: ['read:directory'], expiresAt: null };
+  const keys = [key];
+  for (let index = 0; index < 3; index += 1)
+    keys.push(
+      await opened.database
+        .transaction()
+        .execute(async (tx) => (await createKey(tx, testActor, input)).key),
+    );
+  let served = 0;
+  for (let round = 0; round < 30; round += 1) {
+    const sent = urls.flatMap((url) => keys.map((each) => call(url, each)));
+    for (const { status } of await Promise.all(sent)) if (status === 200) served += 1;
+  }
+  assert.ok(served <= 2 * perMinute, `${served} requests were served`);
+  assert.ok(served >= 2 * perMinute * 0.9, `${served} requests were served`);
+});
+
 test('a process that is alone writes nothing, and hands over its counts when another starts', async () => {
   const env = { RATE_LIMIT_PER_MINUTE: '100' };
   const beside = await openTestDatabase();
@@ -98,7 +121,8 @@ test('a process that is alone writes nothing, and hands over its counts when ano
   assert.equal(await windows(), 0);
 
   const second = await startTestService({ beside, env });
-  await eventually(async () => (await windows()) === 1);
+  // The key's and the app's.
+  await eventually(async () => (await windows()) === 2);
   // Each has leased one request in advance.
   assert.equal(await remaining(second), 48);
   assert.equal(await remaining(first), 49);

@@ -165,8 +165,16 @@ test('a session has few guesses at its password, and uses up none of others', as
 test("mails per mailbox are limited, and an IP address over its limit uses up no account's limit", async () => {
   const ask = (email: string, headers: Record<string, string>) =>
     postPortal(service, '/password-links', { email }, { headers });
-  const answers = await statuses(6, () => ask('filled@example.org', elsewhere()));
+  const stranger = elsewhere();
+  const answers = await statuses(6, () => ask('filled+tag@example.org', stranger));
   assert.deepEqual(answers, [202, 202, 202, 202, 202, 429]);
+  assert.equal(
+    (await ask('filled@example.org', stranger)).status,
+    429,
+    'the tag counts as its address',
+  );
+  const others = await statuses(16, () => ask('filled@example.org', elsewhere()));
+  assert.deepEqual([others.indexOf(429), others.length], [15, 16], 'twenty from anybody');
   const headers = elsewhere();
   let account = 0;
   const sprayed = await statuses(31, () => {
@@ -179,6 +187,16 @@ test("mails per mailbox are limited, and an IP address over its limit uses up no
     [429, 429, 429, 429, 429, 429],
   );
   assert.equal((await ask('later@example.org', elsewhere())).status, 202);
+});
+
+test('a known device gets its links while strangers use up theirs', () => {
+  const limits = createSignInLimits();
+  const email = 'owner@example.org';
+  const ask = (ip: string, device: string | null) => limits.mail({ ip, email, device });
+  for (let asked = 0; asked < 5; asked += 1) ask('203.0.113.30', null);
+  assert.throws(() => ask('203.0.113.30', null));
+  for (let asked = 0; asked < 15; asked += 1) ask('203.0.113.30', 'a known device');
+  assert.throws(() => ask('203.0.113.30', 'a known device'));
 });
 
 test('a forged IP address is ignored', async () => {

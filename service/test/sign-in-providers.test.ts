@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addManager } from '../src/access/managers.ts';
 import { sql } from '../src/database/database.ts';
+import { setSignUpBlock } from '../src/sign-in/sign-up-blocks.ts';
 import { providerIdentity } from '../src/sign-in/provider-identity.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
@@ -96,6 +97,19 @@ test('an unverified address gives no roles and no apps', async () => {
   }
 });
 
+test('a provider creates no account for a blocked address, and signs in to the one that exists', async () => {
+  provider.person = { sub: 'b1', email: 'early@blocked.test', email_verified: true };
+  assert.ok(await signIn());
+  await database.transaction().execute((tx) => setSignUpBlock(tx, testActor, 'blocked.test', true));
+  assert.ok(await signIn());
+  provider.person = { sub: 'b2', email: 'late@blocked.test', email_verified: true };
+  const answer = await comeFrom('/sign-in/provider');
+  const location = new URL(answer.headers.get('location') ?? '');
+  assert.equal(location.searchParams.get('error'), 'sign_up_refused');
+  const { rows } = await sql`select from users where email = 'late@blocked.test'`.execute(database);
+  assert.equal(rows.length, 0);
+});
+
 test('a provider identity can be a manager and own apps', async () => {
   provider.person = { sub: 's1', name: 'Subject' };
   const person = await signIn();
@@ -143,15 +157,21 @@ test('a callback without the cookie of the start signs nobody in', async () => {
   assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
 });
 
-test('an unused sign-up does not block sign-in with a provider, and its link still works', async () => {
+test('an unused sign-up does not block sign-in with a provider, which ends its link', async () => {
   const email = 'pending@example.org';
   await postPortal(service, '/password-links', { email });
   provider.person = { sub: 'p1', email, email_verified: true, name: 'Owner' };
-  assert.equal(await whoIs(await signIn()), email);
-  const { body } = await postPortal(service, '/password-links/check', {
-    token: printedToken(service, email),
-  });
-  assert.equal(body.data.hasAccount, true);
+  const person = await signIn();
+  assert.equal(await whoIs(person), email);
+  const { rows } = await sql`select 1 from password_links where email = ${email}`.execute(database);
+  assert.equal(rows.length, 0);
+  const token = printedToken(service, email);
+  for (const [path, json] of [
+    ['/password-links/check', { token }],
+    ['/password', { token, password: 'a password of somebody else', name: 'Mallory' }],
+  ] as const)
+    assert.equal((await postPortal(service, path, json)).status, 403, path);
+  assert.equal(await whoIs(person), email);
   const set = await choosePassword(service, email);
   assert.deepEqual(
     set.body.data.methods.map((method: { provider: string }) => method.provider),

@@ -14,6 +14,7 @@ import {
   signInAs,
   signUp,
 } from './support/portal.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
 /** Real, as in production: this file is about passwords. */
@@ -294,7 +295,7 @@ test('only the callback of a provider exists below /auth', async () => {
   }
 });
 
-test('expired sessions and links are deleted at sign-ins', async () => {
+test('a task deletes expired sessions, links and unfinished sign-ins, a batch at a time', async () => {
   const stays = await signUp(service, 'stays@example.org');
   const leaves = await signInAs(service, 'stays@example.org');
   await requestLink('never@example.org');
@@ -303,12 +304,25 @@ test('expired sessions and links are deleted at sign-ins', async () => {
   await sql`update password_links set expires_at = now() where email = 'never@example.org'`.execute(
     database,
   );
-  await signUp(service, 'comes@example.org');
-  const { rows } = await sql<{ expired: number }>`
-    select (select count(*) from sessions where expires_at <= now())
-      + (select count(*) from password_links where expires_at <= now()) as expired
+  // Anybody can begin to sign in with a provider, and never come back.
+  await sql`
+    insert into verifications (id, identifier, value, expires_at)
+    select gen_random_uuid(), 'state', '{}', now() - interval '1 minute' from generate_series(1, 1200)
+    union all select gen_random_uuid(), 'under way', '{}', now() + interval '1 minute'
   `.execute(database);
-  assert.deepEqual(rows, [{ expired: 0 }]);
+  service.signIn.start();
+  await eventually(async () => {
+    const { rows } = await sql<{ expired: number }>`
+      select (select count(*) from sessions where expires_at <= now())
+        + (select count(*) from password_links where expires_at <= now())
+        + (select count(*) from verifications where expires_at <= now()) as expired
+    `.execute(database);
+    return rows[0]?.expired === 0;
+  });
+  const { rows: left } = await sql<{ identifier: string }>`
+    select identifier from verifications
+  `.execute(database);
+  assert.ok(left.some(({ identifier }) => identifier === 'under way'));
   assert.equal((await stays.call('/session')).status, 200);
   assert.equal((await leaves.call('/session')).status, 401);
 });

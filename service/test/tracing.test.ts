@@ -198,7 +198,7 @@ test('a collector that refuses all spans does not fill the log', async () => {
   const tracing = createOtlpTracing({ endpoint: new URL(collector.url).origin, ratio: 1 }, log);
   // More than two requests take.
   for (let count = 0; count < 1_200; count += 1)
-    tracing.recordEvent({ id: randomUUID(), name: 'org.created' });
+    tracing.recordEvent('org.created').end(randomUUID());
   await collector.waitFor(2);
   await tracing.stop();
   assert.equal(lines.length, 1, lines.join(''));

@@ -275,7 +275,13 @@ test('the outcomes of a deleted webhook are dropped', async () => {
   await recordNew(database, exhausted(id));
   await sql`delete from webhooks where id = ${id}`.execute(database);
   const { floor, ...updated } = await updateWebhookHealth(database, 1);
-  assert.deepEqual(updated, { deactivated: [], healed: [], more: false, failures: [] });
+  assert.deepEqual(updated, {
+    deactivated: [],
+    healed: [],
+    more: false,
+    failures: [],
+    setAside: [],
+  });
   assert.notEqual(floor, null);
   assert.equal(await outcomesLeft(), 0);
 });
@@ -310,7 +316,7 @@ test('each attempt of a webhook that fails every other time changes few rows, ho
     const attempts = leased.map((one, index) =>
       attemptOf(one, index % 2 ? succeeded : { verdict: { kind: 'retry', waitMs: 3_600_000 } }),
     );
-    assert.equal((await recordAttempts(session, attempts)).length, 8);
+    assert.equal((await recordAttempts(session, attempts)).recorded.length, 8);
     await updateWebhookHealth(session, 5);
   }
   const changes = (await countChanges(session)) - before;
@@ -384,4 +390,21 @@ test('concurrent processes audit each deactivation once', async () => {
       details: { reason: index < 3 ? 'gone' : 'failing', host: 'example.org' },
     })),
   );
+});
+
+test('health keeps how long the last attempt took, and an interrupted one says nothing about it', async () => {
+  const { id } = await makeWebhook();
+  const latency = async () => {
+    const { rows } = await sql<{ latencyMs: number | null }>`
+      select latency_ms as "latencyMs" from webhook_health where webhook_id = ${id}
+    `.execute(database);
+    return rows[0]?.latencyMs;
+  };
+  await updateHealth({ webhookId: id, ...succeeded, durationMs: 1_200 });
+  assert.equal(await latency(), 1_200);
+  await updateHealth(retry(id, { durationMs: 70 }), retry(id, { durationMs: 30 }));
+  assert.equal(await latency(), 30);
+  await note({ webhookId: id, verdict: 'retry' });
+  await updateWebhookHealth(database, 5);
+  assert.equal(await latency(), 30);
 });

@@ -7,8 +7,8 @@ import { loadConfig } from '../src/config.ts';
 import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
-import { systemClock } from '../src/webhooks/sending/clock.ts';
-import { InFlight } from '../src/webhooks/queue/in-flight.ts';
+import { createDatabaseClock } from '../src/database/clock.ts';
+import { Room } from '../src/webhooks/queue/room.ts';
 import { createSecretBox } from '../src/secret-box.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { createWorker, type Worker } from '../src/webhooks/queue/worker.ts';
@@ -47,9 +47,10 @@ function startWorker(
     session: createSession(on.connection),
     sender,
     webhooks,
-    inFlight: new InFlight(),
+    room: new Room(webhooks),
     signingKeys,
-    clock: systemClock,
+    clock: createDatabaseClock(),
+    leaseMs: webhooks.timeoutMs + webhooks.leaseMarginMs,
     metrics: createMetrics(),
     serviceName: 'Service',
     version: '0',

@@ -39,20 +39,49 @@ export function createBot(deps: { client: Client; chat: Chat; memory: Memory }):
   async function catchUp(): Promise<void> {
     if (memory.isNew) return skipOldEvents();
     for (;;) {
-      const { data, pagination } = await read();
+      const page = await read().catch(replaceCursor);
+      if (!page) continue;
+      const { data, pagination } = page;
       for (const event of data) await announceOnce(event);
-      await memory.saveCursor(pagination.nextCursor);
+      await memory.saveCursor(pagination.nextCursor, newestOf(data));
       if (!pagination.hasMore) return;
+    }
+  }
+
+  function newestOf(data: DirectoryEvent[]): string {
+    return data.reduce(
+      (newest, { createdAt }) => (createdAt > newest ? createdAt : newest),
+      memory.readUntil,
+    );
+  }
+
+  /** Reads again from the beginning, to the first page that has an event after the newest one that was read. */
+  async function replaceCursor(error: unknown): Promise<null> {
+    if (!(error instanceof ApiError && error.code === 'validation_failed' && memory.cursor))
+      throw error;
+    console.error('the cursor is refused: reading from the beginning');
+    let after: string | null = null;
+    for (;;) {
+      const { data, pagination } = await read(after);
+      const known = data.filter(({ createdAt }) => createdAt <= memory.readUntil);
+      if (known.length < data.length || !pagination.hasMore) {
+        const ids = known.map(({ id }) => id);
+        await memory.replaceCursor(after, ids);
+        return null;
+      }
+      after = pagination.nextCursor;
     }
   }
 
   /** A new bot does not announce old organisations. */
   async function skipOldEvents(): Promise<void> {
     let after: string | null = null;
+    let readUntil = '';
     for (;;) {
-      const { pagination } = await read(after);
+      const { data, pagination } = await read(after);
       after = pagination.nextCursor;
-      if (!pagination.hasMore) return memory.saveCursor(after);
+      readUntil = data.at(-1)?.createdAt ?? readUntil;
+      if (!pagination.hasMore) return memory.saveCursor(after, readUntil);
     }
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,8 +49,10 @@ async function startBot(): Promise<Program> {
 
 const keptCursor = async () =>
   (JSON.parse(await readFile(stateFile, 'utf8').catch(() => '{}')) as { cursor?: string }).cursor;
+/** As the bot's app sees it: a cursor belongs to an app. */
+const bots = createClient({ baseUrl: service.url, apiKey: key });
 const currentCursor = async () =>
-  (await client.events.list({ limit: 100 })).pagination.nextCursor ?? undefined;
+  (await bots.events.list({ limit: 100 })).pagination.nextCursor ?? undefined;
 /** Every event so far has been announced. */
 const caughtUp = () =>
   eventually(async () => {
@@ -119,15 +121,26 @@ test('a rate-limited message is posted later', async () => {
   assert.ok(!bot.output().includes(chat.url), 'the address of the chat is a secret');
 });
 
+test('with a cursor that is refused the bot goes on after the newest event that it has read', async () => {
+  await bot.stop();
+  const state = JSON.parse(await readFile(stateFile, 'utf8')) as object;
+  await writeFile(stateFile, JSON.stringify({ ...state, cursor: 'MTo0Mg' }));
+  await announce({ name: 'After the Key' });
+  bot = await startBot();
+  await bot.prints(/the cursor is refused/);
+  await caughtUp();
+  assert.deepEqual(names(), ['After the Key']);
+});
+
 test('a bot killed while posting does not post again', async () => {
   chat.respond = () => {};
   await announce({ name: 'Interrupted' });
-  await chat.waitFor(6);
+  await chat.waitFor(7);
   await bot.stop();
   chat.respond = (response) => response.writeHead(204).end();
   await announce({ name: 'Afterwards' });
   bot = await startBot();
-  await chat.waitFor(7);
+  await chat.waitFor(8);
   await caughtUp();
   assert.deepEqual(names(), ['Interrupted', 'Afterwards']);
   bot.interrupt();

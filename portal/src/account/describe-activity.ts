@@ -48,6 +48,8 @@ const sentences: Record<string, Sentence> = {
     typeof email === 'string' ? `Changed the address to ${email}` : 'Changed the address',
   'account.name_changed': ({ name }) =>
     typeof name === 'string' ? `Changed the name to “${name}”` : 'Changed the name',
+  'account.suspended': () => 'The operator suspended the account',
+  'account.restored': () => 'The operator restored the account',
   'account.link_created': () => 'The operator created a link that sets the password',
 };
 

@@ -2,6 +2,7 @@
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 import { pageData } from '../page-data.ts';
 import { askForProof } from './ask-for-proof.ts';
+import { escapeNames } from './escape-names.ts';
 import type { Pagination } from './types.ts';
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -73,7 +74,7 @@ async function send({
 async function readJson(response: Response): Promise<unknown> {
   try {
     const text = await response.text();
-    return text === '' ? {} : (JSON.parse(text) as unknown);
+    return text === '' ? {} : (JSON.parse(text, escapeNames) as unknown);
   } catch {
     return undefined;
   }

@@ -35,8 +35,12 @@ export const updateMember = (appId: string, memberId: string, body: Api.AppMembe
     path: `${appPath(appId)}${path('members', memberId)}`,
     body,
   });
-export const removeMember = (appId: string, memberId: string) =>
-  write({ method: 'DELETE', path: `${appPath(appId)}${path('members', memberId)}` });
+export const removeMember = (appId: string, memberId: string, query: Api.RemoveMemberQuery) =>
+  write<Api.RemovedAppMember>({
+    method: 'DELETE',
+    path: `${appPath(appId)}${path('members', memberId)}`,
+    query: { ...query },
+  });
 export const transferApp = (appId: string, body: Api.AppTransfer) =>
   write<Api.PortalApp>({ method: 'POST', path: `${appPath(appId)}/transfer`, body });
 export const updateMembership = (appId: string, body: Api.MembershipChanges) =>
@@ -70,9 +74,8 @@ export const invitationLink = (token: string) =>
         .data,
     staleTime: Infinity,
   });
-/** Returns the token of a link for `setPassword`. */
 export const signUpWithInvitation = (token: string) =>
-  write<Api.SignUpLink>({ method: 'POST', path: '/invitations/sign-up', body: { token } });
+  write({ method: 'POST', path: '/invitations/sign-up', body: { token } });
 
 export const bindable = (query: Api.ListBindableQuery) =>
   readPage<Api.Bindable>('/bindable', { ...query });

@@ -109,7 +109,7 @@ export interface AccountExport {
   account: ExportedAccount;
   /** The ways to sign in, without secrets. */
   methods: AccountMethod[];
-  /** The newest 100 sessions. */
+  /** The sessions, newest first. */
   sessions: AccountSession[];
   /** The apps that you are a member of. */
   apps: PortalApp[];
@@ -182,6 +182,10 @@ export interface PortalApp {
   keyCount: number;
   /** The number of webhooks, active or not. */
   webhookCount: number;
+  /** When the operator suspended the app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the app was created. */
   createdAt: string;
 }
@@ -216,6 +220,10 @@ export interface ExportedKey {
   expiresAt: string | null;
   /** When the key was revoked. */
   revokedAt: string | null;
+  /** When the operator suspended the key. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the key. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
   /** The number of requests with the key since midnight UTC, up to a minute late. */
@@ -234,14 +242,18 @@ export interface ExportedWebhook {
   url: string;
   /** A description of the webhook. */
   description: string | null;
-  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** When the operator suspended the webhook or its app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
   selfHealing: boolean;
   /** Whether what the webhook missed is replayed when probes activate it. */
@@ -343,7 +355,7 @@ export interface AddressChangeToken {
 
 /** The fields to change. */
 export interface AppChanges {
-  /** The name of the app. */
+  /** The name of the app, without control characters. */
   name: string;
 }
 
@@ -403,7 +415,7 @@ export interface Attempt {
   durationMs: number;
   /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
   /** The headers of the response. */
   responseHeaders: {
@@ -483,6 +495,10 @@ export interface CreatedKey {
   expiresAt: string | null;
   /** When the key was revoked. */
   revokedAt: string | null;
+  /** When the operator suspended the key. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the key. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
   /** The number of requests with the key since midnight UTC, up to a minute late. */
@@ -501,14 +517,18 @@ export interface CreatedWebhook {
   url: string;
   /** A description of the webhook. */
   description: string | null;
-  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** When the operator suspended the webhook or its app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
   selfHealing: boolean;
   /** Whether what the webhook missed is replayed when probes activate it. */
@@ -571,7 +591,7 @@ export interface Delivery {
   event: string;
   /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
   /** The number of attempts so far. */
   attemptCount: number;
@@ -593,7 +613,7 @@ export interface DeliveryDetail {
   event: string;
   /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
   /** The number of attempts so far. */
   attemptCount: number;
@@ -716,7 +736,7 @@ export interface ExplainedEvent {
 export interface Explanation {
   /** The id of the webhook. */
   webhookId: string;
-  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. */
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. New values may be added. */
   result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
   /** What happened and what you can change, for people to read. */
   message: string;
@@ -781,8 +801,6 @@ export interface InvitationLink {
   expiresAt: string;
   /** The name of the app. */
   appName: string;
-  /** Whether there is an account with the invited address. */
-  hasAccount: boolean;
 }
 
 /** The last attempt. Null if there was none. */
@@ -793,7 +811,7 @@ export interface LastAttempt {
   durationMs: number;
   /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
 }
 
@@ -803,7 +821,7 @@ export interface LastError {
   at: string;
   /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
 }
 
@@ -823,7 +841,7 @@ export interface MembershipChanges {
 
 /** A new app. */
 export interface NewApp {
-  /** The name of the app. */
+  /** The name of the app, without control characters. */
   name: string;
 }
 
@@ -865,7 +883,7 @@ export interface NewInvitation {
 
 /** A new key. */
 export interface NewKey {
-  /** The name of the key. */
+  /** The name of the key, without control characters. */
   name: string;
   /**
    * The permissions of the key.
@@ -902,7 +920,7 @@ export interface OpenApiDocument {
 /** An overview of your apps. */
 export interface Overview {
   maintenance: PortalMaintenance | null;
-  /** Webhooks that are failing or deactivated. */
+  /** Webhooks that are failing, deactivated or suspended. */
   webhooks: TroubledWebhook[];
   /** Keys that expire within 14 days, soonest first. */
   keys: ExpiringKey[];
@@ -931,11 +949,13 @@ export interface TroubledWebhook {
   /** The description of the webhook. */
   description: string | null;
   /** `failing`: its last deliveries failed, and it is still active. */
-  state: 'failing' | 'deactivated';
+  state: 'failing' | 'deactivated' | 'suspended';
   /** Why the webhook was deactivated. */
   reason: 'failing' | 'gone' | 'owner' | null;
-  /** When the webhook was deactivated. */
+  /** When the webhook was deactivated or suspended. */
   since: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When deliveries began to fail. Null if they did not fail: the owner deactivated it. */
   failingSince: string | null;
   lastError: LastError | null;
@@ -1083,7 +1103,7 @@ export interface PortalDelivery {
   event: string;
   /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
   /** The number of attempts so far. */
   attemptCount: number;
@@ -1142,6 +1162,10 @@ export interface PortalKey {
   expiresAt: string | null;
   /** When the key was revoked. */
   revokedAt: string | null;
+  /** When the operator suspended the key. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the key. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
   /** The number of requests with the key since midnight UTC, up to a minute late. */
@@ -1157,6 +1181,10 @@ export interface PortalSession {
   user: PortalUser;
   /** The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none. */
   missingFactor: 'confirm' | 'set_up' | null;
+  /** When the operator suspended the account. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the account. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the session expires if it is not used. */
   expiresAt: string;
 }
@@ -1248,6 +1276,8 @@ export interface RemovedAppMember {
   id: string;
   /** Always true. */
   deleted: boolean;
+  /** How many keys were revoked. */
+  revokedKeys: number;
 }
 
 /** The time range to replay. */
@@ -1298,6 +1328,10 @@ export interface RotatedKey {
   expiresAt: string | null;
   /** When the key was revoked. */
   revokedAt: string | null;
+  /** When the operator suspended the key. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the key. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
   /** The number of requests with the key since midnight UTC, up to a minute late. */
@@ -1357,12 +1391,6 @@ export interface SignInProvider {
   name: string;
 }
 
-/** A link that sets the password of a new account. */
-export interface SignUpLink {
-  /** The token of the link. */
-  token: string;
-}
-
 /** A webhook. */
 export interface Webhook {
   /** The unique identifier. */
@@ -1371,14 +1399,18 @@ export interface Webhook {
   url: string;
   /** A description of the webhook. */
   description: string | null;
-  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** When the operator suspended the webhook or its app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the webhook or its app. Null if it is not suspended. */
+  suspendedReason: string | null;
   /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
   selfHealing: boolean;
   /** Whether what the webhook missed is replayed when probes activate it. */
@@ -1404,13 +1436,13 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A description for your own use. */
+  /** A description for your own use, without control characters. */
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
@@ -1425,13 +1457,13 @@ export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A description for your own use. */
+  /** A description for your own use, without control characters. */
   description?: string | null;
 }
 
@@ -1467,6 +1499,12 @@ export interface ListBindableQuery {
   limit?: number;
   /** Words to find, as in the search of the public API. Also searches entries that are not available. */
   search?: string;
+}
+
+/** The query parameters of `removeMember`. */
+export interface RemoveMemberQuery {
+  /** Whether to revoke the keys that the member created or rotated. Default: false. */
+  revokeKeys?: boolean;
 }
 
 /** The query parameters of `listKeys`. */

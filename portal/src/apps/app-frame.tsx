@@ -6,6 +6,7 @@ import type { PortalApp } from '../api/types.ts';
 import { Page, type Crumb } from '../layout/page.tsx';
 import { PageTabs } from '../layout/page-tabs.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { Suspension } from '../ui/suspension.tsx';
 
 const tabs = [
   { below: '', title: 'App' },
@@ -35,6 +36,13 @@ export function AppFrame({ title, lead, actions, children }: Props) {
       crumbs={appsCrumbs}
       actions={actions}
     >
+      {query.data && (
+        <Suspension
+          what="The app"
+          of={query.data}
+          effect="Its keys are refused, its webhooks receive nothing, and nothing can be changed."
+        />
+      )}
       <PageTabs label="App sections" root={`/apps/${appId}`} tabs={tabs} />
       <Loaded query={query}>{children}</Loaded>
     </Page>

@@ -15,9 +15,16 @@ const neededRoles = {
 } as const satisfies Record<string, AppRole>;
 export type Action = keyof typeof neededRoles;
 
+/** Of a suspended app everything else stays as it is. */
+const readingActions = new Set<Action>(['readInternalBodies', 'getFailureMails']);
+
 /** False while the app loads. */
-export function can(app: Pick<PortalApp, 'role'> | undefined, action: Action): boolean {
-  return app !== undefined && includesRole(app.role, neededRoles[action]);
+export function can(
+  app: Pick<PortalApp, 'role' | 'suspendedAt'> | undefined,
+  action: Action,
+): boolean {
+  if (app === undefined || !includesRole(app.role, neededRoles[action])) return false;
+  return app.suspendedAt === null || readingActions.has(action);
 }
 
 /** The members who can, in the plural. */

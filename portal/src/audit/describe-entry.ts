@@ -22,6 +22,8 @@ const sentences: Record<string, (entry: Entry) => string> = {
   'app.changed': ({ details }) =>
     `renamed the app${quoteName(details['before'], ' from')}${quoteName(details['name'], ' to')}`,
   'app.deleted': ({ details }) => `deleted the app${quoteName(details['name'])}`,
+  'app.suspended': ({ details }) => `suspended the app${describeReason(details)}`,
+  'app.restored': () => 'restored the app',
   'binding.created': (entry) => `bound the app to ${describeSubject(entry)}`,
   'binding.ended': (entry) =>
     `ended the binding to ${describeSubject(entry)}${describeCause(entry.details)}`,
@@ -32,6 +34,8 @@ const sentences: Record<string, (entry: Entry) => string> = {
   'key.created': (entry) => `created ${describeKey(entry)}`,
   'key.revoked': (entry) => `revoked ${describeKey(entry)}`,
   'key.rotated': (entry) => `rotated ${describeKey(entry)}`,
+  'key.suspended': (entry) => `suspended ${describeKey(entry)}${describeReason(entry.details)}`,
+  'key.restored': (entry) => `restored ${describeKey(entry)}`,
   'manager.added': (entry) =>
     `made ${describePerson(entry.details)} a manager of ${describeSubject(entry)}`,
   'manager.removed': (entry) =>
@@ -52,6 +56,11 @@ const sentences: Record<string, (entry: Entry) => string> = {
     `replayed ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
   'webhook.recovered': (entry) =>
     `recovered ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
+  'webhook.suspended': (entry) =>
+    `suspended ${describeWebhook(entry)}${describeReason(entry.details)}`,
+  'webhook.restored': (entry) => `restored ${describeWebhook(entry)}`,
+  'event.retried': () => 'retried an event that was set aside',
+  'event.dropped': () => 'dropped an event that was set aside',
   'maintenance.enabled': () => 'started maintenance',
   'maintenance.changed': () => 'changed the maintenance message',
   'maintenance.disabled': () => 'ended maintenance',
@@ -82,6 +91,10 @@ const deactivationReasons: Record<string, string> = {
 function describeDeactivation(entry: Entry): string {
   const reason = deactivationReasons[String(entry.details['reason'])];
   return `deactivated ${describeWebhook(entry)}${reason === undefined ? '' : ` because ${reason}`}`;
+}
+
+function describeReason({ reason }: Entry['details']): string {
+  return typeof reason === 'string' ? `: ${reason}` : '';
 }
 
 function describeSubject({ details, subject }: Entry): string {

@@ -122,9 +122,13 @@ function TimeFields({ asked }: { asked: URLSearchParams }) {
   );
 }
 
+/** The radio buttons have a field too, whose name Mantine makes up. */
 function toAddress(fields: FormData): Record<string, string> {
   const address: Record<string, string> = {};
-  for (const [name, value] of fields) if (typeof value === 'string') address[name] = value.trim();
+  for (const name of ['id', 'event', 'subject', 'at']) {
+    const value = fields.get(name);
+    if (typeof value === 'string') address[name] = value.trim();
+  }
   if (address['subject'] !== undefined) address['subject'] = address['subject'].toLowerCase();
   if (address['at'] !== undefined) address['at'] = fromLocalInput(address['at']) ?? '';
   return address;

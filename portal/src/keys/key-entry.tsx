@@ -16,6 +16,7 @@ const badges: Record<KeyState, { label: string; color: string }> = {
   'expires soon': { label: 'Expires soon', color: 'orange.9' },
   expired: { label: 'Expired', color: 'gray.7' },
   revoked: { label: 'Revoked', color: 'gray.7' },
+  suspended: { label: 'Suspended', color: 'red.9' },
 };
 
 type Props = {
@@ -53,7 +54,7 @@ export function KeyEntry({ mayChange, ...props }: Props & { mayChange: boolean }
         </Stack>
         {mayChange && !hasEnded && (
           <Group gap="xs">
-            <RotateKey {...props} />
+            {state !== 'suspended' && <RotateKey {...props} />}
             <RevokeKey appId={appId} apiKey={apiKey} done={() => moveFocus(heading.current)} />
           </Group>
         )}
@@ -85,6 +86,7 @@ function factsOf(key: PortalKey, state: KeyState): Term[] {
     ['Last used', key.lastUsedAt ? <Time key="used" at={key.lastUsedAt} /> : 'Never'],
     ['Requests today', key.usesToday.toLocaleString()],
     endOf(key, state),
+    ...(key.suspendedReason === null ? [] : [['Suspended', key.suspendedReason] as Term]),
   ];
 }
 

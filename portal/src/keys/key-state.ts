@@ -1,17 +1,18 @@
 import type { PortalKey } from '../api/types.ts';
 
-export type KeyState = 'valid' | 'expires soon' | 'expired' | 'revoked';
+export type KeyState = 'valid' | 'expires soon' | 'expired' | 'revoked' | 'suspended';
 
 /** The same as on the overview. */
 const soonMs = 14 * 86_400_000;
 
 export function keyState(
-  { revokedAt, expiresAt }: Pick<PortalKey, 'revokedAt' | 'expiresAt'>,
+  { revokedAt, expiresAt, suspendedAt }: Pick<PortalKey, 'revokedAt' | 'expiresAt' | 'suspendedAt'>,
   nowMs: number,
 ): KeyState {
   if (revokedAt !== null) return 'revoked';
   const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - nowMs;
   if (leftMs <= 0) return 'expired';
+  if (suspendedAt !== null) return 'suspended';
   return leftMs <= soonMs ? 'expires soon' : 'valid';
 }
 

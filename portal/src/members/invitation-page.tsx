@@ -1,12 +1,15 @@
 import { Alert, Button, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link, Navigate, useNavigate } from 'react-router';
+import { Link, Navigate } from 'react-router';
 import { isForbidden } from '../api/call.ts';
 import { invitationLink, signUpWithInvitation } from '../api/operations.ts';
 import type { InvitationLink } from '../api/types.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { pageData } from '../page-data.ts';
 import { useSession, useSignOut } from '../session/use-session.ts';
+import { describeSentLink } from '../sign-in/describe-sent-link.ts';
 import { pageBefore } from '../sign-in/next-page.ts';
+import { NoMail } from '../sign-in/request-link-page.tsx';
 import { useLinkToken } from '../sign-in/use-link-token.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -55,37 +58,26 @@ function CheckedLink({ token }: { token: string }) {
 type Props = { token: string; invitation: InvitationLink };
 
 function SignedOut({ token, invitation }: Props) {
-  const { email, appName, role, invitedBy, expiresAt, hasAccount } = invitation;
-  const next = answerPage(invitation);
-  const navigate = useNavigate();
-  const signUp = useMutation({
-    mutationFn: async () => {
-      const { token: passwordToken } = await signUpWithInvitation(token);
-      await navigate(`${pageBefore(next, '/set-password')}#${passwordToken}`);
-    },
-  });
-  const signInPage = pageBefore(next, '/sign-in');
+  const { email, appName, role, invitedBy, expiresAt } = invitation;
+  const signUp = useMutation({ mutationFn: () => signUpWithInvitation(token) });
+  if (signUp.isSuccess) return <Text role="status">{describeSentLink(email).message}</Text>;
   return (
     <>
       <Text>
         {invitedBy} invites {email} to the app <strong>{appName}</strong> as{' '}
         {role === 'owner' ? 'an' : 'a'} {role}. The invitation expires <Time at={expiresAt} />.
       </Text>
-      {hasAccount ? (
-        <Button component={Link} to={signInPage}>
-          Sign in to answer
-        </Button>
+      <Button component={Link} to={pageBefore(answerPage(invitation), '/sign-in')}>
+        Sign in to answer
+      </Button>
+      {pageData.signInOptions.password.links === null ? (
+        <NoMail />
       ) : (
-        <>
-          <BusyButton busy={signUp.isPending} onClick={() => signUp.mutate()}>
-            Create an account to answer
-          </BusyButton>
-          {signUp.isError && <Problem error={signUp.error} />}
-          <PageLink to={signInPage} size="sm">
-            Sign in another way
-          </PageLink>
-        </>
+        <BusyButton variant="default" busy={signUp.isPending} onClick={() => signUp.mutate()}>
+          Sign up
+        </BusyButton>
       )}
+      {signUp.isError && <Problem error={signUp.error} />}
     </>
   );
 }

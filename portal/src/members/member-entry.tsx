@@ -1,4 +1,4 @@
-import { Badge, Group, Text } from '@mantine/core';
+import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { leaveApp, removeMember, updateMember } from '../api/operations.ts';
@@ -7,6 +7,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { can } from '../apps/can.ts';
 import { capitalise } from '../ui/capitalise.ts';
 import { Confirm } from '../ui/confirm.tsx';
+import { formatCount } from '../ui/format-count.ts';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -87,9 +88,11 @@ function ChangeRole({ app, member, done }: Props) {
 }
 
 function Remove({ app, member: { id, email }, done }: Props) {
-  const write = useWrite(() => removeMember(app.id, id), appChanges, {
-    done: () => {
-      toastSuccess(`${email} is no longer a member.`);
+  const [revokeKeys, setRevokeKeys] = useState(false);
+  const write = useWrite(() => removeMember(app.id, id, { revokeKeys }), appChanges, {
+    done: ({ revokedKeys }) => {
+      const revoked = revokeKeys ? ` ${formatCount(revokedKeys, 'key')} revoked.` : '';
+      toastSuccess(`${email} is no longer a member.${revoked}`);
       done();
     },
   });
@@ -101,9 +104,14 @@ function Remove({ app, member: { id, email }, done }: Props) {
       write={write}
     >
       <Text size="sm">
-        They can no longer see this app. Keys that they have copied still work: rotate those first
-        if they must not use them.
+        They can no longer see this app. Keys that they have copied still work, whoever made them:
+        rotate those if they must not use them.
       </Text>
+      <Checkbox
+        label="Also revoke the keys that they created or rotated"
+        checked={revokeKeys}
+        onChange={(event) => setRevokeKeys(event.currentTarget.checked)}
+      />
       <EndsWithOwnership app={app} email={email} />
     </Confirm>
   );

@@ -4,7 +4,7 @@ import { appRoles, type AppRole } from '../../../service/src/contract/app-roles.
 import { capitalise } from '../ui/capitalise.ts';
 
 export const roleTexts: Record<AppRole, string> = {
-  viewer: 'Reads the app, except secrets and the bodies of internal events.',
+  viewer: 'Reads the app, except secrets, responses and the bodies of internal events.',
   developer: 'Manages keys and webhooks, and reads all deliveries.',
   owner: 'Can do everything, such as managing members and binding the app.',
 };

@@ -74,7 +74,7 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
             <PageLink to={failures}>See failures</PageLink>
           </Text>
         </Stack>
-        {can(app, 'changeWebhooks') && (
+        {can(app, 'changeWebhooks') && state !== 'suspended' && (
           <Button
             component={Link}
             to={failures}
@@ -91,7 +91,9 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
   );
 }
 
-function describeState({ state, reason, exhaustedInARow }: TroubledWebhook): string {
+function describeState(webhook: TroubledWebhook): string {
+  const { state, reason, suspendedReason, exhaustedInARow } = webhook;
+  if (state === 'suspended') return `suspended by the operator, ${suspendedReason}`;
   return state === 'failing'
     ? `failing, ${describeFailures({ exhaustedInARow })}`
     : `deactivated, ${deactivationReasons[reason ?? 'owner']}`;

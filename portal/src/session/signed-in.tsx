@@ -6,6 +6,7 @@ import { sessionKey } from '../api/read.ts';
 import { SecondFactorPage } from '../security/second-factor-page.tsx';
 import { SetUpPage } from '../security/set-up-page.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { SuspendedPage } from './suspended-page.tsx';
 import { useSession } from './use-session.ts';
 
 /** Navigation state for the sign-in page, which then shows that the session has ended. */
@@ -23,6 +24,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [isSettingUp, setIsSettingUp] = useState(false);
   const missing = session.data?.missingFactor;
+  if (session.data?.suspendedAt) return <SuspendedPage session={session.data} />;
   if (missing === 'set_up' && !isSettingUp) setIsSettingUp(true);
   if (session.data && isSettingUp)
     return (

@@ -83,7 +83,9 @@ export function useEndSession(): () => void {
 function clearIfChanged(client: QueryClient, session: PortalSession | null): void {
   const before = client.getQueryData<PortalSession | null>(sessionKey);
   const isSame =
-    before?.user.id === session?.user.id && before?.missingFactor === session?.missingFactor;
+    before?.user.id === session?.user.id &&
+    before?.missingFactor === session?.missingFactor &&
+    before?.suspendedAt === session?.suspendedAt;
   if (isSame) return;
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
 }

@@ -12,7 +12,7 @@ export function nextPage(query: URLSearchParams): string {
 /** The address of a page that continues to `next`. */
 export function pageBefore(
   next: string,
-  page: '/sign-in' | '/sign-up' | '/set-password',
+  page: '/sign-in' | '/sign-up',
   query: Record<string, string> = {},
 ): string {
   const text = String(new URLSearchParams({ ...(next !== '/' && { next }), ...query }));

@@ -54,11 +54,11 @@ export function RequestLinkPage({ title, lead, below, children }: Props) {
   );
 }
 
-function NoMail() {
+export function NoMail() {
   return (
     <Text size="sm">
       This service sends no mail, so it can't send you a link to set a password. Ask its operator
-      for one: <Code>orgdir account link</Code> prints it.
+      for one: <Code>orgdir accounts link</Code> prints it.
     </Text>
   );
 }

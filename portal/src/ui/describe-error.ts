@@ -20,6 +20,7 @@ const titles: Record<string, string> = {
   maintenance: 'Maintenance: your apps cannot be changed right now',
   rate_limited: 'Too many requests',
   forbidden: 'This is not allowed',
+  suspended: 'Suspended by the operator',
   proof_required: 'Not confirmed',
   not_found: 'Not found',
   conflict: 'Not possible now',

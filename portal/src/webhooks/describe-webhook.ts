@@ -3,9 +3,10 @@ import { capitalise } from '../ui/capitalise.ts';
 import { formatCount } from '../ui/format-count.ts';
 
 /** As the service calls it on the overview, in `orgdir webhooks list` and in mail. */
-export type WebhookState = 'active' | 'failing' | 'deactivated';
+export type WebhookState = 'active' | 'failing' | 'deactivated' | 'suspended';
 
-export function stateOf({ active, exhaustedInARow }: Webhook): WebhookState {
+export function stateOf({ active, exhaustedInARow, suspendedAt }: Webhook): WebhookState {
+  if (suspendedAt !== null) return 'suspended';
   if (!active) return 'deactivated';
   return exhaustedInARow > 0 ? 'failing' : 'active';
 }
@@ -21,6 +22,7 @@ export function describeState(webhook: Webhook): string | null {
   const state = stateOf(webhook);
   if (state === 'active') return null;
   if (state === 'failing') return describeFailures(webhook);
+  if (state === 'suspended') return webhook.suspendedReason;
   return capitalise(deactivationReasons[webhook.deactivatedReason ?? 'owner']);
 }
 

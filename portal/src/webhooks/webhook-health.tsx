@@ -9,12 +9,14 @@ import { Confirm } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { Suspension } from '../ui/suspension.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
 import { useWebhookId } from './use-webhook-id.ts';
 
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
+  if (webhook.suspendedAt !== null) return null;
   return (
     <>
       <Recover webhook={webhook} />
@@ -59,11 +61,19 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
   );
 }
 
-/** Advice while the webhook fails or is deactivated. */
+/** Advice while the webhook fails, or is deactivated or suspended. */
 export function WebhookTrouble({ webhook, mayChange }: { webhook: Webhook; mayChange: boolean }) {
   const state = stateOf(webhook);
   if (state === 'failing') return <Failing webhook={webhook} mayChange={mayChange} />;
   if (state === 'deactivated') return <Deactivated webhook={webhook} mayChange={mayChange} />;
+  if (state === 'suspended')
+    return (
+      <Suspension
+        what="The webhook"
+        of={webhook}
+        effect="It receives nothing, and pending deliveries were cancelled. When it is restored, replay what it missed."
+      />
+    );
   return null;
 }
 

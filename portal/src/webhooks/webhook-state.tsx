@@ -9,6 +9,7 @@ const badges: Record<WebhookState, { label: string; color: string }> = {
   active: { label: 'Active', color: 'green.9' },
   failing: { label: 'Failing', color: 'red.9' },
   deactivated: { label: 'Deactivated', color: 'gray.7' },
+  suspended: { label: 'Suspended', color: 'red.9' },
 };
 
 export function WebhookBadge({ webhook }: { webhook: Webhook }) {

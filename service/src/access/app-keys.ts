@@ -24,6 +24,24 @@ export async function listAppKeys(
   return { total: first?.total ?? 0, keys: rows.filter((row) => row.id !== null) };
 }
 
+/** Returns keys of all apps of which a user is a member now, those after `last`. */
+export async function listMemberKeys(
+  executor: Executor,
+  userId: string,
+  last: ApiKey | null,
+  limit: number,
+): Promise<ApiKey[]> {
+  const { rows } = await sql<ApiKey>`
+    select ${keyColumns} from api_keys
+    where app_id in (
+        select m.app_id from users u join app_members m on m.email = u.email where u.id = ${userId}
+      )
+      and ${last ? sql`(app_id, id) > (${last.appId}, ${last.id})` : sql`true`} and ${listed}
+    order by app_id, id limit ${limit}
+  `.execute(executor);
+  return rows;
+}
+
 /** Returns one key. Throws `not_found`. */
 export async function readAppKey(executor: Executor, appId: string, id: string): Promise<ApiKey> {
   const { rows } = await sql<ApiKey>`

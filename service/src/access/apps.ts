@@ -1,11 +1,12 @@
 /** Apps have members, keys, webhooks and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { invalid, ServiceError } from '../errors.ts';
+import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
 import { enforceAppLimits } from './members.ts';
+import { requirePlainName } from './require-plain-name.ts';
 import { lockApp, requireRole } from './require-role.ts';
 
 export type App = {
@@ -27,7 +28,7 @@ export async function createApp(
   actor: Actor,
   input: { name: string; owner: string },
 ): Promise<string> {
-  const name = requireName(input.name);
+  const name = requirePlainName(input.name);
   const owner = normaliseEmail(input.owner, 'owner');
   await enforceAppLimits(tx, owner, 'owner');
   const id = uuidv7();
@@ -51,7 +52,7 @@ export async function renameApp(
   id: string,
   newName: string,
 ): Promise<boolean> {
-  const name = requireName(newName);
+  const name = requirePlainName(newName);
   const { rows } = await sql<{ id: string; before: string }>`
     update apps set name = ${name}
     from (select id, name from apps where id::text = ${id} for update) as before
@@ -97,13 +98,6 @@ export async function deleteApp(
     appId: row.id,
     details: { name: row.name, owners },
   });
-}
-
-function requireName(text: string): string {
-  const name = text.trim();
-  if (name === '' || name.length > 100 || name.includes('\0'))
-    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
-  return name;
 }
 
 function missing(id: string): ServiceError {

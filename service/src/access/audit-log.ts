@@ -22,23 +22,31 @@ export const auditActions = [
   'account.passkey_renamed',
   'account.password_changed',
   'account.recovery_codes_created',
+  'account.restored',
   'account.second_factor_asked',
   'account.second_factor_removed',
   'account.sessions_ended',
   'account.sign_in_failed',
   'account.signed_in',
   'account.signed_out',
+  'account.suspended',
   'app.created',
   'app.changed',
   'app.deleted',
+  'app.restored',
+  'app.suspended',
   'binding.created',
   'binding.ended',
+  'event.dropped',
+  'event.retried',
   'invitation.created',
   'invitation.ended',
   'invitation.resent',
   'key.created',
+  'key.restored',
   'key.revoked',
   'key.rotated',
+  'key.suspended',
   'manager.added',
   'manager.removed',
   'member.added',
@@ -53,6 +61,10 @@ export const auditActions = [
   'webhook.recovered',
   'webhook.probed',
   'webhook.replayed',
+  'webhook.restored',
+  'webhook.suspended',
+  'signup.blocked',
+  'signup.unblocked',
   'maintenance.enabled',
   'maintenance.changed',
   'maintenance.disabled',
@@ -61,9 +73,11 @@ export type AuditAction = (typeof auditActions)[number];
 type SubjectKind =
   | 'account'
   | 'app'
+  | 'event'
   | 'invitation'
   | 'key'
   | 'member'
+  | 'signup'
   | 'organization'
   | 'alliance'
   | 'webhook'

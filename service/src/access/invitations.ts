@@ -11,6 +11,7 @@ import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 import { insertMember } from './members.ts';
 import { lockApp, lockWithRole } from './require-role.ts';
+import { requireNotSuspended } from './suspensions.ts';
 
 export type Invitation = {
   id: string;
@@ -41,15 +42,17 @@ export async function listInvitations(executor: Executor, appId: string): Promis
   return rows;
 }
 
-/** Returns the valid invitations of an address, oldest first. */
+/** Returns the valid invitations of an address, oldest first, those after `last`. */
 export async function listOwnInvitations(
   executor: Executor,
   email: string,
   limit: number,
+  last: OwnInvitation | null = null,
 ): Promise<OwnInvitation[]> {
   const { rows } = await sql<OwnInvitation>`
     select ${columns}, a.name as "appName" from app_invitations i join apps a on a.id = i.app_id
-    where i.email = ${email} and i.expires_at > now() order by i.id limit ${limit}
+    where i.email = ${email} and i.expires_at > now() and ${last ? sql`i.id > ${last.id}` : sql`true`}
+    order by i.id limit ${limit}
   `.execute(executor);
   return rows;
 }
@@ -171,6 +174,7 @@ export async function acceptInvitation(
   await nameActor(tx, actor);
   const { appId } = await readInvited(tx, id, email);
   await lockApp(tx, appId);
+  await requireNotSuspended(tx, 'app', appId, null);
   // Again, because it may have been revoked before the lock.
   const { role } = await readInvited(tx, id, email);
   await insertMember(tx, { appId, email, role });

@@ -12,6 +12,8 @@ import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
+import { requirePlainName } from './require-plain-name.ts';
+import { suspensionOf, type Suspension } from './suspensions.ts';
 
 export { scopes };
 /** The scope of a platform key: all of the internal API and nothing else. */
@@ -29,6 +31,9 @@ export type ApiKey = {
   scopes: KeyScope[];
   expiresAt: Date | null;
   revokedAt: Date | null;
+  /** Not of its app. */
+  suspendedAt: Date | null;
+  suspendedReason: string | null;
   lastUsedAt: Date | null;
   /** Requests since midnight UTC. */
   usesToday: number;
@@ -38,6 +43,8 @@ export type ApiKey = {
 /** The columns of an `ApiKey`. */
 export const keyColumns = sql`
   id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
+  (select suspended_at from suspensions where key_id = api_keys.id) as "suspendedAt",
+  (select reason from suspensions where key_id = api_keys.id) as "suspendedReason",
   last_used_at as "lastUsedAt", case when used_on = ${today} then uses else 0 end as "usesToday", created_at as "createdAt"
 `;
 
@@ -49,6 +56,8 @@ export type Caller = {
   appId: string | null;
   scopes: ReadonlySet<KeyScope>;
   expiresAtMs: number;
+  /** Of the key or its app: the key opens nothing then. */
+  suspension: (Suspension & { kind: 'key' | 'app' }) | null;
 };
 
 /** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
@@ -117,9 +126,7 @@ export async function createPlatformKey(
 }
 
 function requireFields(input: KeyFields): KeyFields {
-  const name = input.name.trim();
-  if (name === '' || name.length > 100 || name.includes('\0'))
-    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
+  const name = requirePlainName(input.name);
   if (input.expiresAt && !(input.expiresAt.getTime() > Date.now()))
     throw invalid({ path: 'expires', message: 'must be a time in the future' });
   return { name, expiresAt: input.expiresAt };
@@ -210,13 +217,37 @@ export async function revokeKey(tx: Transaction, actor: Actor, id: string): Prom
   return row.fresh;
 }
 
+/**
+ * Revokes the usable keys of an app that somebody created or rotated in the portal, and returns how many there were.
+ * `email`: as `normaliseEmail` gives it.
+ */
+export async function revokeKeysOf(
+  tx: Transaction,
+  actor: Actor,
+  { appId, email }: { appId: string; email: string },
+): Promise<number> {
+  const { rows } = await sql<{ id: string }>`
+    select id from api_keys k
+    where app_id = ${appId} and revoked_at is null and (expires_at is null or expires_at > now())
+      and exists (
+        select from audit_log a
+        where a.subject_id = k.id::text and a.action = 'key.created' and a.actor_kind = 'user'
+          -- An entry keeps the address of its time.
+          and (a.actor_name = ${email} or a.actor_id = (select u.id::text from users u where u.email = ${email}))
+      )
+    order by id
+  `.execute(tx);
+  for (const { id } of rows) await revokeKey(tx, actor, id);
+  return rows.length;
+}
+
 type KeyRow = {
   id: string;
   name: string;
   app_id: string | null;
   scopes: KeyScope[];
   expires_at: Date | null;
-};
+} & LeftJoined<Suspension & { isOfApp: boolean }>;
 
 /** Returns the caller of a key unless it is revoked or expired, and the revision of this result. */
 export async function findCaller(
@@ -224,8 +255,9 @@ export async function findCaller(
   hash: Buffer,
 ): Promise<{ revision: number; caller: Caller | null }> {
   const { rows } = await sql<{ revision: number } & LeftJoined<KeyRow>>`
-    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at
+    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at, s.*
     from revisions r left join api_keys k on k.hash = ${hash} and k.revoked_at is null
+    left join lateral ${suspensionOf('key', sql`k.id`, sql`k.app_id`)} s on true
     where r.scope = 'access'
   `.execute(database);
   const [row] = rows;
@@ -240,8 +272,15 @@ export async function findCaller(
       appId: row.app_id,
       scopes: new Set(row.scopes),
       expiresAtMs,
+      suspension: suspensionIn(row),
     },
   };
+}
+
+function suspensionIn(row: KeyRow): Caller['suspension'] {
+  if (row.suspendedAt === null) return null;
+  const { suspendedAt, suspendedReason, isOfApp } = row;
+  return { kind: isOfApp ? 'app' : 'key', suspendedAt, suspendedReason };
 }
 
 /** When a key was last used, and how often since that was last recorded. */

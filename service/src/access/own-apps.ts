@@ -6,6 +6,7 @@ import type { AppRole } from '../contract/app-roles.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
+import { suspensionOf } from './suspensions.ts';
 
 export type OwnApp = {
   id: string;
@@ -20,6 +21,8 @@ export type OwnApp = {
   /** Usable keys; revoked and expired ones are not counted. */
   keyCount: number;
   webhookCount: number;
+  suspendedAt: Date | null;
+  suspendedReason: string | null;
   binding: (Subject & { slug: string; name: string; boundBy: string }) | null;
 };
 
@@ -51,6 +54,7 @@ const ownApps = sql`
       where k.app_id = apps.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     ) as "keyCount",
     (select count(*) from webhooks w where w.app_id = apps.id) as "webhookCount",
+    s."suspendedAt", s."suspendedReason",
     case
       when o.id is not null then jsonb_build_object('kind', 'organization', 'id', o.id, 'slug', o.slug, 'name', o.name, 'boundBy', b.owner_email)
       when a.id is not null then jsonb_build_object('kind', 'alliance', 'id', a.id, 'slug', a.slug, 'name', a.name, 'boundBy', b.owner_email)
@@ -59,4 +63,5 @@ const ownApps = sql`
   left join bindings b on b.app_id = apps.id
   left join orgs o on o.id = b.org_id
   left join alliances a on a.id = b.alliance_id
+  left join lateral ${suspensionOf('app', sql`apps.id`)} s on true
 `;

@@ -1,10 +1,11 @@
 /**
- * The requests of keys that are used in several API processes: a process leases part of a key's minute in advance. The
- * database's clock decides when a minute ends, so the clocks of the processes may differ.
+ * The requests of keys, and of apps, that are used in several API processes: a process leases part of a minute in advance.
+ * The database's clock decides when a minute ends, so the clocks of the processes may differ.
  */
 import { sql, type Database } from '../database/database.ts';
 
 export type LeaseRequest = {
+  /** Or the id of an app. */
   keyId: string;
   /** Requests that the process has admitted without a lease. */
   debt: number;

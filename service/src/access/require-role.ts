@@ -1,22 +1,31 @@
 /** Checks what somebody may do with an app. For those who are no members, the app does not exist. */
 import { includesRole, type AppRole } from '../contract/app-roles.ts';
-import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
+import { refuseSuspended, suspensionOf, type Suspension } from './suspensions.ts';
 
-/** Returns the member's role. Throws `not_found` for others, and `forbidden` if the role has fewer rights than `needed`. */
+/**
+ * Returns the member's role. Throws `not_found` for others, `forbidden` if the role has fewer rights than `needed`, and
+ * `suspended` if the app is suspended and more than reading is needed.
+ */
 export async function requireRole(
   executor: Executor,
   email: string,
   appId: string,
   needed: AppRole,
 ): Promise<AppRole> {
-  const { rows } = await sql<{ role: AppRole }>`
-    select role from app_members where app_id = ${appId} and email = ${email}
+  const { rows } = await sql<{ role: AppRole } & LeftJoined<Suspension>>`
+    select m.role, s."suspendedAt", s."suspendedReason" from app_members m
+    left join lateral ${suspensionOf('app', sql`m.app_id`)} s on true
+    where m.app_id = ${appId} and m.email = ${email}
   `.execute(executor);
   const [member] = rows;
   if (!member) throw new ServiceError('not_found');
-  if (includesRole(member.role, needed)) return member.role;
+  if (includesRole(member.role, needed)) {
+    if (needed !== 'viewer') refuseSuspended('app', member);
+    return member.role;
+  }
   throw new ServiceError(
     'forbidden',
     `You are a ${member.role} of this app, and must be ${articles[needed]} to do this.`,

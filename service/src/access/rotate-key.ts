@@ -4,6 +4,7 @@ import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';
 import { enforceKeyLimit, storeKey, type KeyScope } from './keys.ts';
+import { requireNotSuspended } from './suspensions.ts';
 
 /** The overlap is the same as for webhook secrets: a day by default, at most a week. */
 export const keyOverlapSecondsDefault = 86_400;
@@ -20,8 +21,8 @@ type Row = {
 };
 
 /**
- * Returns the new key, which no other call returns, and when the old one expires. Throws `not_found`, and `conflict` for
- * a key that is not valid.
+ * Returns the new key, which no other call returns, and when the old one expires. Throws `not_found`, `suspended`, and
+ * `conflict` for a key that is not valid.
  */
 export async function rotateKey(
   tx: Transaction,
@@ -35,6 +36,7 @@ export async function rotateKey(
       'conflict',
       `The key ${id} has expired or was revoked; create a new one instead.`,
     );
+  await requireNotSuspended(tx, 'key', old.id, old.appId);
   const oldEndsAt = await shorten(tx, old.id, overlapSeconds);
   await enforceKeyLimit(tx, old.appId);
   const created = await storeKey(tx, actor, old.appId, old, old.scopes);

@@ -23,6 +23,7 @@ import {
 import { addKeyRotation } from './key-rotation.ts';
 import { addMemberCommands } from './member-commands.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
+import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addAccessCommands(program: Command): void {
@@ -82,6 +83,7 @@ function addApps(program: Command): void {
       );
     });
   addAppChanges(apps);
+  addSuspension(apps, 'app');
   addMemberCommands(apps);
 }
 
@@ -96,6 +98,7 @@ function addKeys(program: Command): void {
   addKeyList(keys);
   addKeyRevoke(keys);
   addKeyRotation(keys);
+  addSuspension(keys, 'key');
 }
 
 function addKeyCreate(keys: Command): void {
@@ -204,11 +207,13 @@ function keyRow(key: ApiKey): string[] {
   const expired = key.expiresAt !== null && key.expiresAt.getTime() <= Date.now();
   const state = key.revokedAt
     ? 'revoked'
-    : expired
-      ? 'expired'
-      : key.expiresAt
-        ? `until ${key.expiresAt.toISOString()}`
-        : 'active';
+    : key.suspendedAt
+      ? 'suspended'
+      : expired
+        ? 'expired'
+        : key.expiresAt
+          ? `until ${key.expiresAt.toISOString()}`
+          : 'active';
   return [
     key.id,
     key.name,

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { readOrCreateSecret } from '../database/secret-file.ts';
 import { StartError } from '../errors.ts';
+import { findLostKey, secretKeyFile } from '../read-secret-keys.ts';
+import { addMoveCommand } from './moving-commands.ts';
 import { print, withDatabase } from './with-database.ts';
 
 export function addDatabaseCommand(program: Command): void {
-  program
+  const command = program
     .command('database')
     .description(
       'Keep the embedded database open for psql, pg_dump or pg_restore, and print how to connect, until Ctrl-C.',
@@ -36,6 +39,40 @@ Examples:
         await once(process, 'SIGTERM');
         await new Promise<never>(() => {});
       }),
+    );
+  addMoveCommand(command);
+  addReplaceKeyCommand(command);
+}
+
+function addReplaceKeyCommand(database: Command): void {
+  database
+    .command('replace-secret-key')
+    .description('Create the secret-key file of the embedded database again after it was lost.')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+What the lost key encrypted stays unreadable (docs/operations.md#keys).
+
+Example:
+  orgdir database replace-secret-key`,
+    )
+    .action((_flags: object, command: Command) =>
+      withDatabase(
+        async (opened, { dataDir, secretKeys }) => {
+          const file = secretKeyFile(dataDir);
+          const loss = await findLostKey(opened.database, dataDir);
+          if (!opened.embedded || secretKeys || loss === null)
+            throw new StartError(
+              'no key is lost that secrets need; docs/operations.md#keys says how to change one',
+            );
+          await readOrCreateSecret(file);
+          print(command.optsWithGlobals<{ json?: boolean }>().json, { file }, [
+            `Created ${file}. The secrets that the old key encrypted stay unreadable.`,
+          ]);
+        },
+        { alone: true },
+      ),
     );
 }
 

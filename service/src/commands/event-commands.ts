@@ -4,10 +4,12 @@ import { invalid } from '../errors.ts';
 import { catalogue, subscribableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import { listRejected, type RejectedEvent } from '../events/published-events.ts';
+import { listSetAside } from '../events/set-aside.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
 import { parseTimeOption, parseInteger } from './parse-option.ts';
+import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 /** The default of `--since`: hours before now. */
@@ -27,6 +29,7 @@ export function addEventCommands(program: Command): void {
   const events = program.command('events').description('Publish and list events.');
   addPublish(events);
   addList(events);
+  addSetAsideCommands(events);
   addMaintenance(program);
 }
 
@@ -80,7 +83,7 @@ function addList(events: Command): void {
       parseInteger(1, listedMax),
       20,
     )
-    .option('--rejected', 'list events published by SQL that were rejected, with the reason')
+    .option('--rejected', 'list what was rejected or set aside instead, with the reason')
     .option('--json', 'print JSON, with the data of each event')
     .addHelpText(
       'after',
@@ -93,7 +96,9 @@ Examples:
   orgdir events list --rejected`,
     )
     .action(async ({ event, since, limit, rejected, json }: ListFlags) => {
-      const filter = { event: event ?? null, since: since ?? sinceDefault(), limit };
+      // What was refused waits for an operator, however long ago.
+      const earliest = rejected ? new Date(0) : sinceDefault();
+      const filter = { event: event ?? null, since: since ?? earliest, limit };
       return rejected ? showRejected(filter, json) : showEvents(filter, json);
     });
 }
@@ -145,16 +150,25 @@ async function showEvents(filter: EventFilter, json: boolean | undefined): Promi
 }
 
 async function showRejected(filter: EventFilter, json: boolean | undefined): Promise<void> {
-  const found = await withDatabase(({ database }) => listRejected(database, filter));
-  print(
-    json,
-    found,
-    table(['ID', 'EVENT', 'ABOUT', 'REJECTED', 'REASON'], found.map(toRejectedRow)),
+  const lists = await withDatabase(({ database }) =>
+    Promise.all([listRejected(database, filter), listSetAside(database, filter)]),
   );
+  const found = lists
+    .flat()
+    .sort((a, b) => b.rejectedAt.getTime() - a.rejectedAt.getTime())
+    .slice(0, filter.limit);
+  const head = ['ID', 'EVENT', 'ABOUT', 'STAGE', 'REJECTED', 'REASON'];
+  print(json, found, table(head, found.map(toRejectedRow)));
 }
 
-function toRejectedRow({ id, event, org, alliance, rejectedAt, reason }: RejectedEvent): string[] {
-  return [id, event, org ?? alliance ?? '-', rejectedAt.toISOString(), reason];
+function toRejectedRow(row: RejectedEvent): string[] {
+  const { id, stage, event, org, alliance, deliveryId, webhookId, rejectedAt, reason } = row;
+  const about =
+    org ??
+    alliance ??
+    (deliveryId && `delivery ${deliveryId}`) ??
+    (webhookId && `webhook ${webhookId}`);
+  return [id, event ?? '-', about ?? '-', stage, rejectedAt.toISOString(), reason];
 }
 
 /** Copies the recorded data as text: parsing it would change large numbers. */

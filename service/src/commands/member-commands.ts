@@ -1,6 +1,8 @@
 /** `orgdir apps members …`: who is a member of an app, and with which role. */
 import { Option, type Command } from 'commander';
 import { readApp } from '../access/apps.ts';
+import { normaliseEmail } from '../access/email.ts';
+import { revokeKeysOf } from '../access/keys.ts';
 import { listMembers, removeMember, setMember } from '../access/members.ts';
 import { appRoles, type AppRole } from '../contract/app-roles.ts';
 import { cliActor } from './cli-actor.ts';
@@ -74,19 +76,29 @@ function addRemove(members: Command): void {
     .description('Remove a member, and the bindings that they made. The last owner stays.')
     .argument('<id>', 'id of the app')
     .requiredOption('--email <email>', 'email address of the member')
+    .option('--revoke-keys', 'also revoke the keys that they created or rotated in the portal')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `\nExample:\n  orgdir apps members remove ${exampleApp} --email grace@example.org`,
     )
-    .action(async (id: string, { email, json }: { email: string; json?: boolean }) => {
-      const changed = await withDatabase(({ database }) =>
+    .action(async (id: string, flags: { email: string; revokeKeys?: boolean; json?: boolean }) => {
+      const removed = await withDatabase(({ database }) =>
         database.transaction().execute(async (tx) => {
           const { id: appId } = await readApp(tx, id);
-          return removeMember(tx, cliActor(), { appId, email });
+          const member = { appId, email: normaliseEmail(flags.email) };
+          const changed = await removeMember(tx, cliActor(), member);
+          const revokedKeys = flags.revokeKeys ? await revokeKeysOf(tx, cliActor(), member) : 0;
+          return { changed, revokedKeys };
         }),
       );
-      printChange(json, changed);
+      const { changed, revokedKeys } = removed;
+      const lines = changed ? ['Done.'] : ['Nothing to change.'];
+      print(
+        flags.json,
+        removed,
+        flags.revokeKeys ? [...lines, `Keys revoked: ${revokedKeys}`] : lines,
+      );
     });
 }
 

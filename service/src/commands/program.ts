@@ -3,8 +3,7 @@ import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
 import { readCommit, version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
-import { addAccountCommand } from './account-command.ts';
-
+import { addAccountCommands } from './account-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addDatabaseCommand } from './database-command.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
@@ -14,6 +13,7 @@ import { addEventCommands } from './event-commands.ts';
 import { addExplainCommand } from './explain-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { addListenCommand } from './listen-command.ts';
+import { addBackupCommands } from './moving-commands.ts';
 import { addReplayCommand } from './replay-command.ts';
 import { reportError } from './report-error.ts';
 import { addMigrateCommand } from './migrate-command.ts';
@@ -55,7 +55,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addExportCommand(program);
   addSyncCommands(program);
   addAccessCommands(program);
-  addAccountCommand(program);
+  addAccountCommands(program);
   addEventCommands(program);
   addAuditCommands(program);
   addWebhookCommands(program);
@@ -64,6 +64,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addReplayCommand(program);
   addListenCommand(program);
   addDatabaseCommand(program);
+  addBackupCommands(program);
   addDoctorCommand(program);
   return program;
 }

@@ -30,9 +30,10 @@ const timeoutMs = 5_000;
 export async function registerInDatabase(appId: string, listener: Listener): Promise<Registration> {
   // `listen` handles signals, because it must delete the webhook first.
   const options = { endsOnSignal: false };
-  const { id, secret } = await withDatabase(async ({ database, embedded }, config) => {
+  const { id, secret } = await withDatabase(async (opened, config) => {
+    const { database } = opened;
     await readApp(database, appId);
-    const box = createSecretBox(await readSecretKeys(config, embedded));
+    const box = createSecretBox(await readSecretKeys(config, opened));
     const { webhooks } = await listWebhooks(database, appId, { page: 1, limit: webhooksMax });
     for (const abandoned of await findAbandoned(webhooks, listener.url))
       await remove(database, appId, abandoned.id);

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
+import { findMisspelt } from '../misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../main.ts';
 import type { WorkerMessage } from '../worker-processes.ts';
 import { sameSignalMs, signalCodes } from './with-database.ts';
@@ -28,6 +29,7 @@ export function addServeCommand(program: Command): void {
 async function serve(demo: boolean): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger(config.logLevel);
+  for (const suspect of findMisspelt(process.env).suspects) log.warn(suspect, 'setting.suspected');
   const signals = catchSignals();
   // Imported here, because the other commands start in half the time without the HTTP part.
   const { startService } = await import('../main.ts');
@@ -70,10 +72,19 @@ function serveParent(worker: WorkerProcess): Promise<void> {
   });
 }
 
-/** The first signal stops the service gracefully, a second one at once. */
+/** How often a process that npm started looks whether its parent has ended. */
+const parentPollMs = 200;
+
+/**
+ * The first signal stops the service gracefully, a second one at once. `npx` starts a command in a shell and sends a signal to
+ * the shell only, which ends without passing it on: under npm, the end of the parent is such a signal.
+ */
 function catchSignals(): { first: Promise<void> } {
   let signalledAt: number | null = null;
   const first = new Promise<void>((resolve) => {
+    const parent = process.ppid;
+    if (process.env['npm_lifecycle_event'] !== undefined)
+      setInterval(() => process.ppid !== parent && resolve(), parentPollMs).unref();
     for (const [signal, code] of signalCodes) {
       process.on(signal, () => {
         if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
@@ -108,7 +119,7 @@ function welcome(
   if (passwordLinks === null)
     lines.push(
       'Mail is off (SMTP_URL is not set): users cannot sign up with a password or reset it, and no notices are sent.',
-      'Run `orgdir account link EMAIL` to create a sign-up or reset link.',
+      'Run `orgdir accounts link EMAIL` to create a sign-up or reset link.',
     );
   console.log(lines.join('\n'));
 }

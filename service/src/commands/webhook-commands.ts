@@ -9,6 +9,7 @@ import {
   webhookStatesMax,
   type WebhookState,
 } from '../webhooks/management/webhook-states.ts';
+import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addWebhookCommands(program: Command): void {
@@ -23,7 +24,7 @@ export function addWebhookCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-STATE is active, failing (deliveries have failed since the last success) or deactivated, with the reason.
+STATE is active, failing (deliveries have failed since the last success) or deactivated or suspended, with the reason.
 GIVEN UP counts consecutive deliveries that failed after all attempts.
 
 Examples:
@@ -41,6 +42,7 @@ Examples:
         table(['ID', 'APP', 'HOST', 'STATE', 'GIVEN UP', 'LATEST EVENT'], found.map(row)),
       );
     });
+  addSuspension(webhooks, 'webhook');
   webhooks
     .command('reseal')
     .description(
@@ -56,15 +58,13 @@ Example:
   SECRET_KEY=NEW,OLD orgdir webhooks reseal`,
     )
     .action(async ({ json }: { json?: boolean }) => {
-      const { webhooks: ofWebhooks, accounts } = await withDatabase(
-        async ({ database, embedded }, config) => {
-          const secretBox = createSecretBox(await readSecretKeys(config, embedded));
-          return {
-            webhooks: await resealSecrets(database, secretBox),
-            accounts: await resealAuthenticators(database, secretBox),
-          };
-        },
-      );
+      const { webhooks: ofWebhooks, accounts } = await withDatabase(async (opened, config) => {
+        const secretBox = createSecretBox(await readSecretKeys(config, opened));
+        return {
+          webhooks: await resealSecrets(opened.database, secretBox),
+          accounts: await resealAuthenticators(opened.database, secretBox),
+        };
+      });
       const done = {
         resealed: ofWebhooks.resealed + accounts.resealed,
         unchanged: ofWebhooks.unchanged + accounts.unchanged,
@@ -97,5 +97,5 @@ function row(webhook: WebhookState): string[] {
 }
 
 function stateOf({ state, reason, since }: WebhookState): string {
-  return state === 'deactivated' ? `deactivated (${reason}) since ${since?.toISOString()}` : state;
+  return since === null ? state : `${state} (${reason}) since ${since.toISOString()}`;
 }

@@ -8,17 +8,22 @@ type Options = {
   /** False for a command that must clean up on a signal before the database is closed. */
   endsOnSignal?: boolean;
   unmigrated?: boolean;
+  /** Refuses an embedded database that a service uses, and keeps services from using it meanwhile. */
+  alone?: boolean;
 };
+
+/** Shown by `pg_stat_activity`. */
+export const toolName = `orgdir tool, pid ${process.pid}`;
 
 /** Runs a command on the configured database: next to a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
-  { endsOnSignal = true, unmigrated = false }: Options = {},
+  { endsOnSignal = true, unmigrated = false, alone = false }: Options = {},
 ): Promise<T> {
   const config = loadConfig(process.env);
   const opening = openConfiguredDatabase(config, {
-    purpose: 'tool',
-    applicationName: `orgdir tool, pid ${process.pid}`,
+    purpose: alone && config.databaseUrl === null ? 'service' : 'tool',
+    applicationName: toolName,
     unmigrated,
   });
   const signals = endsOnSignal ? endOnSignal(opening) : null;

@@ -3,23 +3,27 @@
  * synced to disk and renamed. Only its owner may read it.
  */
 import { rmSync } from 'node:fs';
-import { mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { invalid } from '../errors.ts';
-import { unfinishedName } from '../database/unfinished.ts';
+import { exists, unfinishedName } from '../database/unfinished.ts';
 
-export type Write = (text: string) => Promise<void>;
+export type Write = (content: string | Buffer) => Promise<void>;
 
-/** A device or a pipe is written directly, because it cannot be renamed. */
+/** A device or a pipe is written directly, because it cannot be renamed. `replaces`: an existing file, if there is one. */
 export async function writeFileAtomically<T>(
   file: string,
   act: (write: Write) => Promise<T>,
+  { replaces = true } = {},
 ): Promise<T> {
   const target = await reportPathErrors(file, () => findTarget(file));
+  if (!replaces && (await exists(target.path)))
+    throw invalid({ path: 'file', message: `${file} exists; name a new one` });
   if (target.kind === 'stream') return reportPathErrors(file, () => writeFile(target.path, act));
   return writeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
-    await rename(unfinished, target.path);
+    // Unlike a rename, a link never replaces a file.
+    await (replaces ? rename : link)(unfinished, target.path);
     return result;
   });
 }
@@ -49,9 +53,9 @@ export class PipeClosedError extends Error {
 }
 
 /** Resolves once the reader has taken the text. Throws a `PipeClosedError` if the reader is gone. */
-export const writeToStandardOutput: Write = (text) =>
+export const writeToStandardOutput: Write = (content) =>
   new Promise((done, fail) => {
-    process.stdout.write(text, (error) => {
+    process.stdout.write(content, (error) => {
       if (!error) return done();
       const gone = (error as NodeJS.ErrnoException).code === 'EPIPE';
       fail(gone ? new PipeClosedError('nobody reads any more') : error);
@@ -103,8 +107,8 @@ async function requireEmpty(path: string, shown: string): Promise<void> {
 async function writeFile<T>(path: string, act: (write: Write) => Promise<T>): Promise<T> {
   const handle = await open(path, 'w', 0o600);
   try {
-    const result = await act(async (text) => {
-      await handle.appendFile(text);
+    const result = await act(async (content) => {
+      await handle.appendFile(content);
     });
     if ((await handle.stat()).isFile()) await handle.sync();
     return result;

@@ -42,7 +42,7 @@ export const AccountExport = strictObject(
     methods: Type.Array(AccountMethod, {
       description: 'The ways to sign in, without secrets.',
     }),
-    sessions: Type.Array(AccountSession, { description: 'The newest 100 sessions.' }),
+    sessions: Type.Array(AccountSession, { description: 'The sessions, newest first.' }),
     apps: Type.Array(PortalApp, { description: 'The apps that you are a member of.' }),
     keys: Type.Array(
       strictObject(

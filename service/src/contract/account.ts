@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
 import { PortalBinding, role } from './portal.ts';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { nullable, plainName, strictObject, time, uuid } from './shapes.ts';
 
 const address = Type.String({
   minLength: 3,
@@ -26,17 +26,6 @@ export const knownPassword = (description: string) =>
     examples: ['correct horse battery staple'],
   });
 
-/** Control characters, line separators and characters that reverse the direction of text. */
-const control =
-  '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
-export const plainName = (description: string, example: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 100,
-    pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
-    description: `${description}, without control characters.`,
-    examples: [example],
-  });
 const accountName = plainName('Your name', 'Ada');
 
 const token = (description: string) =>

@@ -58,10 +58,10 @@ const CursorPagination = strictObject(
     nextCursor: nullable(
       Type.String({
         description:
-          'Send it as `after` to get the next page, now or later. Null if there are no events yet.',
+          'Send it as `after` to get the next page, now or later. As it was sent if the page is empty, and null if there was no `after` either.',
       }),
     ),
-    hasMore: Type.Boolean({ description: 'Whether more entries may be available now.' }),
+    hasMore: Type.Boolean({ description: 'Whether there are more entries now.' }),
   },
   { title: 'CursorPagination', description: 'The position where this page ends.' },
 );

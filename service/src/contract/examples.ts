@@ -152,6 +152,8 @@ const webhook: Webhook = {
   active: true,
   deactivatedAt: null,
   deactivatedReason: null,
+  suspendedAt: null,
+  suspendedReason: null,
   selfHealing: true,
   replayAfterHealing: false,
   lastSuccessAt: exampleTime,
@@ -200,7 +202,8 @@ const delivery: DeliveryDetail = {
 const explanation: Explanation = {
   webhookId: exampleId,
   result: 'not_sent',
-  message: 'The webhook was deactivated. Activate it, then replay what it missed.',
+  message:
+    'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
   at: exampleTime,
   event: { id: exampleId, name: 'org.created', createdAt: exampleTime },
   checks: { bound: null, listed: true, existed: true, active: false, subscribed: true },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { nullable, strictObject, time, uuid, state } from './shapes.ts';
 import { Delivery } from './webhook.ts';
 
 const check = (description: string) => nullable(Type.Boolean({ description }));
@@ -33,15 +33,17 @@ const checks = {
 export const Explanation = strictObject(
   {
     webhookId: uuid({ description: 'The id of the webhook.' }),
-    result: Type.Enum(Object.keys(explanationResults) as (keyof typeof explanationResults)[], {
-      type: 'string',
-      description: Object.entries(explanationResults)
+    result: state(
+      Object.keys(explanationResults) as (keyof typeof explanationResults)[],
+      Object.entries(explanationResults)
         .map(([result, text]) => `\`${result}\`: ${text}`)
         .join(' '),
-    }),
+    ),
     message: Type.String({
       description: 'What happened and what you can change, for people to read.',
-      examples: ['The webhook was deactivated. Activate it, then replay what it missed.'],
+      examples: [
+        'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
+      ],
     }),
     at: nullable(
       time({

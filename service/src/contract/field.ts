@@ -1,6 +1,6 @@
 /** The kinds of fields that organisations, alliances and blueprints have. Each noun has a table of its fields. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
-import { nullable, slug, time, webAddress } from './shapes.ts';
+import { nullable, slug, time, webAddress, state } from './shapes.ts';
 
 type Field = {
   /** The schema in responses. */
@@ -87,7 +87,7 @@ export const choice = <Values extends string[]>(
 ) => ({
   column,
   type: 'text',
-  schema: Type.Enum(values, { type: 'string', description }),
+  schema: state(values, description),
   input: Type.Enum(values, { type: 'string', default: values[0], description }),
 });
 

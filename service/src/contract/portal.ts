@@ -3,17 +3,13 @@ import { Type, type Static } from 'typebox';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
-import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
+import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
 const keyId = uuid({ description: 'The id of the key.' });
 const text = (description: string, example: string) =>
   Type.String({ description, examples: [example] });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
-
-/** Must not be only spaces. */
-export const name = (description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength: 100, pattern: '\\S', description, examples: [example] });
 
 export const PortalSession = strictObject(
   {
@@ -37,6 +33,7 @@ export const PortalSession = strictObject(
           'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
       }),
     ),
+    ...suspensionFields('the account'),
     expiresAt: time({ description: 'When the session expires if it is not used.' }),
   },
   { title: 'PortalSession', description: 'The session of the user who is signed in.' },
@@ -115,6 +112,7 @@ export const PortalApp = strictObject(
     binding: nullable(PortalBinding),
     keyCount: count('The number of valid keys.'),
     webhookCount: count('The number of webhooks, active or not.'),
+    ...suspensionFields('the app'),
     createdAt: time({ description: 'When the app was created.' }),
   },
   { title: 'PortalApp', description: 'An app, which owns keys and webhooks.' },
@@ -156,19 +154,8 @@ export const OwnInvitation = strictObject(
 export type OwnInvitation = Static<typeof OwnInvitation>;
 
 export const InvitationLink = strictObject(
-  {
-    ...invitationFields,
-    appName: invitedTo,
-    hasAccount: Type.Boolean({
-      description: 'Whether there is an account with the invited address.',
-    }),
-  },
+  { ...invitationFields, appName: invitedTo },
   { title: 'InvitationLink', description: 'The invitation of a mailed link.' },
-);
-
-export const SignUpLink = strictObject(
-  { token: text('The token of the link.', 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28') },
-  { title: 'SignUpLink', description: 'A link that sets the password of a new account.' },
 );
 
 export const Bindable = strictObject(
@@ -193,6 +180,7 @@ const keyFields = {
   }),
   expiresAt: nullable(time({ description: 'When the key expires. Null if it does not expire.' })),
   revokedAt: nullable(time({ description: 'When the key was revoked.' })),
+  ...suspensionFields('the key'),
   lastUsedAt: nullable(time({ description: 'When the key was last used, up to a minute late.' })),
   usesToday: count('The number of requests with the key since midnight UTC, up to a minute late.'),
   createdAt: time({ description: 'When the key was created.' }),
@@ -284,7 +272,7 @@ export const Overview = strictObject(
           webhookId: uuid({ description: 'The id of the webhook.' }),
           host: text("The host of the webhook's URL.", 'example.org'),
           description: PortalDelivery.properties.webhook.properties.description,
-          state: Type.Enum(['failing', 'deactivated'], {
+          state: Type.Enum(['failing', 'deactivated', 'suspended'], {
             type: 'string',
             description: '`failing`: its last deliveries failed, and it is still active.',
           }),
@@ -294,7 +282,8 @@ export const Overview = strictObject(
               description: 'Why the webhook was deactivated.',
             }),
           ),
-          since: nullable(time({ description: 'When the webhook was deactivated.' })),
+          since: nullable(time({ description: 'When the webhook was deactivated or suspended.' })),
+          suspendedReason: suspensionFields('the webhook or its app').suspendedReason,
           failingSince: nullable(
             time({
               description:
@@ -309,7 +298,7 @@ export const Overview = strictObject(
         },
         { title: 'TroubledWebhook', description: 'A webhook that needs attention.' },
       ),
-      { description: 'Webhooks that are failing or deactivated.' },
+      { description: 'Webhooks that are failing, deactivated or suspended.' },
     ),
     keys: Type.Array(
       strictObject(

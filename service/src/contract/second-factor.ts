@@ -1,7 +1,7 @@
 /** Passkeys, authenticator apps, recovery codes, and the proofs made with them. */
 import { Type } from 'typebox';
-import { knownPassword, plainName } from './account.ts';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { knownPassword } from './account.ts';
+import { nullable, plainName, strictObject, time, uuid } from './shapes.ts';
 
 /** In base64url. Browsers send a few hundred bytes; some authenticators certify themselves with a few thousand. */
 const binary = (description: string, example: string) =>

@@ -15,6 +15,26 @@ export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null
 /** PostgreSQL cannot store U+0000, so no text may contain it. */
 export const noNul = { pattern: '^[^\\u0000]*$' };
 
+/** Control characters, line separators and characters that reverse the direction of text, for a character class. */
+const control =
+  '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+
+/** Text that its author shows to others. Rows from before this rule may have other characters. */
+export const plainText = { pattern: `^[^${control}]*$` };
+
+/** The longest name, in characters. */
+export const nameCharsMax = 100;
+
+/** Must not be only spaces. */
+export const plainName = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: nameCharsMax,
+    pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
+    description: `${description}, without control characters.`,
+    examples: [example],
+  });
+
 /** An object with these fields and no others. `title` names it in openapi.json. */
 export function strictObject<T extends Record<string, TSchema>>(
   properties: T,
@@ -35,7 +55,10 @@ export const uuid = (options: object = {}) =>
   });
 
 /** The response to a deletion. `idDescription` describes the id. */
-export const deleted = (idDescription: string, options: { title: string; description: string }) =>
+export const deleted = (
+  idDescription: string,
+  options: { title?: string; description?: string } = {},
+) =>
   strictObject(
     {
       id: uuid({ description: idDescription }),
@@ -46,6 +69,23 @@ export const deleted = (idDescription: string, options: { title: string; descrip
 
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
+
+/** A string that describes a state. It may gain values, so openapi.json lists those of now without excluding others. */
+export const state = <const Values extends string[]>(
+  values: readonly [...Values],
+  description: string,
+) => Type.Enum(values, { type: 'string', 'x-extensible-enum': true, description });
+
+/** What an operator's suspension says. `what`: of what, such as "the key". */
+export const suspensionFields = (what: string) => ({
+  suspendedAt: nullable(time({ description: `When the operator suspended ${what}.` })),
+  suspendedReason: nullable(
+    Type.String({
+      description: `Why the operator suspended ${what}. Null if it is not suspended.`,
+      examples: ['Too many complaints.'],
+    }),
+  ),
+});
 
 export const slug = (options: object = {}) =>
   Type.String({

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time } from './shapes.ts';
+import { nullable, strictObject, time, state } from './shapes.ts';
 
 const Maintenance = strictObject(
   {
@@ -28,25 +28,24 @@ const Sync = strictObject(
 
 export const Status = strictObject(
   {
-    status: Type.Enum(['ok', 'degraded', 'maintenance'], {
-      type: 'string',
-      description: '`degraded`: a component has a problem, and reads may return 503.',
-    }),
+    status: state(
+      ['ok', 'degraded', 'maintenance'],
+      '`degraded`: a component has a problem, and reads may return 503.',
+    ),
     version: Type.String({ description: 'The version of the service.', examples: ['0.1.0'] }),
     apiVersion: Type.String({ description: 'The version of the API.', examples: ['v1'] }),
     time: time({ description: 'The current time of the service.' }),
     maintenance: nullable(Maintenance),
     components: strictObject(
       {
-        database: Type.Enum(['ok', 'unavailable'], {
-          type: 'string',
-          description: '`unavailable`: the other values are the last known ones.',
-        }),
-        deliveries: Type.Enum(['ok', 'delayed', 'unavailable'], {
-          type: 'string',
-          description:
-            '`delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
-        }),
+        database: state(
+          ['ok', 'unavailable'],
+          '`unavailable`: the other values are the last known ones.',
+        ),
+        deliveries: state(
+          ['ok', 'delayed', 'unavailable'],
+          '`delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
+        ),
         blueprintSync: Sync,
         chatSync: Sync,
       },

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { nullable, strictObject, time, uuid, state } from './shapes.ts';
 
 const Problem = strictObject(
   {
@@ -51,10 +51,7 @@ export const SyncRun = strictObject(
       type: 'string',
       description: 'What started the run.',
     }),
-    status: Type.Enum(['running', 'succeeded', 'failed'], {
-      type: 'string',
-      description: 'A failed run has changed nothing.',
-    }),
+    status: state(['running', 'succeeded', 'failed'], 'A failed run has changed nothing.'),
     startedAt: time({ description: 'When the run started.' }),
     finishedAt: nullable(
       time({ description: 'When the run ended. Null if it is running or was interrupted.' }),
@@ -71,12 +68,7 @@ export const SyncRun = strictObject(
     version: nullable(
       Type.String({ description: 'The release of the source.', examples: ['1.21.4'] }),
     ),
-    reason: nullable(
-      Type.Enum([...failureReasons], {
-        type: 'string',
-        description: 'A machine-readable reason why the run failed.',
-      }),
-    ),
+    reason: nullable(state([...failureReasons], 'A machine-readable reason why the run failed.')),
     message: nullable(
       Type.String({ description: 'A message for people that says why the run failed.' }),
     ),

@@ -21,6 +21,8 @@ const ajv = new Ajv2020({
   strict: true,
   strictRequired: false,
   allowUnionTypes: true,
+  // For openapi.json alone: `state` in `shapes.ts`.
+  keywords: ['x-extensible-enum'],
 });
 ajvFormats.default(ajv);
 // The format of `ajv-formats` also accepts `urn:uuid:`, which PostgreSQL rejects.

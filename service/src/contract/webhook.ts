@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { nullable, strictObject, suspensionFields, time, uuid, state } from './shapes.ts';
 
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
 export const attemptsShownMax = 100;
@@ -21,17 +21,17 @@ const fields = {
   events: nullable({
     ...eventNames,
     description:
-      'The names of the events to send. Null for all events that the app can receive, including future ones.',
+      'The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in.',
   }),
   active: Type.Boolean({ description: 'Whether the webhook receives events.' }),
   deactivatedAt: nullable(time({ description: 'When the webhook was deactivated.' })),
   deactivatedReason: nullable(
-    Type.Enum(['failing', 'gone', 'owner'], {
-      type: 'string',
-      description:
-        '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it.',
-    }),
+    state(
+      ['failing', 'gone', 'owner'],
+      '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it.',
+    ),
   ),
+  ...suspensionFields('the webhook or its app'),
   selfHealing: Type.Boolean({
     description:
       'Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again.',
@@ -98,11 +98,10 @@ export const Attempt = strictObject(
       Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
     ),
     error: nullable(
-      Type.Enum(['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'], {
-        type: 'string',
-        description:
-          'Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt.',
-      }),
+      state(
+        ['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'],
+        'Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt.',
+      ),
     ),
     responseHeaders: nullable(
       Type.Record(Type.String(), Type.String(), { description: 'The headers of the response.' }),
@@ -123,11 +122,10 @@ const deliveryFields = {
   webhookId: uuid({ description: 'The id of the webhook.' }),
   event: Type.String({ description: 'The name of the event.', examples: ['org.created'] }),
   eventId: uuid({ description: 'The id of the event, the same for all webhooks.' }),
-  status: Type.Enum(['pending', 'succeeded', 'failed', 'cancelled'], {
-    type: 'string',
-    description:
-      '`failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event.',
-  }),
+  status: state(
+    ['pending', 'succeeded', 'failed', 'cancelled'],
+    '`failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event.',
+  ),
   attemptCount: Type.Integer({ minimum: 0, description: 'The number of attempts so far.' }),
   nextAttemptAt: nullable(
     time({ description: 'When the next attempt is due. Null if there is none.' }),

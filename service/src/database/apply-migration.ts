@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { StartError } from '../errors.ts';
 import { createIndex, parseIndex } from './create-index.ts';
 import { sql, type Database, type Transaction } from './database.ts';
+import { listLockHolders } from './list-lock-holders.ts';
 
 export type Migration = { name: string; text: string; checksum: string };
 
@@ -54,18 +55,8 @@ async function transactOnce(
 }
 
 async function locked(connection: Database, name: string): Promise<StartError> {
-  const { rows } = await sql<{ session: string }>`
-    select format('%s (%s, %s, transaction open for %s s)', a.pid, coalesce(nullif(a.application_name, ''), 'unnamed'),
-      coalesce(a.state, 'of another user'), round(extract(epoch from clock_timestamp() - a.xact_start))) as session
-    from pg_stat_activity a
-    where a.datname = current_database() and a.pid <> pg_backend_pid() and exists (
-      select from pg_locks l join pg_class c on c.oid = l.relation
-      where l.pid = a.pid and l.granted and c.relnamespace = 'orgdir'::regnamespace
-    )
-    order by a.xact_start limit 5
-  `.execute(connection);
-  const sessions = rows.map(({ session }) => session).join(', ');
+  const holders = await listLockHolders(connection);
   return new StartError(
-    `the migration ${name} does not get its locks while other sessions hold them${sessions && `: ${sessions}`}; end those sessions or wait for them, and try again`,
+    `the migration ${name} does not get its locks while other sessions hold them${holders && `: ${holders}`}; end those sessions or wait for them, and try again`,
   );
 }

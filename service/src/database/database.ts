@@ -4,6 +4,7 @@ import pg from 'pg';
 import { ServiceError } from '../errors.ts';
 import { createPool } from './pool.ts';
 import type { Primary } from './primary.ts';
+import { formatOptions, listOwn } from './session-settings.ts';
 
 export { sql };
 
@@ -29,28 +30,12 @@ export type ConnectionSettings = Pick<
   direct?: ConnectionSettings;
 };
 
-/** All tables are in this schema, so that a platform can keep its own tables in the same database. */
-const schemaSettings = '-c search_path=orgdir,public -c timezone=UTC';
-/**
- * A server notices within 15 s that a client has vanished, as a client notices by `keepAliveInitialDelayMillis`: by
- * default it keeps the locks of a machine that was cut off for two hours.
- */
-const keepAliveSettings =
-  '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 -c tcp_user_timeout=15000';
 const keepAliveDelayMs = 5_000;
-const poolSize = 12;
+const poolSize = 10;
 const connectTimeoutMs = 5_000;
-/** More than the slowest measured read, much less than a client waits. */
 const statementTimeoutMs = 15_000;
-/** For the service: a process that freezes between two statements must not keep its locks while it is frozen. */
+/** For the service, which never waits within a transaction for anything but the database. */
 export const shortTransactionMs = 5_000;
-/** The settings that a pooler makes on each of its connections, because those of its clients do not reach the server. */
-export const poolerSettings = {
-  search_path: 'orgdir, public',
-  timezone: 'UTC',
-  statement_timeout: formatMs(statementTimeoutMs),
-  idle_in_transaction_session_timeout: formatMs(shortTransactionMs),
-};
 /** A pooler renames its connection to the server whenever another process uses it. With one name there is nothing to do. */
 const pooledName = 'orgdir';
 /** The server ends a statement before this, so a connection that is still silent is dropped. */
@@ -64,13 +49,13 @@ export type DatabaseOptions = {
   responseTimeoutMs?: number;
   /** How long a transaction may wait for its next statement; without it, for ever. */
   idleInTransactionMs?: number;
-  /** PostgreSQL settings, made in each transaction: they also hold behind a pooler that shares connections by transaction. */
-  transactionSettings?: Record<string, string>;
+  /** PostgreSQL settings, made once per connection. Behind a pooler they are made in each transaction. */
+  settings?: Record<string, string>;
 };
 
 /** Opens a pool, which connects at the first statement. Close it with `destroy()`. */
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
-  const settings = { ...pooledSettings(connection, options), ...options.transactionSettings };
+  const settings = connection.direct ? listOwn(ownSettings(options)) : {};
   const pool = new pg.Pool({
     ...clientSettings(connection, options),
     ...(connection.primary && { Client: connection.primary.Client }),
@@ -102,7 +87,12 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
   const { direct, ...address } = connection;
   return {
     ...address,
-    ...(direct ? { application_name: pooledName } : sessionSettings(options)),
+    ...(direct
+      ? { application_name: pooledName }
+      : {
+          application_name: options.applicationName,
+          options: formatOptions(ownSettings(options)),
+        }),
     connectionTimeoutMillis: options.responseTimeoutMs ?? connectTimeoutMs,
     ...silenceTimeout(options),
     keepAlive: true,
@@ -111,30 +101,13 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
   };
 }
 
-function sessionSettings(options: DatabaseOptions): pg.ClientConfig {
+/** The settings in which the connections of a pool differ from those of others. */
+function ownSettings(options: DatabaseOptions): Record<string, string> {
   return {
-    application_name: options.applicationName,
-    statement_timeout: endTimeout(options),
-    ...(options.idleInTransactionMs === undefined
-      ? {}
-      : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),
-    options: `${schemaSettings} ${keepAliveSettings}`,
-  };
-}
-
-/** Made in each transaction where they differ from the pooler's, which hold for single statements. */
-function pooledSettings(
-  { direct }: ConnectionSettings,
-  options: DatabaseOptions,
-): Record<string, string> {
-  if (!direct) return {};
-  const settings = {
     statement_timeout: formatMs(endTimeout(options)),
     idle_in_transaction_session_timeout: formatMs(options.idleInTransactionMs ?? 0),
+    ...options.settings,
   };
-  const names = ['statement_timeout', 'idle_in_transaction_session_timeout'] as const;
-  const own = names.filter((name) => settings[name] !== poolerSettings[name]);
-  return Object.fromEntries(own.map((name) => [name, settings[name]]));
 }
 
 function formatMs(ms: number): string {
@@ -179,14 +152,14 @@ const connectionFaults = new Set([
   '57014',
 ]);
 
-/** Whether an error means that the database cannot be reached, as opposed to a faulty statement. */
+/** Whether an error means that the database cannot be reached in time, as opposed to a faulty statement. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && (connectionFaults.has(code) || code.startsWith('08')))
     return true;
   return (
-    /^(Connection terminated|Query read timeout|Client was closed|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error)/.test(
+    /^(Too many statements wait|Connection terminated|Query read timeout|Client was closed|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error)/.test(
       error.message,
     ) || isConnectionFault(error.cause)
   );

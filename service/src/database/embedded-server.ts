@@ -1,6 +1,6 @@
 /** Finds the server of the embedded database by `postmaster.pid`, starts it and stops it. */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -27,11 +27,14 @@ export async function lastSocketDir(installation: Installation): Promise<string 
   return (await readPidFile(installation))?.socketDir ?? null;
 }
 
+/** `isPermanent`: the next try would fail in the same way. */
+export type StartFailure = { reason: string; isPermanent: boolean };
+
 /** Starts a server if none runs. Returns the reason why it did not start, or null. */
 export async function startIfStopped(
   installation: Installation,
   deadline: number,
-): Promise<string | null> {
+): Promise<StartFailure | null> {
   if (await findServer(installation)) return null;
   await clearPidFile(installation);
   const socketDir = await makeSocketDir(installation);
@@ -130,8 +133,9 @@ async function start(
   installation: Installation,
   socketDir: string,
   deadline: number,
-): Promise<string | null> {
+): Promise<StartFailure | null> {
   const log = openSync(logFile(installation), 'a', 0o600);
+  const logStart = fstatSync(log).size;
   const server = spawn(
     join(installation.programs.folder, 'bin/postgres'),
     serverArguments(installation, socketDir),
@@ -152,10 +156,28 @@ async function start(
   server.unref();
   while (ended === null && !(await isReady(installation, server.pid))) {
     if (Date.now() > deadline)
-      return 'it is not ready yet, perhaps because it recovers from a crash';
+      return {
+        reason: 'it is not ready yet, perhaps because it recovers from a crash',
+        isPermanent: false,
+      };
     await wait(pollMs);
   }
-  return ended;
+  if (ended === null) return null;
+  const line = await readFatalLine(installation, logStart);
+  return line === null
+    ? { reason: ended, isPermanent: false }
+    : { reason: line, isPermanent: !endsByItself.test(line) };
+}
+
+/** Another server starts, or the processes of a killed one still end. */
+const endsByItself = /lock file ".*" already exists|pre-existing shared memory block/;
+
+/** The last line of the server's log that says why it ended; null if it says nothing. */
+async function readFatalLine(installation: Installation, logStart: number): Promise<string | null> {
+  const text = (await readFile(logFile(installation))).subarray(logStart).toString();
+  // Those about the database system are for clients that came too early.
+  const lines = text.match(/(FATAL|PANIC): +(?!the database system is ).*/g);
+  return lines?.at(-1) ?? null;
 }
 
 async function isReady(installation: Installation, pid: number | undefined): Promise<boolean> {

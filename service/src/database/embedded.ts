@@ -79,9 +79,9 @@ async function join(installation: Installation, options: EmbeddedOptions): Promi
     const client = await connect(installation, options);
     if (client && (await enter(installation, options, client))) return client;
     const failure = client ? null : await startIfStopped(installation, deadline);
-    if (Date.now() > deadline) {
+    if (failure?.isPermanent || Date.now() > deadline) {
       throw new StartError(
-        `the embedded database in ${installation.dataDir} does not start: ${failure ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,
+        `the embedded database in ${installation.dataDir} does not start: ${failure?.reason ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,
       );
     }
     await wait(pollMs);

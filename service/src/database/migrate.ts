@@ -16,6 +16,8 @@ const turnRetryMs = 50;
 /** In the format of `server_version_num`. */
 export const oldestServer = 150_000;
 /** Days of partitions created ahead; the worker creates more every hour. */
+/** How far from today a day may be whose partition is made because a row of it exists. */
+const partitionDaysMax = 1_000;
 const partitionDaysAhead = 7;
 /** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is delayed by some seconds at most. */
 const partitionTriesMax = 10;
@@ -29,16 +31,24 @@ const contractStep = /^\d{4}_contract_(\d{4})_/;
 /** Much longer than a transaction of the service, and shorter than an operator waits for a start. */
 const lockPatienceMs = 60_000;
 
+type MigrateOptions = {
+  lockPatienceMs?: number;
+  /** Leaves out all others: the schema becomes that of an earlier version. */
+  only?: string[];
+};
+
 /** Applies missing migrations and returns the names of their files. Safe to run in several processes at once. */
-export async function migrate(database: Database, options = { lockPatienceMs }): Promise<string[]> {
+export async function migrate(database: Database, options: MigrateOptions = {}): Promise<string[]> {
+  const { lockPatienceMs: patienceMs = lockPatienceMs, only } = options;
   await requireSupportedServer(database);
   return database.connection().execute(async (connection) => {
     await takeTurn(connection);
     try {
       await prepare(connection);
-      const pending = await listPending(connection);
+      const missing = await listPending(connection);
+      const pending = only ? missing.filter((name) => only.includes(name)) : missing;
       for (const name of pending)
-        await applyMigration(connection, await readMigration(name), options.lockPatienceMs);
+        await applyMigration(connection, await readMigration(name), patienceMs);
       // Revokes public access to objects that a migration added, and grants roles that were created meanwhile their
       // rights.
       await sql`select settle_privileges()`.execute(connection);
@@ -69,6 +79,32 @@ export async function ensurePartitions(database: Database): Promise<void> {
   await sql`
     select ensure_partitions(today - 1, today + ${partitionDaysAhead}::int)
     from (select (now() at time zone 'utc')::date as today) as clock
+  `.execute(database);
+}
+
+/** Runs `write`; if that lacks a partition, makes it and runs it again. */
+export async function withPartitions<Result>(
+  make: () => Promise<unknown>,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    const { code, constraint } = error as { code?: string; constraint?: string };
+    // PostgreSQL reports a missing partition as a violated check without a name.
+    if (code !== '23514' || constraint !== undefined) throw error;
+    await make();
+    return write();
+  }
+}
+
+/** Makes the partitions of the days of these ids. Retention drops them again in their turn. */
+export async function ensurePartitionsOf(database: Database, ids: string[]): Promise<void> {
+  await sql`
+    select ensure_partitions(day, day)
+    from (select distinct (uuid_v7_hour(id) at time zone 'utc')::date as day from unnest(${ids}::uuid[]) as given(id)) as days
+    -- An id of another kind has any time in it.
+    where abs(day - (queue_now() at time zone 'utc')::date) < ${sql.lit(partitionDaysMax)}
   `.execute(database);
 }
 
@@ -153,9 +189,14 @@ export async function compareMigrations(database: Database): Promise<MigrationDi
 }
 
 async function requireSupportedServer(database: Database): Promise<void> {
-  const { rows } = await sql<{ number: string; version: string; encoding: string }>`
+  const { rows } = await sql<{
+    number: string;
+    version: string;
+    encoding: string;
+    readOnly: boolean;
+  }>`
     select current_setting('server_version_num') as number, current_setting('server_version') as version,
-      current_setting('server_encoding') as encoding
+      current_setting('server_encoding') as encoding, current_setting('transaction_read_only')::boolean as "readOnly"
   `.execute(database);
   const [server] = rows;
   if (!server || Number(server.number) < oldestServer) {
@@ -166,6 +207,11 @@ async function requireSupportedServer(database: Database): Promise<void> {
   if (server.encoding !== 'UTF8') {
     throw new StartError(
       `DATABASE_URL points to a database with the encoding ${server.encoding}; create one with the encoding UTF8`,
+    );
+  }
+  if (server.readOnly) {
+    throw new StartError(
+      'DATABASE_URL points to a database that accepts no writes; name the primary, or switch default_transaction_read_only off for the role and the database',
     );
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The pool for Kysely, with three additions to `pg`: statements that run thousands of times per second are prepared once
- * per connection, settings are made in each transaction, and a connection is dropped when it stops responding or its
- * prepared statements are void.
+ * The pool for Kysely, with four additions to `pg`: statements that run thousands of times per second are prepared once
+ * per connection, settings can be made in each transaction, a connection is dropped when it stops responding or its
+ * prepared statements are void, and nobody waits for one behind a long queue.
  */
 import { createHash } from 'node:crypto';
 import type { PostgresPool } from 'kysely';
@@ -11,17 +11,25 @@ import type pg from 'pg';
 const marker = /^\s*-- prepared: ([a-z_]+)\n/;
 /** Only marked texts are cached, and the source has a fixed number of them; other texts are unbounded. */
 const names = new Map<string, string>();
+/**
+ * Statements that may wait for a connection. Ten connections serve as many in half a second, even at 20 ms each. Whoever came later would have given up and sent a request again before its turn, so the pool would only work for
+ * callers that have gone: without a bound, that lasts for minutes after a failover.
+ */
+export const waitingMax = 256;
 
 /**
- * `settings` hold in each transaction and in each prepared statement. A prepared statement outside a transaction gets one
- * of its own, in the same round trip, so the pool's clients need `pipeline`. Any other statement is planned each time
- * it runs, for the tables as they are then, so it needs no settings.
+ * `settings` are for a pooler, which shares connections by transaction. They hold in each transaction and in each prepared
+ * statement: outside a transaction it gets one of its own, in the same round trip, so the pool's clients need `pipeline`.
+ * Any other statement is planned each time it runs, for the tables as they are then, so it needs no settings.
  */
 export function createPool(pool: pg.Pool, settings: Record<string, string> = {}): PostgresPool {
   const set = Object.entries(settings).map(([name, value]) => `; set local ${name} = '${value}'`);
   return {
     options: pool.options,
-    connect: async () => wrap(await pool.connect(), set.join('')),
+    connect: async () => {
+      if (pool.waitingCount >= waitingMax) throw new Error('Too many statements wait');
+      return wrap(await pool.connect(), set.join(''));
+    },
     end: () => pool.end(),
   };
 }

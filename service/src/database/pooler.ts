@@ -3,19 +3,20 @@
  * DATABASE_DIRECT_URL names the server behind it (docs/decisions/0042-pooler.md).
  */
 import type pg from 'pg';
-import {
-  directConnection,
-  openClient,
-  poolerSettings,
-  type ConnectionSettings,
-} from './database.ts';
+import { directConnection, openClient, type ConnectionSettings } from './database.ts';
+import { sessionSettings } from './session-settings.ts';
 
 /** While other clients use the pooler, two transactions may get the same connection by chance. */
 const triesMax = 5;
 /** In the form of pgbouncer.ini, where a quote is written twice. */
-const connectQuery = Object.entries(poolerSettings)
-  .map(([name, value]) => `set ${name} = ${name === 'search_path' ? value : `''${value}''`}`)
+export const connectQuery = Object.entries(sessionSettings)
+  .map(([name, value]) => `set ${name} = ${quoteIfNeeded(value)}`)
   .join('; ');
+
+/** PgBouncer sends at most 506 bytes, so there are no quotes around words, numbers and lists of words. */
+function quoteIfNeeded(value: string): string {
+  return /^(\w+, )*([a-z]\w*|\d+)$/i.test(value) ? value : `''${value}''`;
+}
 
 /**
  * Why an address does not lead to a server that keeps sessions, and what to do; null if it does. `variable` names the
@@ -73,10 +74,14 @@ async function isBehindPooler(client: pg.Client): Promise<boolean> {
   return (await readPid(client)) !== (client as unknown as { processID: number }).processID;
 }
 
+/** A value that is right, but not the pooler's, is not enough: the role could get another one. */
 async function listMissingSettings(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
-    `select name from json_each_text($1) as wanted (name, value) where current_setting(name) <> value`,
-    [JSON.stringify(poolerSettings)],
+    `select wanted.name from json_each_text($1) as wanted (name, value)
+     where current_setting(wanted.name) <> value or not exists (
+       select from pg_settings s where lower(s.name) = wanted.name and s.source = 'session'
+     )`,
+    [JSON.stringify(sessionSettings)],
   );
   return rows.map(({ name }) => name);
 }

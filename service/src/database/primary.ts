@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { StartError } from '../errors.ts';
+import { formatOptions } from './session-settings.ts';
 
 /** What a server says about itself. A standby and a read-only server refuse writes and have no timeline. */
 export type ServerState = {
@@ -203,6 +204,7 @@ function createProbe(url: string): Probe {
     client = new pg.Client({
       connectionString: url,
       application_name: `orgdir probe, pid ${process.pid}`,
+      options: formatOptions(),
       connectionTimeoutMillis: probeTimeoutMs,
       query_timeout: probeTimeoutMs,
     });

@@ -4,6 +4,7 @@
  * unnoticed, so polling decides; notifications only make it faster.
  */
 import { sql, type Database } from './database.ts';
+import type { DatabaseClock } from './clock.ts';
 import type { Session } from './session.ts';
 
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
@@ -33,7 +34,11 @@ const pollMs = 400;
 /** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
 export const apiProcessLock = 70420021;
 
-export function createRevisions(database: Database, session: Session): Revisions {
+export function createRevisions(
+  database: Database,
+  session: Session,
+  clock: DatabaseClock,
+): Revisions {
   const revisions = new Map<Scope, number>();
   const listeners: ((scope: Scope) => void)[] = [];
   let confirmedAt = Number.NEGATIVE_INFINITY;
@@ -56,6 +61,7 @@ export function createRevisions(database: Database, session: Session): Revisions
     try {
       const rows = await readRevisions(database);
       confirmedAt = startedAt;
+      clock.see(rows[0]?.atMs ?? Date.now(), startedAt);
       for (const { scope, revision } of rows) update(scope, revision);
     } catch {
       // Unconfirmed after a second; readers then query the database themselves and report if it is away.
@@ -100,13 +106,14 @@ export function isSameTimeline(one: number, other: number): boolean {
   return Math.floor(one / revisionsPerTimeline) === Math.floor(other / revisionsPerTimeline);
 }
 
-type Row = { scope: Scope; revision: number; timeline: number | null };
+type Row = { scope: Scope; revision: number; timeline: number | null; atMs: number };
 
 /** On a standby without the timeline. */
 export async function selectRevisions(database: Database): Promise<Row[]> {
   const { rows } = await sql<Row>`
     select scope, revision, case when not pg_is_in_recovery()
-      then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline
+      then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline,
+      (extract(epoch from queue_now()) * 1000)::float8 as "atMs"
     from revisions
   `.execute(database);
   return rows;

@@ -1,8 +1,8 @@
 /**
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
- * one is rejected with its reason and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
+ * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
  */
-import { sql, violatedConstraint, type Database, type Transaction } from '../database/database.ts';
+import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
@@ -15,11 +15,12 @@ import {
   type PublishedEvent,
   type Rejection,
 } from '../events/published-events.ts';
+import { isRefusal, setAsideRefused, type SetAside } from '../events/set-aside.ts';
 import { traceEvent } from '../tracing.ts';
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
 
-export type Ingested = { accepted: number; rejected: Rejection[] };
+export type Ingested = { accepted: number; rejected: Rejection[]; setAside: SetAside[] };
 
 type Subject = { id: string; slug: string; name: string };
 type Found = {
@@ -31,56 +32,57 @@ type Found = {
 type Outcome = { accepted: AcceptedEvent } | { reason: string };
 type Rendered = { event: PublishedEvent; outcome: Outcome };
 
-const notStorable = { reason: 'it cannot be stored: the database rejects a value' };
-
 /** Takes the oldest waiting publications, at most a batch. None waits below `floor`, an `xid`. */
 export async function ingestPublished(
   database: Database,
   publicUrl: string,
   floor = '0',
 ): Promise<Ingested> {
-  return database.transaction().execute(async (tx) => {
-    const published = await claimPublished(tx, floor);
-    const found = await readSubjects(tx, published, publicUrl);
-    const outcomes = published.map((event) => ({ event, outcome: render(event, found) }));
-    return (await tryStore(tx, outcomes)) ?? storeOneByOne(tx, outcomes);
-  });
-}
-
-/** Stores each event separately and rejects those that cannot be stored, so that they do not block the rest. */
-async function storeOneByOne(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
-  const ingested: Ingested = { accepted: 0, rejected: [] };
-  for (const rendered of outcomes) {
-    const { event } = rendered;
-    const { accepted, rejected } =
-      (await tryStore(tx, [rendered])) ?? (await store(tx, [{ event, outcome: notStorable }]));
-    ingested.accepted += accepted;
-    ingested.rejected.push(...rejected);
-  }
-  return ingested;
-}
-
-/** Returns null if the database refuses one of them; then none is stored. */
-async function tryStore(tx: Transaction, outcomes: Rendered[]): Promise<Ingested | null> {
-  await sql`savepoint storing`.execute(tx);
   try {
-    const ingested = await store(tx, outcomes);
-    await sql`release savepoint storing`.execute(tx);
-    return ingested;
+    return await ingest(database, publicUrl, floor);
   } catch (error) {
-    if (!isValueError(error)) throw error;
-    await sql`rollback to savepoint storing`.execute(tx);
-    return null;
+    if (!isRefusal(error)) throw error;
+    return ingestByParts(database, publicUrl, floor);
   }
 }
 
-/**
- * Whether PostgreSQL refuses a value: data exceptions, named constraints, and program limits. A missing partition does
- * not count: it violates no named constraint, and every row would meet it.
- */
-function isValueError(error: unknown): boolean {
-  const { code = '' } = error as { code?: string };
-  return code.startsWith('22') || code.startsWith('54') || Boolean(violatedConstraint(error));
+/** Sets those aside that are refused alone. */
+async function ingestByParts(
+  database: Database,
+  publicUrl: string,
+  floor: string,
+): Promise<Ingested> {
+  const published = await database.transaction().execute((tx) => claimPublished(tx, floor));
+  let accepted = 0;
+  const rejected: Rejection[] = [];
+  const aside = await setAsideRefused(
+    database,
+    { source: 'published_events', stage: 'intake' },
+    published.map(({ id }) => id),
+    async (ids) => {
+      const part = await ingest(database, publicUrl, floor, ids);
+      accepted += part.accepted;
+      rejected.push(...part.rejected);
+    },
+    (id) => sql`id = ${id} and rejected_at is null`,
+  );
+  return { accepted, rejected, setAside: aside };
+}
+
+async function ingest(
+  database: Database,
+  publicUrl: string,
+  floor: string,
+  only: string[] | null = null,
+): Promise<Ingested> {
+  return database.transaction().execute(async (tx) => {
+    const published = await claimPublished(tx, floor, only);
+    const found = await readSubjects(tx, published, publicUrl);
+    return store(
+      tx,
+      published.map((event) => ({ event, outcome: render(event, found) })),
+    );
+  });
 }
 
 async function store(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
@@ -92,7 +94,7 @@ async function store(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
   }
   await acceptPublished(tx, accepted);
   await rejectPublished(tx, rejected);
-  return { accepted: accepted.length, rejected };
+  return { accepted: accepted.length, rejected, setAside: [] };
 }
 
 async function readSubjects(
@@ -119,25 +121,19 @@ function byId<T extends { id: string }>(entries: T[]): Map<string, T> {
   return new Map(entries.map((entry) => [entry.id, entry]));
 }
 
-/** An unexpected error in one publication must not block the rest. */
 function render(event: PublishedEvent, found: Found): Outcome {
-  try {
-    return catalogue[event.name].inner === null ? announce(event, found) : wrap(event, found);
-  } catch {
-    return { reason: 'it cannot be read' };
-  }
+  return catalogue[event.name].inner === null ? announce(event, found) : wrap(event, found);
 }
 
-function announce({ id, name, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {
-  const subject = announced.get(orgId ?? allianceId ?? '');
+function announce(event: PublishedEvent, { announced }: Found): Outcome {
+  const subject = announced.get(event.orgId ?? event.allianceId ?? '');
   if (!subject) return { reason: 'the subject was deleted, or is no longer listed' };
-  const traceparent = traceEvent({ id, name });
-  return { accepted: { id, audience: 'global', data: JSON.stringify(subject), traceparent } };
+  return accept(event, 'global', JSON.stringify(subject));
 }
 
 /** Adds ids and names around the given data, which stays as it is, byte for byte. */
 function wrap(event: PublishedEvent, { subjects }: Found): Outcome {
-  const { id, name, orgId, allianceId, data } = event;
+  const { name, orgId, allianceId, data } = event;
   const { audience, inner } = catalogue[name];
   const subject = subjects.get(orgId ?? allianceId ?? '');
   if (!subject) return { reason: `the ${audience} was deleted` };
@@ -148,7 +144,13 @@ function wrap(event: PublishedEvent, { subjects }: Found): Outcome {
   const idName = orgId === null ? 'allianceId' : 'organizationId';
   const around = JSON.stringify({ [idName]: subject.id, [audience]: subject }).slice(0, -1);
   const text = `${around},${JSON.stringify(inner)}:${data}}`;
-  return { accepted: { id, audience, data: text, traceparent: traceEvent({ id, name }) } };
+  return accept(event, audience, text);
+}
+
+function accept({ id, name }: PublishedEvent, audience: string, data: string): Outcome {
+  const span = traceEvent(name);
+  span.end(id);
+  return { accepted: { id, audience, data, traceparent: span.traceparent } };
 }
 
 function checkText({ name, data }: PublishedEvent): Issue[] {

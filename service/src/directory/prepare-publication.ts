@@ -3,7 +3,6 @@
  * `store-publications.ts`.
  */
 import { createHash } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import type { Executor } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import {
@@ -13,7 +12,7 @@ import {
   type EventName,
 } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
-import { traceEvent } from '../tracing.ts';
+import { traceEvent, type EventSpan } from '../tracing.ts';
 import { findAlliance, publicAlliances } from './alliances.ts';
 import { findOrg, publicOrgs } from './orgs.ts';
 
@@ -30,8 +29,6 @@ export type Publication = {
 };
 
 export type PreparedPublication = {
-  /** The event's id, unless the idempotency key was used before. */
-  id: string;
   name: EventName;
   key: string | null;
   /** The SHA-256 of the request in hexadecimal, to compare with earlier uses of the key. */
@@ -43,8 +40,7 @@ export type PreparedPublication = {
   subjectId: string | null;
   /** JSON: all of a global event's data, or what follows the subject in the data of a bound one. */
   text: Buffer;
-  /** The trace context of the event. */
-  traceparent: string | null;
+  span: EventSpan;
   /** Why there is no event if the subject is not found. */
   refuse: () => ServiceError;
 };
@@ -60,7 +56,6 @@ export async function preparePublication(
   publication: Publication,
   key: string | null,
 ): Promise<PreparedPublication> {
-  const id = uuidv7();
   const name = requireName(publication.name);
   const subject = subjectOf(name);
   const slug = requireSlug(subject, publication);
@@ -69,8 +64,8 @@ export async function preparePublication(
       ? await renderGlobal(executor, subject, slug, publication)
       : renderBound(name, subject, slug, publication.data);
   const content = key === null ? '' : hash(publication);
-  const traceparent = traceEvent({ id, name }, publication.traceparent);
-  return { id, name, key, content, subject, traceparent, ...rendered };
+  const span = traceEvent(name, publication.traceparent);
+  return { name, key, content, subject, span, ...rendered };
 }
 
 function requireName(name: string): EventName {

@@ -32,6 +32,8 @@ const groupsMax = 2;
 /** PostgreSQL stores as many in less than 10 ms, so that a group delays nobody. */
 const groupEventsMax = 256;
 const groupBytesMax = 4 * 1024 * 1024;
+/** Events that may wait for their groups: stored in a fraction of a second. Later ones are refused at once, as in `database/pool.ts`. */
+export const waitingEventsMax = 16 * groupEventsMax;
 /**
  * Another process holds a key for the milliseconds of its statement. Whoever holds it for longer is stuck, and must not
  * delay the other events of the group.
@@ -44,7 +46,7 @@ const lockTimeoutsMax = 4;
 export const publishingPool: DatabaseOptions = {
   applicationName: `orgdir publishing, pid ${process.pid}`,
   poolSize: groupsMax,
-  transactionSettings: {
+  settings: {
     lock_timeout: String(lockTimeoutMs),
     plan_cache_mode: 'force_generic_plan',
     // Otherwise a plan that was made while the directory was empty reads all of it for each event.
@@ -62,6 +64,7 @@ type Part = {
 /** `onPublished` is called after each commit that published something. */
 export function createPublisher(database: Database, onPublished: () => void): Publisher {
   let waiting: Part[] = [];
+  let waitingEvents = 0;
   let storing = 0;
   let scheduled = false;
 
@@ -87,7 +90,9 @@ export function createPublisher(database: Database, onPublished: () => void): Pu
     return results.map((result) => ('kind' in result ? result : (stored.shift() as Published)));
   }
 
-  function enqueue(items: PreparedPublication[]): Promise<Published[]> {
+  async function enqueue(items: PreparedPublication[]): Promise<Published[]> {
+    if (waitingEvents >= waitingEventsMax) throw unavailable(new Error('too many events wait'));
+    waitingEvents += items.length;
     return new Promise((resolve, reject) => {
       waiting.push({ items, resolve, reject });
       if (scheduled) return;
@@ -101,6 +106,7 @@ export function createPublisher(database: Database, onPublished: () => void): Pu
     while (storing < groupsMax && waiting.length > 0) {
       const group = takeGroup(waiting);
       waiting = waiting.filter((part) => !group.has(part));
+      for (const { items } of group) waitingEvents -= items.length;
       void storeGroup([...group]);
     }
   }

@@ -16,7 +16,7 @@ export type Published =
   | { kind: 'repeated'; id: string }
   | { kind: 'failed'; error: unknown };
 
-/** The rows of what is not simply a new event. A row has the place of a publication without a subject, or a key. */
+/** What is not simply a new event. It has the place of a publication without a subject, or a key. */
 type Exception = {
   place: number | null;
   key: string | null;
@@ -32,12 +32,15 @@ export async function storePublications(
   executor: Executor,
   items: readonly PreparedPublication[],
 ): Promise<Published[]> {
-  const exceptions = await insert(executor, items);
+  const { ids, exceptions } = await insert(executor, items);
   const byPlace = new Map(exceptions.map((row) => [row.place, row]));
   const byKey = new Map(exceptions.map((row) => [row.key, row]));
   return items.map((item, place) => {
     const row = byPlace.get(place) ?? (item.key === null ? undefined : byKey.get(item.key));
-    return row ? toResult(item, row) : { kind: 'published', id: item.id };
+    if (row) return toResult(item, row);
+    const id = ids[place] as string;
+    item.span.end(id);
+    return { kind: 'published', id };
   });
 }
 
@@ -57,13 +60,14 @@ function keyConflict(): ServiceError {
 async function insert(
   executor: Executor,
   items: readonly PreparedPublication[],
-): Promise<Exception[]> {
+): Promise<{ ids: string[]; exceptions: Exception[] }> {
   const texts = packBytes(items.map(({ text }) => text));
-  const { rows } = await sql<Exception>`
+  const { rows } = await sql<{ ids: string[]; exceptions: Exception[] | null }>`
     -- prepared: publish
-    with given as materialized (
-      select * from unnest(
-        ${arrayLiteral(items.map(({ id }) => id))}::uuid[],
+    with clock as materialized (select clock_timestamp() as now, gen_random_uuid() as random),
+    given as materialized (
+      -- One random number for all: making one takes as long as all the rest of an id.
+      select uuid_v7(now + place * interval '1 microsecond', random) as id, g.* from clock, unnest(
         ${arrayLiteral(items.map(({ name }) => name))}::text[],
         ${arrayLiteral(items.map(({ name }) => catalogue[name].audience))}::text[],
         ${arrayLiteral(items.map(({ subject }) => subject))}::text[],
@@ -71,10 +75,10 @@ async function insert(
         ${arrayLiteral(items.map(({ subjectId }) => subjectId))}::uuid[],
         ${items.map(({ key }) => key)}::text[],
         ${arrayLiteral(items.map(({ key, content }) => (key === null ? null : content)))}::text[],
-        ${arrayLiteral(items.map(({ traceparent }) => traceparent))}::text[],
+        ${arrayLiteral(items.map(({ span }) => span.traceparent))}::text[],
         ${texts.starts}::int[], ${texts.lengths}::int[]
       ) with ordinality
-        as g(id, name, audience, subject, slug, subject_id, key, content, traceparent, text_start, text_length, place)
+        as g(name, audience, subject, slug, subject_id, key, content, traceparent, text_start, text_length, place)
     ),
     -- A look-up by slug for each: a prepared join could keep the plan that it got while the tables were empty.
     found as materialized (
@@ -114,16 +118,20 @@ async function insert(
       from found
       where subject_id is not null and (key is null or id in (select event_id from claimed))
     )
-    -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL.
-    select null::int as place, key, event_id as "eventId", encode(content, 'hex') as content
-    from claimed where event_id not in (select id from given)
-    union all
-    select (f.place - 1)::int, null, k.event_id, encode(k.content, 'hex')
-    from found f
-    left join lateral (
-      select event_id, content from idempotency_keys where key = f.key and expires_at > now() limit 1
-    ) k on true
-    where f.subject_id is null
+    -- One row, because reading rows costs this process more than PostgreSQL.
+    select (select json_agg(id order by place) from given) as ids, (select json_agg(e) from (
+      select null::int as place, key, event_id as "eventId", encode(content, 'hex') as content
+      from claimed where event_id not in (select id from given)
+      union all
+      select (f.place - 1)::int, null, k.event_id, encode(k.content, 'hex')
+      from found f
+      left join lateral (
+        select event_id, content from idempotency_keys where key = f.key and expires_at > now() limit 1
+      ) k on true
+      where f.subject_id is null
+    ) e) as exceptions
   `.execute(executor);
-  return rows;
+  const [row] = rows;
+  if (!row) throw new Error('the publications returned nothing');
+  return { ids: row.ids, exceptions: row.exceptions ?? [] };
 }

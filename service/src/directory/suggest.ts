@@ -17,7 +17,8 @@ export async function suggest(reads: DirectoryReads, text: string): Promise<Sugg
     .flat()
     .sort((a, b) => a.level - b.level || a.place - b.place)
     .slice(0, suggestionsMax);
-  return hits.length === 0 ? [] : readNames(reads, hits);
+  // Also without hits: without the statement, the time would tell words of unlisted names from those that nobody has.
+  return readNames(reads, hits);
 }
 
 async function findHits(

@@ -31,6 +31,7 @@ type Where = Pick<
   | 'dataDir'
   | 'secretKeys'
   | 'roles'
+  | 'retentionDays'
   | 'workers'
 >;
 type Opened =
@@ -145,7 +146,7 @@ const notMigrated = skipped(
 async function checkContent(database: Database, config: Where, faulty: ReadonlySet<string>) {
   return [
     await checkStoredSecrets(database, config, faulty),
-    ...(await checkQueue(database, config.roles)),
+    ...(await checkQueue(database, config)),
   ];
 }
 

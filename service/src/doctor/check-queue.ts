@@ -1,28 +1,115 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { listMissingPartitions } from '../database/migrate.ts';
+import { subscribableEvents } from '../events/catalogue.ts';
+import type { QueueState } from '../metrics.ts';
 import { countWorkers } from '../webhooks/queue/members.ts';
+import { findOverdueDay, listHolders } from '../webhooks/history/retention.ts';
 import { createQueueReader } from '../webhooks/queue/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** The threshold of /status for delayed deliveries. */
 const lagWarningSeconds = 60;
-/** With a running worker, such a lag is not a backlog but a fault. */
+/** With a running worker, a delivery that is due for so long and is still not sent is a fault. */
 const lagFailedSeconds = 600;
+/** Days are dropped within an hour. */
+const overdueWarningSeconds = 7_200;
+/** That of the alert. */
+const overdueFailedSeconds = 86_400;
 /** A worker recovers an expired lease within seconds. */
 const leaseOverdueSeconds = 60;
 
-/** Checks the partitions and whether deliveries are sent in time. */
-export async function checkQueue(database: Database, roles: Config['roles']): Promise<Finding[]> {
+/** Longer than a look of any worker for new events. */
+const watchMs = 2_000;
+
+/** Checks the partitions, whether deliveries are sent in time, and whether rows were set aside. */
+export async function checkQueue(
+  database: Database,
+  { roles, retentionDays }: Pick<Config, 'roles' | 'retentionDays'>,
+): Promise<Finding[]> {
   const workers = await countWorkers(database);
-  const state = await createQueueReader(database)();
-  const lag = Math.max(state.oldestDueSeconds, state.oldestEventSeconds);
+  const read = createQueueReader(database, retentionDays);
+  const state = await read();
+  const isLate = Math.max(state.oldestDueSeconds, state.oldestEventSeconds) > lagWarningSeconds;
+  const stuck = workers > 0 && isLate ? await findStuck(database, read) : null;
   return [
     await checkPartitions(database),
+    await checkRetention(database, retentionDays),
     checkWorkers(workers, state.due + state.eventsWaiting, roles),
-    checkLag(lag, { workers, due: state.due, waiting: state.eventsWaiting }),
+    stuck ?? checkLag(state, workers),
     await checkLeases(database),
+    checkSetAside(state),
   ];
+}
+
+/** Fails if the first event or delivery stays although others could go. A backlog that shrinks has another first one. */
+async function findStuck(
+  database: Database,
+  read: () => Promise<QueueState>,
+): Promise<Finding | null> {
+  const [before, due] = [await readWaiting(database), await read()];
+  await wait(watchMs);
+  const [after, stillDue] = [await readWaiting(database), await read()];
+  // If events were distributed a moment ago, it waits for room, unless others overtake it.
+  const waitsForRoom = after.isMoving && after.position === before.position && !after.isEntry;
+  if (after.id !== null && after.id === before.id && !waitsForRoom)
+    return failed(
+      'queue',
+      `the first waiting event, ${after.id}, has not moved for a minute, although others could`,
+      'check the log of the worker for worker.failed, and whether a session has locked the event',
+    );
+  const grownSeconds = stillDue.oldestDueSeconds - due.oldestDueSeconds;
+  if (due.oldestDueSeconds <= lagFailedSeconds || grownSeconds < watchMs / 2_000) return null;
+  return failed(
+    'queue',
+    `${due.due} deliveries are due, and the oldest is not sent, ${formatSeconds(due)} after it was due`,
+    'check the log of the worker; if it has no errors, increase WORKERS, or add another process with ROLES=worker',
+  );
+}
+
+type Waiting = {
+  /** Of the first event that has waited for a minute. */
+  id: string | null;
+  /** Whether it waits for intake. */
+  isEntry: boolean;
+  /** Of the last event that was distributed, and whether that was within a minute. */
+  position: number | null;
+  isMoving: boolean;
+};
+
+async function readWaiting(database: Database): Promise<Waiting> {
+  const { rows } = await sql<Waiting>`
+    with clock as materialized (select queue_now() - make_interval(secs => ${lagWarningSeconds}) as minute_ago)
+    select first.id, coalesce(first.is_entry, false) as "isEntry", last.position, coalesce(last.fanned_out_at > minute_ago, false) as "isMoving"
+    from clock
+    left join lateral (
+      select * from (
+        (select id, created_at, false as is_entry from outbox order by xid, id limit 1)
+        union all
+        (select id, created_at, true from published_events
+         where rejected_at is null and name = any(${subscribableEvents}::text[]) order by xid, id limit 1)
+      ) firsts
+      where created_at < minute_ago order by created_at limit 1
+    ) first on true
+    left join lateral (
+      select position, fanned_out_at from events where position is not null order by position desc limit 1
+    ) last on true
+  `.execute(database);
+  if (!rows[0]) throw new Error('the queue was not read');
+  return rows[0];
+}
+
+function checkSetAside({ setAside, setAsideExpiring }: QueueState): Finding {
+  const stages = Object.entries(setAside);
+  if (stages.length === 0) return ok('set_aside', 'no row was refused');
+  const counts = stages.map(([stage, rows]) => `${rows} by ${stage}`).join(', ');
+  const expiring = setAsideExpiring > 0 ? `; ${setAsideExpiring} are dropped within a day` : '';
+  return warning(
+    'set_aside',
+    `rows were refused and wait: ${counts}${expiring}`,
+    'list them with orgdir events list --rejected, fix the cause, then run orgdir events retry --all',
+  );
 }
 
 async function checkPartitions(database: Database): Promise<Finding> {
@@ -35,6 +122,21 @@ async function checkPartitions(database: Database): Promise<Finding> {
   );
 }
 
+async function checkRetention(database: Database, retentionDays: number): Promise<Finding> {
+  const overdue = await findOverdueDay(database, retentionDays);
+  if (!overdue || overdue.overdueSeconds < overdueWarningSeconds)
+    return ok('retention', 'no day past retention waits to be dropped');
+  const { day, overdueSeconds } = overdue;
+  const holders = await listHolders(database, overdue);
+  const message = `${day} has been past retention for ${Math.round(overdueSeconds / 3_600)} h, and nothing needs it${holders && `; its tables are locked by ${holders}`}`;
+  const advice = holders
+    ? 'end those sessions: select pg_terminate_backend(pid); for a prepared transaction: rollback prepared'
+    : 'start a worker; if one runs, see worker.failed, loop partitions, and partitions.kept in its log';
+  return overdueSeconds > overdueFailedSeconds
+    ? failed('retention', message, advice)
+    : warning('retention', message, advice);
+}
+
 function checkWorkers(workers: number, waiting: number, roles: Config['roles']): Finding {
   if (workers > 0)
     return ok('workers', workers === 1 ? 'one worker runs' : `${workers} workers run`);
@@ -45,19 +147,22 @@ function checkWorkers(workers: number, waiting: number, roles: Config['roles']):
   return ok('workers', 'no worker runs, and none is needed now');
 }
 
-function checkLag(
-  seconds: number,
-  { workers, due, waiting }: { workers: number; due: number; waiting: number },
-): Finding {
-  const message = `${due} deliveries are due and ${waiting} events wait to be distributed, the oldest for ${Math.round(seconds)} s`;
-  if (seconds <= lagWarningSeconds) return ok('queue', message);
-  const advice =
+function checkLag(state: QueueState, workers: number): Finding {
+  const { due, eventsWaiting, oldestDueSeconds, oldestEventSeconds } = state;
+  const message = `${due} deliveries are due and ${eventsWaiting} events wait to be distributed, the oldest for ${formatSeconds(state)}`;
+  if (Math.max(oldestDueSeconds, oldestEventSeconds) <= lagWarningSeconds)
+    return ok('queue', message);
+  return warning(
+    'queue',
+    message,
     workers > 0
       ? 'check the log of the worker; if it has no errors, increase WORKERS, or add another process with ROLES=worker'
-      : 'start a worker';
-  return seconds > lagFailedSeconds && workers > 0
-    ? failed('queue', message, advice)
-    : warning('queue', message, advice);
+      : 'start a worker',
+  );
+}
+
+function formatSeconds({ oldestDueSeconds, oldestEventSeconds }: QueueState): string {
+  return `${Math.round(Math.max(oldestDueSeconds, oldestEventSeconds))} s`;
 }
 
 async function checkLeases(database: Database): Promise<Finding> {

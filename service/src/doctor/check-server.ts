@@ -9,7 +9,7 @@ type Row = {
   number: number;
   version: string;
   encoding: string;
-  standby: boolean;
+  readOnly: boolean;
   time_ms: number;
   trigrams: 'installed' | 'available' | 'missing';
   migrated: boolean;
@@ -48,7 +48,7 @@ async function queryServer(database: Database, now: () => number) {
   const before = now();
   const { rows } = await sql<Row>`
     select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
-      current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
+      current_setting('server_encoding') as encoding, current_setting('transaction_read_only')::boolean as "readOnly",
       extract(epoch from clock_timestamp())::float8 * 1000 as time_ms,
       case when exists (select from pg_extension where extname = 'pg_trgm') then 'installed'
         when exists (select from pg_available_extensions where name = 'pg_trgm') then 'available'
@@ -65,7 +65,7 @@ export function checkUsable({
   number,
   version,
   encoding,
-  standby,
+  readOnly,
 }: Omit<Row, 'time_ms' | 'trigrams' | 'migrated'>): Finding | null {
   if (number < oldestServer)
     return failed('database', `PostgreSQL ${version} is too old`, 'use PostgreSQL 15 or later');
@@ -75,11 +75,11 @@ export function checkUsable({
       `the database has the encoding ${encoding}`,
       "create one with: create database orgdir encoding 'UTF8' template template0",
     );
-  if (standby)
+  if (readOnly)
     return failed(
       'database',
-      'the server is a read-only standby',
-      'set DATABASE_URL to the primary',
+      'the database accepts no writes: the server is a standby, or default_transaction_read_only is on',
+      'set DATABASE_URL to the primary, or switch that setting off for the role and the database',
     );
   return null;
 }
@@ -109,7 +109,7 @@ function checkClock(differenceMs: number): Finding {
   const side = differenceMs > 0 ? 'ahead of' : 'behind';
   const message = `the database's clock is ${seconds} s ${side} this machine's`;
   const advice =
-    'keep both clocks correct with NTP: signatures use the time of this machine, delivery times that of the database';
+    'keep both clocks correct with NTP: everything goes by the clock of the database, except the certificates of receivers and providers';
   if (Math.abs(differenceMs) > clockFailedMs) return failed('clock', message, advice);
   if (Math.abs(differenceMs) > clockWarningMs) return warning('clock', message, advice);
   return ok('clock', `the database's clock and this machine's agree to ${seconds} s`);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
+import { findLostKey, lostKeyAdvice } from '../read-secret-keys.ts';
 import { createSecretBox, type SecretBox } from '../secret-box.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
@@ -19,6 +20,8 @@ export async function checkStoredSecrets(
   faulty: ReadonlySet<string>,
 ): Promise<Finding> {
   const keys = faulty.has('SECRET_KEY') ? null : await keysOf(config);
+  const loss = config.databaseUrl === null ? await findLostKey(database, config.dataDir) : null;
+  if (!keys && loss !== null) return failed('stored_secrets', loss, lostKeyAdvice);
   if (!keys)
     return skipped('stored_secrets', 'not checked: there is no SECRET_KEY to decrypt them');
   const box = createSecretBox(keys);
@@ -33,7 +36,7 @@ export async function checkStoredSecrets(
     return failed(
       'stored_secrets',
       `SECRET_KEY does not decrypt the secrets of ${apps.undecryptable} of ${apps.tried} authenticator apps, whose codes are refused`,
-      'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, run orgdir account remove-second-factor for their accounts',
+      'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, run orgdir accounts remove-second-factor for their accounts',
     );
   return failed(
     'stored_secrets',

@@ -36,11 +36,16 @@ const reasonLengthMax = 1_000;
  * Returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version knows
  * waits for that version.
  */
-export async function claimPublished(tx: Transaction, floor: string): Promise<PublishedEvent[]> {
+export async function claimPublished(
+  tx: Transaction,
+  floor: string,
+  only: string[] | null = null,
+): Promise<PublishedEvent[]> {
   if (!(await lockTurn(tx))) return [];
   const { rows } = await sql<PublishedEvent>`
     select id, name, org_id as "orgId", alliance_id as "allianceId", data from published_events
     where rejected_at is null and name = any(${subscribableEvents}::text[]) and xid >= ${floor}::xid8
+      and (${only}::uuid[] is null or id = any(${only}::uuid[]))
     order by xid, id limit ${batchSize}
   `.execute(tx);
   return rows;
@@ -78,15 +83,24 @@ export async function rejectPublished(tx: Transaction, rejected: Rejection[]): P
   `.execute(tx);
 }
 
+/** An entry that was rejected, or any row that was set aside (`set-aside.ts`). */
 export type RejectedEvent = {
   id: string;
-  event: string;
+  /** Where. */
+  stage: string;
+  /** Null for a row that is not of one event. */
+  event: string | null;
   /** The slug of its organisation or alliance; null too if that is gone. */
   org: string | null;
   alliance: string | null;
-  createdAt: Date;
+  createdAt: Date | null;
   rejectedAt: Date;
+  /** PostgreSQL's, if it refused the row. */
+  code: string | null;
   reason: string;
+  eventId: string | null;
+  deliveryId: string | null;
+  webhookId: string | null;
 };
 
 /** Lists rejected entries, newest first, without the published data: the reason names the wrong field. */
@@ -95,13 +109,37 @@ export async function listRejected(
   { event, since, limit }: EventFilter,
 ): Promise<RejectedEvent[]> {
   const { rows } = await sql<RejectedEvent>`
-    select p.id, p.name as event, o.slug as org, a.slug as alliance, p.created_at as "createdAt",
-      p.rejected_at as "rejectedAt", p.reason
+    select p.id, 'intake' as stage, p.name as event, o.slug as org, a.slug as alliance, p.created_at as "createdAt",
+      p.rejected_at as "rejectedAt", null as code, p.reason, p.id as "eventId", null::uuid as "deliveryId", null::uuid as "webhookId"
     from published_events p left join orgs o on o.id = p.org_id left join alliances a on a.id = p.alliance_id
     where p.rejected_at >= ${since.toISOString()}::timestamptz and (${event}::text is null or p.name = ${event})
     order by p.rejected_at desc, p.id desc limit ${limit}
   `.execute(executor);
   return rows;
+}
+
+/** Lets intake take rejected entries again. Returns how many. */
+export async function retryRejected(tx: Transaction, ids: string[]): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with back as (
+      -- A new "xid", so that looks that have passed the old one find the entry.
+      update published_events set rejected_at = null, reason = null, xid = default
+      where id = any(${ids}::uuid[]) and rejected_at is not null returning 1
+    )
+    select count(*) as count from back
+  `.execute(tx);
+  return rows[0]?.count ?? 0;
+}
+
+/** Returns how many. */
+export async function dropRejected(tx: Transaction, ids: string[]): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with gone as (
+      delete from published_events where id = any(${ids}::uuid[]) and rejected_at is not null returning 1
+    )
+    select count(*) as count from gone
+  `.execute(tx);
+  return rows[0]?.count ?? 0;
 }
 
 /** Deletes entries that were rejected before the retention period, in batches. Returns how many. */

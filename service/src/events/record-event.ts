@@ -4,18 +4,15 @@
  * outbox. Next: `webhooks/queue/fan-out.ts`.
  */
 import type { Static } from 'typebox';
-import { v7 as uuidv7 } from 'uuid';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
-import { traceEvent } from '../tracing.ts';
+import { traceEvent, type EventSpan } from '../tracing.ts';
 import { catalogue, type EventName } from './catalogue.ts';
 
 type EventSubject = { orgId?: string | null; allianceId?: string | null };
 export type NewEvent<Name extends EventName = EventName> = {
   name: Name;
   data: Static<(typeof catalogue)[Name]['data']>;
-  /** The event's id, if it is known before; otherwise a new UUIDv7. */
-  id?: string;
 } & EventSubject;
 
 const validators = new Map<EventName, Validator<unknown>>();
@@ -30,31 +27,39 @@ export async function recordEvent(tx: Transaction, event: NewEvent): Promise<str
   return id;
 }
 
-/** Records several events in one statement. The ids are in the order of `events`. */
+/** Records several events in one statement. Returns their ids, in the order of `events`. */
 export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
-  const rows = events.map((event) => {
+  const spans: EventSpan[] = [];
+  const given = events.map((event) => {
     requireValid(event);
     const { audience } = catalogue[event.name];
-    // Passes `data` as text inside JSON: its bytes are made once, here, and never parsed again.
-    const id = event.id ?? uuidv7();
+    const span = traceEvent(event.name);
+    spans.push(span);
     return {
-      id,
       name: event.name,
       audience,
       org_id: event.orgId ?? null,
       alliance_id: event.allianceId ?? null,
+      // Text inside JSON: its bytes are made once, here, and never parsed again.
       data: JSON.stringify(event.data),
-      traceparent: traceEvent({ id, name: event.name }),
+      traceparent: span.traceparent,
     };
   });
-  await sql`
+  const { rows } = await sql<{ id: string }>`
+    with clock as materialized (select clock_timestamp() as now)
     insert into outbox (id, name, audience, org_id, alliance_id, data, traceparent)
-    select id, name, audience, org_id, alliance_id, data, traceparent
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as e(id uuid, name text, audience text, org_id uuid, alliance_id uuid, data text, traceparent text)
+    select uuid_v7(now + place * interval '1 microsecond'), name, audience, org_id, alliance_id, data, traceparent
+    from clock, rows from (jsonb_to_recordset(${JSON.stringify(given)}::jsonb)
+      as (name text, audience text, org_id uuid, alliance_id uuid, data text, traceparent text)) with ordinality
+      as e(name, audience, org_id, alliance_id, data, traceparent, place)
+    order by place
+    returning id
   `.execute(tx);
-  return rows.map((row) => row.id);
+  return rows.map(({ id }, place) => {
+    spans[place]?.end(id);
+    return id;
+  });
 }
 
 function requireValid(event: NewEvent): void {

@@ -5,16 +5,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { KeyCache } from '../access/key-cache.ts';
 import type { Caller, KeyScope } from '../access/keys.ts';
+import { refuseSuspended } from '../access/suspensions.ts';
 import { ServiceError } from '../errors.ts';
 import type { Health } from '../system/health.ts';
-import {
-  addressBucket,
-  createRequestCounter,
-  minuteMs,
-  secondsUntil,
-  type Usage,
-} from './rate-limit.ts';
-import { createKeyCounter, type KeyCounterDependencies } from './key-counter.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
+import { createCallerCounter, type CallerUsage } from './caller-counter.ts';
+import type { KeyCounterDependencies } from './key-counter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -37,7 +33,8 @@ export type AdmitDependencies = KeyCounterDependencies & {
 export function registerAdmission(app: FastifyInstance, dependencies: AdmitDependencies): void {
   const { keyCache, health, rateLimitPerMinute } = dependencies;
   app.decorateRequest('caller', null);
-  const count = rateLimitPerMinute > 0 ? createCount(rateLimitPerMinute, dependencies) : null;
+  const count =
+    rateLimitPerMinute > 0 ? createCallerCounter(rateLimitPerMinute, dependencies) : null;
 
   // Callbacks instead of promises: a request with a known key waits for nothing, and each promise would cost it a
   // microsecond.
@@ -74,23 +71,15 @@ export function registerAdmission(app: FastifyInstance, dependencies: AdmitDepen
     request: FastifyRequest,
     reply: FastifyReply,
     scope: KeyScope | null,
-    usage: Usage | null,
+    usage: CallerUsage | null,
     done: () => void,
   ): void {
-    const exceeded = usage && applyUsage(reply, rateLimitPerMinute, usage);
+    const exceeded = usage && applyUsage(reply, usage);
     if (scope !== null && request.caller === null) throw unauthorized();
     if (exceeded) throw exceeded;
-    if (scope !== null) requireScope(request.caller, scope);
+    if (scope !== null) requireRights(request.caller, scope);
     done();
   }
-}
-
-/** Counts a request for its key, or else for its address. */
-function createCount(perMinute: number, dependencies: KeyCounterDependencies) {
-  const countKey = createKeyCounter(perMinute, dependencies);
-  const countAddress = createRequestCounter(perMinute);
-  return ({ ip }: FastifyRequest, caller: Caller | null): Usage | Promise<Usage> =>
-    caller === null ? countAddress(addressBucket(ip)) : countKey(caller.keyId);
 }
 
 /** Returns the caller of a route that requires a scope. */
@@ -99,7 +88,9 @@ export function callerOf({ caller }: FastifyRequest): Caller & { appId: string }
   return { ...caller, appId: caller.appId };
 }
 
-export function requireScope(caller: Caller | null, scope: KeyScope): void {
+/** Throws `suspended` and `forbidden`. */
+export function requireRights(caller: Caller | null, scope: KeyScope): void {
+  if (caller?.suspension) refuseSuspended(caller.suspension.kind, caller.suspension);
   if (caller?.scopes.has(scope)) return;
   throw new ServiceError('forbidden', `The API key lacks the scope ${scope}.`, {
     details: { requiredScope: scope },
@@ -138,21 +129,24 @@ export function createLimit(perMinute: number) {
   const countUser = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   const countAddress = createRequestCounter(perMinute);
   return (request: FastifyRequest, reply: FastifyReply, userId: string | null) =>
-    applyUsage(
-      reply,
+    applyUsage(reply, {
+      ...(userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId)),
       perMinute,
-      userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId),
-    );
+      scope: null,
+    });
 }
 
 /** Sets the rate limit headers. */
-function applyUsage(reply: FastifyReply, perMinute: number, usage: Usage): ServiceError | null {
+function applyUsage(reply: FastifyReply, usage: CallerUsage): ServiceError | null {
+  const { perMinute, scope } = usage;
   reply.header('x-ratelimit-limit', perMinute);
   reply.header('x-ratelimit-remaining', usage.remaining);
   // Seconds since 1970, as in GitHub's API.
   reply.header('x-ratelimit-reset', Math.ceil(usage.resetAt / 1000));
+  if (scope !== null) reply.header('x-ratelimit-scope', scope);
   if (!usage.exceeded) return null;
-  return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute.`, {
+  const whose = scope === 'app' ? ' with all keys of the app' : '';
+  return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute${whose}.`, {
     headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
   });
 }

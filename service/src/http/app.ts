@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { defer } from './defer.ts';
+import { endStalledResponses } from './end-stalled-responses.ts';
 import { registerClient } from './client.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
@@ -23,7 +24,7 @@ import { registerSite, showErrorPages, type SiteDependencies } from './site/site
 import type { PortalDependencies } from './portal/api.ts';
 import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
-import { registerEvents } from './v1/events.ts';
+import { registerEvents, type EventDependencies } from './v1/events.ts';
 import { registerWebhooks } from './v1/webhooks.ts';
 import { createAppLimits } from './webhooks/app-limits.ts';
 import type { WebhookDependencies } from './webhooks/operation.ts';
@@ -32,11 +33,13 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   AdmitDependencies &
   DirectoryDependencies &
   SiteDependencies &
+  EventDependencies &
   Omit<WebhookDependencies, 'appLimits'> &
   Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
 
 /** docs/reference/errors-and-limits.md#public-api */
 const bodyBytesMax = 64 * 1024;
+const requestTimeoutMs = 30_000;
 
 /**
  * Every header that `/api/v1` sends: a page on another origin may read them all. A string, because an array would be
@@ -48,6 +51,7 @@ const exposedHeaders = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  'X-RateLimit-Scope',
   'Retry-After',
   'WWW-Authenticate',
   'Allow',
@@ -65,6 +69,7 @@ const exposedHeaders = [
 export async function createApp(given: AppDependencies): Promise<FastifyInstance> {
   const dependencies = { ...given, appLimits: createAppLimits() };
   const app = prepare(createServer(dependencies), dependencies);
+  endStalledResponses(app);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
   defer(app, ['/portal/api'], () => createPortal(dependencies));
   defer(app, ['/profile/developer'], () => createPortalPages(dependencies));
@@ -133,11 +138,14 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
         .header('access-control-expose-headers', exposedHeaders);
       sendError(error, request, reply);
     },
-    clientErrorHandler: handleClientError({ crossOrigin: true }),
+    clientErrorHandler: handleClientError({
+      crossOrigin: true,
+      arrivesWithin: `${requestTimeoutMs / 1_000} seconds`,
+    }),
     // Requests in flight finish before their connections close; idle connections close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    requestTimeout: 30_000,
+    requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
   });
 }

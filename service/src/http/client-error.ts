@@ -10,6 +10,8 @@ type ClientError = Error & { code?: string };
 type Options = {
   /** Whether a page on another origin may read the response. */
   crossOrigin: boolean;
+  /** How long a request may take to arrive, in words. */
+  arrivesWithin: string;
 };
 
 export function handleClientError(options: Options): (error: ClientError, socket: Socket) => void {
@@ -25,8 +27,8 @@ const crossOriginHeaders = [
   'Access-Control-Expose-Headers: X-Request-Id, Cache-Control, Content-Length, Content-Type, Connection',
 ];
 
-function render(clientError: ClientError, { crossOrigin }: Options): string {
-  const error = invalid({ path: 'request', message: describe(clientError) });
+function render(clientError: ClientError, { crossOrigin, arrivesWithin }: Options): string {
+  const error = invalid({ path: 'request', message: describe(clientError, arrivesWithin) });
   const body = JSON.stringify(errorBody(error.code, error.message, error.details));
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
@@ -41,10 +43,10 @@ function render(clientError: ClientError, { crossOrigin }: Options): string {
   ].join('\r\n');
 }
 
-function describe({ code }: ClientError): string {
+function describe({ code }: ClientError, arrivesWithin: string): string {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return 'must arrive within 30 seconds';
+      return `must arrive within ${arrivesWithin}`;
     case 'HPE_HEADER_OVERFLOW':
       return 'must have at most 16 KiB of headers';
     default:

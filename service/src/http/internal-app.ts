@@ -10,6 +10,12 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
 import { handleClientError } from './client-error.ts';
+import { endStalledResponses } from './end-stalled-responses.ts';
+import {
+  bodyArrivesWithinMs,
+  endUnfinishedBodies,
+  endUnfinishedBody,
+} from './end-unfinished-bodies.ts';
 import { sendError } from './send-error.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
 import { applyDefaults } from './apply-defaults.ts';
@@ -28,7 +34,10 @@ export type InternalAppDependencies = {
   api: InternalApiDependencies | null;
 };
 
-/** A bulk write is read as fast as it is stored; 100,000 rows take far less than this. */
+/**
+ * A bulk write is read as fast as it is stored; 100,000 rows take far less than this. Bodies of other requests have less time
+ * (`end-unfinished-bodies.ts`).
+ */
 const requestTimeoutMs = 600_000;
 /** The longest key of a blueprint: 200 characters, each four percent-encoded bytes. */
 const parameterLengthMax = 200 * 4 * 3;
@@ -36,6 +45,8 @@ const parameterLengthMax = 200 * 4 * 3;
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
   const app = createServer(dependencies.log);
   applyDefaults(app);
+  endStalledResponses(app);
+  endUnfinishedBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({
       'x-request-id': request.id,
@@ -64,10 +75,14 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     genReqId: requestIdOf,
     rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
+      endUnfinishedBody(request, reply.raw);
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
       sendError(error, request, reply);
     },
-    clientErrorHandler: handleClientError({ crossOrigin: false }),
+    clientErrorHandler: handleClientError({
+      crossOrigin: false,
+      arrivesWithin: `${bodyArrivesWithinMs / 1_000} seconds, a bulk write within ${requestTimeoutMs / 60_000} minutes`,
+    }),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: requestTimeoutMs,

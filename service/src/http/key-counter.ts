@@ -1,5 +1,5 @@
 /**
- * Counts the requests of keys over all API processes. While this process is the only one, it counts in its memory. With
+ * Counts the requests of keys, or of apps over all their keys, over all API processes. While this process is the only one, it counts in its memory. With
  * others it admits only requests that it has leased from the database, and leases more in the background before they run
  * out, so a request waits only if it is the first of its key's minute here, or one of many at once. While the database is
  * away, it counts in its memory and reports that later. Why: docs/decisions/0040-shared-rate-limit.md.
@@ -43,10 +43,17 @@ const retryMs = 500;
 const batchMax = 1_000;
 const deleteEveryMs = 3_600_000;
 
+export type KeyCounter = {
+  count: (keyId: string) => Usage | Promise<Usage>;
+  /** For a request that was admitted here and refused elsewhere. */
+  giveBack: (keyId: string, usage: Usage) => void;
+};
+
+/** Ids of apps do as well: they differ from those of keys. */
 export function createKeyCounter(
   perMinute: number,
   { database, apiProcesses }: KeyCounterDependencies,
-): (keyId: string) => Usage | Promise<Usage> {
+): KeyCounter {
   const chunk = Math.max(1, Math.floor(perMinute / 100));
   const windows = new Map<string, Window>();
   const toLease = new Set<Window>();
@@ -60,16 +67,24 @@ export function createKeyCounter(
     for (const window of windows.values()) if (window.count > window.leased) lease(window);
   });
 
-  return (keyId) => {
-    const window = find(keyId);
-    if (apiProcesses.isAlone()) return countAlone(window);
-    if (databaseIsAway) {
-      lease(window);
-      return countAlone(window);
-    }
-    if (window.count < window.leased) return countLeased(window);
-    if (window.isUsedUp) return usageOf(window, true);
-    return countLater(window);
+  return {
+    count(keyId) {
+      const window = find(keyId);
+      if (apiProcesses.isAlone()) return countAlone(window);
+      if (databaseIsAway) {
+        lease(window);
+        return countAlone(window);
+      }
+      if (window.count < window.leased) return countLeased(window);
+      if (window.isUsedUp) return usageOf(window, true);
+      return countLater(window);
+    },
+    giveBack(keyId, { resetAt }) {
+      const window = windows.get(keyId);
+      // A lease may move the end a little; another minute ends much later.
+      const isSameMinute = window && Math.abs(window.resetAt - resetAt) < minuteMs / 2;
+      if (isSameMinute && window.count > 0) window.count -= 1;
+    },
   };
 
   function find(keyId: string): Window {

@@ -152,13 +152,14 @@ function nameResponse(response: Response, named: Components): Response {
 }
 
 /** Subtrees that hold values, not schemas: a `title` in them is data. */
-const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
+const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'x-extensible-enum', 'const']);
 
 /** Moves every schema that has a `title` into `schemas`, once, and replaces it with a reference. */
 function hoist(node: Json, schemas: JsonObject): Json {
   if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
   if (node === null || typeof node !== 'object') return node;
   if (node['type'] === 'boolean' && node['enum']) return withoutEnum(node);
+  if (node['x-extensible-enum'] === true) return withoutLimits(node);
   const inner = Object.fromEntries(
     Object.entries(node).map(([key, value]) => [
       key,
@@ -170,6 +171,14 @@ function hoist(node: Json, schemas: JsonObject): Json {
   const { title: _, ...schema } = inner;
   define(schemas, title, schema);
   return { $ref: `#/components/schemas/${title}` };
+}
+
+/** With `enum`, clients would refuse a value that is added later. */
+function withoutLimits(schema: JsonObject): JsonObject {
+  const { enum: values, ...rest } = schema;
+  const named = (values as Json[]).filter((value) => value !== null);
+  const description = `${rest['description'] as string} New values may be added.`;
+  return { ...rest, 'x-extensible-enum': named, description };
 }
 
 /** Some generators cannot read an `enum` of booleans. */

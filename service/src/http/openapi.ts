@@ -33,8 +33,8 @@ const describeApi = (
 ) => `A public directory of organisations, alliances and blueprints, with signed webhooks for events.
 
 Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send your key as \`Authorization: Bearer <API_KEY>\`.
-Reads have an \`ETag\`. Send it as \`If-None-Match\` to get a 304 if nothing has changed. Requests are limited per key;
-\`X-RateLimit-Remaining\` is the number of requests left. New fields, events and operations may be added to version 1; none is removed.
+Reads have an \`ETag\`. Send it as \`If-None-Match\` to get a 304 if nothing has changed. Requests are limited per key
+and per app; \`X-RateLimit-Remaining\` is the number of requests left. New fields, events and operations may be added to version 1; none is removed.
 Text must not contain the character U+0000.
 
 A typed client for TypeScript and JavaScript is at ${publicUrl}/client.`;

@@ -41,6 +41,11 @@ const onCounted: Record<string, Header> = {
     type: 'integer',
     description: 'When the count resets, in seconds since 1970.',
   },
+  'X-RateLimit-Scope': {
+    type: 'string',
+    description:
+      'Which limit the others describe, the one with fewer requests left: `key` or `app`. Absent without a valid key.',
+  },
 };
 const onTagged: Record<string, Header> = {
   ETag: { type: 'string', description: 'A strong entity tag of the content, for `If-None-Match`.' },
@@ -59,7 +64,14 @@ const onStatus: Partial<Record<number, Record<string, Header>>> = {
 
 /** Errors that every operation can return. */
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error'];
-const keyed: ErrorCode[] = [...open, 'unauthorized', 'forbidden', 'maintenance', 'unavailable'];
+const keyed: ErrorCode[] = [
+  ...open,
+  'unauthorized',
+  'suspended',
+  'forbidden',
+  'maintenance',
+  'unavailable',
+];
 const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 export const errorsOf = {
@@ -153,6 +165,8 @@ function exampleDetails(code: ErrorCode): Record<string, unknown> {
   switch (code) {
     case 'validation_failed':
       return { issues: [{ path: 'query.limit', message: 'must be <= 100' }] };
+    case 'suspended':
+      return { subject: 'key', suspendedAt: '2026-11-20T12:00:00.000Z', reason: 'Leaked key.' };
     case 'forbidden':
       return { requiredScope: 'read:directory' };
     case 'maintenance':

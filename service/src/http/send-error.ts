@@ -50,6 +50,8 @@ export function reportError(error: unknown, request: FastifyRequest): ServiceErr
 
 function toServiceError(error: unknown, request: FastifyRequest): ServiceError {
   if (error instanceof ServiceError) return error;
+  // The client broke off its request. The error of its connection looks like one of the database's.
+  if (error === request.raw.errored) return invalid({ path: 'body', message: 'ended early' });
   if (isConnectionFault(error)) return unavailable(error);
   return (
     fromFastify(error as FastifyError, request) ??
@@ -93,13 +95,39 @@ export function tooLarge(bodyBytesMax: number): ServiceError {
   return new ServiceError('payload_too_large', `The body is larger than ${size}.`);
 }
 
+/** Lines per second while the database is unavailable, however many requests fail: enough to see which. */
+const unavailableLinesMax = 10;
+const unavailableNow = { second: 0, lines: 0, unlogged: 0 };
+
 function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {
+  const unlogged = known.code === 'unavailable' ? countUnlogged() : 0;
+  if (unlogged === null) return;
   const { message, code } = error as { message?: string; code?: string };
   // An unreachable database is one condition, not a bug in each request, so no stack is logged.
   const detail =
     known.code === 'internal_error' ? { err: error } : { reason: message, reasonCode: code };
   request.log.error(
-    { ...detail, requestId: request.id, method: request.method, route: request.routeOptions.url },
+    {
+      ...detail,
+      ...(unlogged > 0 && { unlogged }),
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url,
+    },
     'request.failed',
   );
+}
+
+/** Returns how many failures had no line since the last one; null if this one gets none either. */
+function countUnlogged(): number | null {
+  const second = Math.floor(performance.now() / 1_000);
+  if (unavailableNow.second !== second) Object.assign(unavailableNow, { second, lines: 0 });
+  if (unavailableNow.lines === unavailableLinesMax) {
+    unavailableNow.unlogged += 1;
+    return null;
+  }
+  const { unlogged } = unavailableNow;
+  unavailableNow.lines += 1;
+  unavailableNow.unlogged = 0;
+  return unlogged;
 }

@@ -4,16 +4,22 @@
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
+import { quoteName } from '../contract/quote-name.ts';
 import type { Mailer } from '../mail.ts';
 import type { Logger } from '../log.ts';
 import { isProviderIdentity } from './provider-identity.ts';
+import { signUpRefused } from './sign-up-blocks.ts';
 
 export type AccountMail = {
   /** False while too many links wait for the mail server. */
   canSendLink(): boolean;
   link(to: string, url: string, purpose: keyof typeof linkTexts): void;
+  /** To somebody whom an invitation asks to sign up. `url`: of the page to sign in. */
+  accountExists(to: string, url: string): void;
   /** To somebody whose address another account asked for. */
   addressTaken(to: string): void;
+  /** To somebody who asked for a link and may not sign up. */
+  signUpRefused(to: string): void;
   /** A code with which somebody who is signed in confirms a change. */
   code(to: string, code: string): void;
   /** `change`: what happened, as a sentence. Nothing is sent to the name that a provider gives somebody. */
@@ -106,10 +112,22 @@ export function createAccountMail({
         text: `Your code is ${code}. It works once, within ten minutes.\n\nIf you did not ask for it, somebody else is signed in to your account: end the sessions that you do not know, and choose a new password.\n\n${account}\n`,
       });
     },
+    accountExists(to, url) {
+      const subject = 'this address has an account';
+      if (!mailer) return print(`${subject} (${to}): ${url}`);
+      const text =
+        'Somebody, probably you, asked to sign up with this address to answer an invitation. It has an account already. Sign in to it:';
+      const otherwise = 'If it was not you, ignore this mail: nothing changes.';
+      void send('link', to, titled(subject, `${text}\n\n${url}\n\n${otherwise}\n`));
+    },
     addressTaken(to) {
       const text =
         'Somebody, probably you, asked to use this address for another account. It has an account already, so nothing changes. To use it for the other account, change the address of this account first, or delete this account.';
       void send('link', to, titled('this address has an account', `${text}\n\n${account}\n`));
+    },
+    signUpRefused(to) {
+      const text = `Somebody, probably you, asked to sign up with this address. ${signUpRefused}`;
+      void send('link', to, titled('no account was created', `${text}\n`));
     },
     notice(to, change) {
       if (!isProviderIdentity(to))
@@ -127,19 +145,14 @@ export function createAccountMail({
     invitation(to, { appName, role, invitedBy, url }) {
       const subject = 'invitation to an app';
       if (!mailer) return print(`${subject} (${to}): ${url}`);
-      const text = `${invitedBy} invites you to the app ${quote(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within seven days:`;
+      const text = `${invitedBy} invites you to the app ${quoteName(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within seven days:`;
       const otherwise = 'If you do not know about this, ignore this mail: nothing changes.';
       void send('invitation', to, titled(subject, `${text}\n\n${url}\n\n${otherwise}\n`));
     },
   };
 }
 
-/** A name may contain anything, including line ends. */
-function quote(name: string): string {
-  return JSON.stringify(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' '));
-}
-
-/** The mail about a change, which `orgdir account` sends too. `change`: what happened, as a sentence. */
+/** The mail about a change, which `orgdir accounts` sends too. `change`: what happened, as a sentence. */
 export function createNotice(
   { publicUrl, serviceName }: Pick<AccountMailDependencies, 'publicUrl' | 'serviceName'>,
   change: string,

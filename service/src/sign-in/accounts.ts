@@ -16,12 +16,14 @@ import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
 import { listMethods, removeMethod, type Method } from './methods.ts';
 import {
   createPasswordLink,
+  createSignUpLink,
   readPasswordLink,
   takePasswordLink,
   type PasswordLink,
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { readMailbox } from './read-mailbox.ts';
+import { maySignUp } from './sign-up-blocks.ts';
 import { endSession, endSessions, listSessions, type Session } from './sessions.ts';
 import {
   lockPassword,
@@ -60,25 +62,33 @@ export class Accounts {
     const { database, mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
     requireRoomForLink(mail);
+    if (await this.#isRefused(email)) return mail.signUpRefused(email);
     const { token, hasAccount } = await createPasswordLink(database, email);
     mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount ? 'reset' : 'signUp');
   }
 
-  /** `email`: as `normaliseEmail` gives it. */
-  async exists(email: string): Promise<boolean> {
-    const { rows } = await sql`select from users where email = ${email}`.execute(
-      this.#dependencies.database,
-    );
-    return rows.length > 0;
+  /**
+   * Sends a link that creates an account to an invited address, or a mail that it has one. `next`: the page to continue
+   * to, below the portal's. Resolves before the mail is sent.
+   */
+  async requestSignUp(email: string, next: string): Promise<void> {
+    const { database, mail, publicUrl } = this.#dependencies;
+    requireRoomForLink(mail);
+    if (await this.#isRefused(email)) return mail.signUpRefused(email);
+    const token = await createSignUpLink(database, email);
+    const query = `?next=${encodeURIComponent(next)}`;
+    if (token === null) mail.accountExists(email, `${publicUrl}/profile/developer/sign-in${query}`);
+    else mail.link(email, passwordLinkUrl(publicUrl, token, query), 'signUp');
   }
 
-  /** The token of a link for an address that the caller has proven; null if it has an account already. */
-  async createSignUpLink(email: string): Promise<string | null> {
-    if (await this.exists(email)) return null;
-    return (await createPasswordLink(this.#dependencies.database, email)).token;
+  /** Whether the address has no account and may not get one. */
+  async #isRefused(email: string): Promise<boolean> {
+    const { database } = this.#dependencies;
+    const { rows } = await sql`select from users where email = ${email}`.execute(database);
+    return rows.length === 0 && !(await maySignUp(database, email));
   }
 
-  /** Null if the link was used, replaced or has expired. */
+  /** Null if the link was used, replaced or has expired, or was to create an account and there is one. */
   readLink(token: string): Promise<PasswordLink | null> {
     return readPasswordLink(this.#dependencies.database, token);
   }
@@ -94,9 +104,11 @@ export class Accounts {
     if (!link.hasAccount) requireName(name);
     const hash = await this.#dependencies.hash(password);
     const used = await this.#inTransaction(async (tx) => {
-      const email = await takePasswordLink(tx, token);
-      if (email === null) return null;
-      const result = await setPassword(tx, { email, name, hash });
+      const taken = await takePasswordLink(tx, token);
+      if (taken === null) return null;
+      const { email } = taken;
+      const result = await setPassword(tx, { ...taken, name, hash });
+      if (result === null) return null;
       await recordPassword(tx, email, result, caller);
       const methods = await listMethods(tx, result.userId);
       const others = methods.filter(({ provider }) => provider !== 'credential');
@@ -116,7 +128,8 @@ export class Accounts {
     const hash = await hashOf(account.password);
     return this.#inTransaction(async (tx) => {
       if (!(await takeFirstAccountLink(tx, token))) return null;
-      const result = await setPassword(tx, { email, name, hash });
+      const result = await setPassword(tx, { email, hasAccount: false, name, hash });
+      if (result === null) return null;
       await recordPassword(tx, email, result, caller);
       return result.userId;
     });
@@ -296,7 +309,7 @@ export class Accounts {
   }
 }
 
-/** A link for an operator to hand over (`orgdir account link`). `email`: as somebody typed it. */
+/** A link for an operator to hand over (`orgdir accounts link`), also for an address that may not sign up. `email`: as somebody typed it. */
 export async function createAccountLink(
   tx: Transaction,
   actor: Actor,
@@ -343,6 +356,6 @@ function wrongPassword(): ServiceError {
 }
 
 /** The token stands behind `#`, which no server and no log on the way sees. */
-function passwordLinkUrl(publicUrl: string, token: string): string {
-  return `${publicUrl}/profile/developer/set-password#${token}`;
+function passwordLinkUrl(publicUrl: string, token: string, query = ''): string {
+  return `${publicUrl}/profile/developer/set-password${query}#${token}`;
 }

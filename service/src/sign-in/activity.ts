@@ -10,9 +10,6 @@ import type { Caller } from './caller.ts';
 export type AccountAction = Extract<AuditAction, `account.${string}`>;
 export type Account = { id: string; email: string };
 
-/** Long enough for every browser's. */
-const userAgentCharsMax = 300;
-
 /** `details`: whatever there is to say besides the caller's address and user agent. */
 export async function recordActivity(
   tx: Transaction,
@@ -27,10 +24,7 @@ export async function recordActivity(
     appId: null,
     details: {
       ...details,
-      ...(caller && {
-        ip: caller.ip,
-        userAgent: caller.userAgent?.slice(0, userAgentCharsMax) ?? null,
-      }),
+      ...(caller && { ip: caller.ip, userAgent: caller.userAgent }),
     },
   });
 }

@@ -4,7 +4,7 @@
  * `http/portal/` has the routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
  */
 import { betterAuth } from 'better-auth';
-import { createAuthEndpoint } from 'better-auth/api';
+import { APIError, createAuthEndpoint, getOAuthState } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { genericOAuth } from 'better-auth/plugins';
 import { github } from 'better-auth/social-providers';
@@ -13,12 +13,12 @@ import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import { recordActivity } from './activity.ts';
-import { addressHeader, callerIn } from './caller.ts';
+import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
 import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
 import { passwordLengthMax } from '../contract/password-length.ts';
 import { providerIdentity } from './provider-identity.ts';
-import { hasFactor } from './session-proof.ts';
-import { sweep } from './sweep.ts';
+import { endExcessSessions, hasFactor } from './session-proof.ts';
+import { maySignUp, signUpRefused } from './sign-up-blocks.ts';
 
 export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
   database: Database;
@@ -79,19 +79,22 @@ function firstWords(message: string): string {
   return message.split(/https?:|[\n?]/, 1)[0]?.slice(0, 100) ?? '';
 }
 
-function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
+function hooks({ database, notifyMethodAdded }: AuthDependencies) {
   return {
     user: {
       create: {
-        before: async (user: { name: string }) => ({
-          data: { ...user, name: cleanName(user.name) },
-        }),
+        before: async (user: { name: string; email: string }) => {
+          if (!(await maySignUp(database, user.email)))
+            throw new APIError('FORBIDDEN', { code: 'sign_up_refused', message: signUpRefused });
+          return { data: { ...user, name: cleanName(user.name) } };
+        },
       },
     },
     account: {
       create: {
-        // Nothing is asked of a provider later, so its tokens are not kept.
-        before: async (account: object) => ({ data: { ...account, ...noTokens } }),
+        // Nothing is asked of a provider later, so its tokens are not kept. False: the account is not created.
+        before: async (account: object, context: HookContext | null) =>
+          (await mayLink(context)) && { data: { ...account, ...noTokens } },
         after: async (
           { id, userId, providerId }: { id: string; userId: string; providerId: string },
           context: HookContext | null,
@@ -112,7 +115,8 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
           if (provider) await refuseRemovedMethod(database, session, provider);
           const byPassword = context?.path === passwordPath;
           await recordSession(session, provider ?? (byPassword ? 'password' : 'passkey'));
-          await sweep(database, log);
+          // A session by a passkey is complete, and counted, in a moment.
+          if (provider || byPassword) await endExcessSessions(database, session.userId);
         },
       },
     },
@@ -142,6 +146,13 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
       .transaction()
       .execute((tx) => recordActivity(tx, action, account, caller, { method }));
   }
+}
+
+/** Whether no provider is being added to an account, or the session that began it is back, still complete and proven. */
+async function mayLink(context: HookContext | null): Promise<boolean> {
+  const state = (await getOAuthState()) as (Partial<LinkingState> & { link?: unknown }) | null;
+  if (!state?.link) return true;
+  return linkingSessionIn(context?.headers) === (state.linkingSession ?? '');
 }
 
 /** A provider that is added to an account is removed again if all sessions have ended meanwhile, as by a reset. */

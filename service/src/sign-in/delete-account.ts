@@ -1,3 +1,4 @@
+import type { Actor } from '../access/actor.ts';
 import { leaveApps } from '../access/leave-apps.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
@@ -6,13 +7,15 @@ import type { Caller } from './caller.ts';
 
 /**
  * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
- * delete. Throws as `leaveApps`, and `conflict` if the account is deleted or its address changed at this moment.
+ * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, and `conflict` if the account is
+ * deleted or its address changed at this moment.
  */
 export async function deleteAccount(
   tx: Transaction,
   account: Account,
   apps: string[],
-  caller: Caller,
+  caller: Caller | null,
+  actor: Actor = { kind: 'user', id: account.id, name: account.email },
 ): Promise<void> {
   // Locks in the order of a password reset: first its link, then the user.
   await sql`delete from password_links where email = ${account.email}`.execute(tx);
@@ -20,8 +23,7 @@ export async function deleteAccount(
     select from users where id = ${account.id} and email = ${account.email} for update
   `.execute(tx);
   if (rows.length === 0) throw new ServiceError('conflict', 'The account changed; sign in again.');
-  const actor = { kind: 'user', id: account.id, name: account.email } as const;
   await leaveApps(tx, actor, account.email, apps);
-  await recordActivity(tx, 'account.deleted', account, caller);
+  await recordActivity(tx, 'account.deleted', account, caller, { actor });
   await sql`delete from users where id = ${account.id}`.execute(tx);
 }

@@ -1,29 +1,40 @@
 /** Signing in with GitHub, Discord or an OpenID provider, and adding one of them to an account. */
 import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Auth } from './auth.ts';
 import { throwWithoutDetails } from './auth-errors.ts';
-import { headersOf, type Caller } from './caller.ts';
+import { headersOf, type Caller, type LinkingState } from './caller.ts';
+import type { KnownDevices } from './known-devices.ts';
+import { userHasFactor } from './session-proof.ts';
 
 export type ProviderSignIn = {
   providers: { id: string; name: string }[];
   /** Where to send the browser to sign in with a provider. Throws `not_found` for a provider that is not configured. */
   withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** The same, to add the provider to the account of whoever is signed in. */
-  linkProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses. */
-  callback(url: string, caller: Caller): Promise<Response | null>;
+  /** The same, to add the provider to the account of this session. */
+  linkProvider(provider: string, back: BackTo, linking: Linking): Promise<Leaving>;
+  /**
+   * Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses.
+   * `sessionId`: of the caller's session, if it is complete and recently proven. Only the session that began to add a
+   * provider ends it.
+   */
+  callback(url: string, caller: Caller, sessionId: string | null): Promise<Response | null>;
 };
 
 /** `cookies`: the `Set-Cookie` lines of the response. */
 type Leaving = { url: string; cookies: string[] };
 
+type Linking = { caller: Caller; sessionId: string };
+
 /** Pages of the portal to return to: after success, and after a failure with `?error=`. */
 type BackTo = { callbackURL: string; errorCallbackURL: string };
 
+type Dependencies = { database: Database; devices: KnownDevices; load: () => Promise<Auth> };
+
 export function createProviderSignIn(
   settings: Config['signIn'],
-  load: () => Promise<Auth>,
+  { database, devices, load }: Dependencies,
 ): ProviderSignIn {
   const providers = providersOf(settings);
 
@@ -38,17 +49,27 @@ export function createProviderSignIn(
       const { api } = await loadWith(provider);
       return leaving(api.signInSocial(redirectRequest(provider, back, caller)));
     },
-    async linkProvider(provider, back, caller) {
+    async linkProvider(provider, back, { caller, sessionId }) {
       const { api } = await loadWith(provider);
-      return leaving(api.linkSocialAccount(redirectRequest(provider, back, caller)));
+      const { body, ...request } = redirectRequest(provider, back, caller);
+      const additionalData = { linkingSession: sessionId } satisfies LinkingState;
+      return leaving(api.linkSocialAccount({ ...request, body: { ...body, additionalData } }));
     },
-    async callback(url, caller) {
+    async callback(url, caller, sessionId) {
       const auth = await load();
-      const request = new Request(url, { headers: headersOf(caller) });
-      return auth.handler(request).catch((error: unknown) => {
+      const request = new Request(url, { headers: headersOf(caller, sessionId) });
+      const response = await auth.handler(request).catch((error: unknown) => {
         if (typeof (error as { status?: unknown }).status === 'string') return null;
         return throwWithoutDetails(error);
       });
+      if (!response) return null;
+      const cookie = response.headers.getSetCookie().map((each) => each.split(';', 1)[0]);
+      const headers = new Headers({ cookie: cookie.join('; ') });
+      const begun = await auth.api.getSession({ headers }).catch(throwWithoutDetails);
+      // A device becomes known with the second factor, if the account has one.
+      if (begun && !(await userHasFactor(database, begun.user.id)))
+        response.headers.append('set-cookie', devices.remember(begun.user.email));
+      return response;
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { Actor } from '../access/actor.ts';
 import { normaliseEmail } from '../access/email.ts';
+import { quoteName } from '../contract/quote-name.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { SecretBox } from '../secret-box.ts';
@@ -88,7 +89,10 @@ export class SecondFactor {
         throw new ServiceError('conflict', 'This passkey is registered already.');
       await recordActivity(tx, 'account.passkey_added', account, caller, { name });
     });
-    mail.notice(account.email, `The passkey “${name}” was added: it signs in to your account.`);
+    mail.notice(
+      account.email,
+      `The passkey ${quoteName(name)} was added: it signs in to your account.`,
+    );
     return added;
   }
 
@@ -115,7 +119,7 @@ export class SecondFactor {
     });
     this.#dependencies.mail.notice(
       account.email,
-      `The passkey “${name}” was removed from your account, and all your other sessions were ended.`,
+      `The passkey ${quoteName(name)} was removed from your account, and all your other sessions were ended.`,
     );
   }
 
@@ -214,7 +218,7 @@ export class SecondFactor {
 }
 
 /**
- * For an operator, when somebody has lost their second factor (`orgdir account remove-second-factor`): removes all of it
+ * For an operator, when somebody has lost their second factor (`orgdir accounts remove-second-factor`): removes all of it
  * and ends all sessions. Returns the address of the account. Throws `not_found`.
  */
 export async function removeSecondFactor(

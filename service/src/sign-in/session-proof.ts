@@ -3,8 +3,9 @@
  * user proved who they are. Read from the database at each request, so that a new factor or a new rule holds at once, for
  * every session and however it began.
  */
+import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { Config } from '../config.ts';
-import { sql, type Database, type Executor } from '../database/database.ts';
+import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
 
 /** `confirm`: the account has a second factor to prove. `set_up`: it needs one and has none. */
 export type MissingFactor = 'confirm' | 'set_up';
@@ -13,6 +14,8 @@ export type SessionProof = {
   missingFactor: MissingFactor | null;
   /** Whether sensitive changes may be made without another proof. */
   isRecentlyProven: boolean;
+  /** Of the account. The session opens nothing then. */
+  suspension: Suspension | null;
 };
 type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
   /** Whether codes can be sent to confirm with. */
@@ -23,13 +26,17 @@ type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
 const recentMinutes = 30;
 /** The time to enter a second factor after the password. */
 const confirmMinutes = 10;
+/** Sessions of one account: more than anybody has browsers. */
+export const completeMax = 50;
+/** Sessions that miss a second factor, counted apart: somebody who knows only the password ends no other session. */
+export const incompleteMax = 5;
 
-type Row = Omit<SessionProof, 'missingFactor'> & {
+type Row = Pick<SessionProof, 'isRecentlyProven'> & {
   hasFactor: boolean;
   mustHaveFactor: boolean;
   hasProvenFactor: boolean;
   canConfirm: boolean;
-};
+} & LeftJoined<Suspension>;
 
 /** Null if the session has ended, or waited too long for a second factor. */
 export async function readSessionProof(
@@ -53,14 +60,19 @@ export async function readSessionProof(
           ? sql`exists (select from org_managers m where m.email = u.email)
               or exists (select from alliance_managers m where m.email = u.email)`
           : sql`${requireSecondFactor === 'all'}::boolean`
-      } as "mustHaveFactor"
-    from sessions s join users u on u.id = s.user_id where s.id = ${sessionId}
+      } as "mustHaveFactor",
+      x."suspendedAt", x."suspendedReason"
+    from sessions s join users u on u.id = s.user_id
+    left join lateral ${suspensionOf('account', sql`u.id`)} x on true
+    where s.id = ${sessionId}
   `.execute(database);
   const [row] = rows;
   if (!row) return null;
   const missingFactor = missingFactorOf(row);
   if (missingFactor === 'confirm' && !row.canConfirm) return null;
-  return { missingFactor, isRecentlyProven: row.isRecentlyProven };
+  const { isRecentlyProven, suspendedAt, suspendedReason } = row;
+  const suspension = suspendedAt && { suspendedAt, suspendedReason };
+  return { missingFactor, isRecentlyProven, suspension };
 }
 
 function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Row) {
@@ -89,11 +101,30 @@ export async function proveSession(
   session: { id: string } | { token: string },
   { secondFactor }: { secondFactor: boolean },
 ): Promise<boolean> {
-  const { rows } = await sql`
+  const { rows } = await sql<{ userId: string }>`
     update sessions set proven_at = now(), second_factor_at = ${secondFactor ? sql`now()` : sql`second_factor_at`}
-    where ${'id' in session ? sql`id = ${session.id}` : sql`token = ${session.token}`} returning 1
+    where ${'id' in session ? sql`id = ${session.id}` : sql`token = ${session.token}`} returning user_id as "userId"
   `.execute(executor);
-  return rows.length > 0;
+  const [proven] = rows;
+  if (proven && secondFactor) await endExcessSessions(executor, proven.userId);
+  return proven !== undefined;
+}
+
+/** Ends the oldest sessions of an account that has too many. Call when one has begun or is complete. */
+export async function endExcessSessions(executor: Executor, userId: string): Promise<void> {
+  await sql`
+    with ranked as (
+      select id, incomplete, row_number() over (partition by incomplete order by created_at desc, id desc) as place
+      from sessions, lateral (select second_factor_at is null and ${hasFactor(sql`user_id`)} as incomplete) as proof
+      where user_id = ${userId} and expires_at > now()
+    )
+    delete from sessions where id in (
+      -- locked in the same order by everybody
+      select s.id from sessions s join ranked on ranked.id = s.id
+      where place > case when incomplete then ${incompleteMax}::int else ${completeMax}::int end
+      order by s.id for update of s
+    )
+  `.execute(executor);
 }
 
 /** Proves a session that has just begun with a passkey; ends it and returns false if the passkey was removed meanwhile. */

@@ -1,5 +1,7 @@
 /** The sessions of one account. */
 import { sql, type Database, type Executor } from '../database/database.ts';
+import { userAgentCharsMax } from './caller.ts';
+import { completeMax, incompleteMax } from './session-proof.ts';
 
 export type Session = {
   id: string;
@@ -11,17 +13,16 @@ export type Session = {
   expiresAt: Date;
 };
 
-/** Newest first. There may be many; the newest hundred tell enough. */
-const sessionsMax = 100;
-
+/** Newest first: as many as an account keeps (`endExcessSessions`). */
 export async function listSessions(
   database: Database,
   userId: string,
-  currentId: string,
+  currentId: string | null,
 ): Promise<Session[]> {
   const { rows } = await sql<Session>`
-    select id, id = ${currentId} as current, ip_address as "ipAddress", user_agent as "userAgent", created_at as "createdAt", expires_at as "expiresAt"
-    from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, id desc limit ${sessionsMax}
+    select id, id is not distinct from ${currentId}::uuid as current, ip_address as "ipAddress", left(user_agent, ${userAgentCharsMax}) as "userAgent", created_at as "createdAt", expires_at as "expiresAt"
+    from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, id desc
+    limit ${completeMax + incompleteMax}
   `.execute(database);
   return rows;
 }

@@ -7,22 +7,29 @@ import { endSessions } from './sessions.ts';
 export type NewPassword = {
   /** As `normaliseEmail` gives it. The caller has proof that it belongs to whoever chose the password. */
   email: string;
+  /** Whether the password is for the account of this address; otherwise for a new one. */
+  hasAccount: boolean;
   /** For a new account. */
   name: string | null;
   hash: string;
 };
 export type PasswordSet = { userId: string; created: boolean; endedSessions: number };
 
-/** Ends all sessions of the account. Throws `validation_failed` if a new account has no name. */
+/**
+ * Ends all sessions of the account. Returns null if the account was deleted at this moment, or a provider created the one
+ * that was to be new. Throws `validation_failed` if a new account has no name.
+ */
 export async function setPassword(
   tx: Transaction,
-  { email, name, hash }: NewPassword,
-): Promise<PasswordSet> {
-  const existing = await lockUser(tx, email);
-  const userId = existing ?? (await createUser(tx, email, requireName(name)));
+  { email, hasAccount, name, hash }: NewPassword,
+): Promise<PasswordSet | null> {
+  const userId = hasAccount
+    ? await lockUser(tx, email)
+    : await createUser(tx, email, requireName(name));
+  if (userId === null) return null;
   await writePassword(tx, userId, hash);
   const endedSessions = await endSessions(tx, userId, null);
-  return { userId, created: existing === null, endedSessions };
+  return { userId, created: !hasAccount, endedSessions };
 }
 
 /** Throws `validation_failed` if there is none. */
@@ -38,13 +45,12 @@ async function lockUser(tx: Transaction, email: string): Promise<string | null> 
   return rows[0]?.id ?? null;
 }
 
-/** A provider may create the same account at this moment; then it is this one. */
-async function createUser(tx: Transaction, email: string, name: string): Promise<string> {
+async function createUser(tx: Transaction, email: string, name: string): Promise<string | null> {
   const { rows } = await sql<{ id: string }>`
     insert into users (id, name, email, email_verified) values (${uuidv7()}, ${name}, ${email}, true)
-    on conflict (email) do update set email = excluded.email returning id
+    on conflict (email) do nothing returning id
   `.execute(tx);
-  return rows[0]?.id ?? '';
+  return rows[0]?.id ?? null;
 }
 
 export async function writePassword(tx: Transaction, userId: string, hash: string): Promise<void> {

@@ -24,6 +24,7 @@ import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
 import { createProviderSignIn, type ProviderSignIn } from './provider-sign-in.ts';
 import { SecondFactor } from './second-factor.ts';
+import { createSweep } from './sweep.ts';
 import { readSessionProof, type SessionProof } from './session-proof.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
@@ -69,7 +70,9 @@ export type SignIn = ProviderSignIn &
     proofs: Proofs;
     /** A link that creates the first account while there is none; else null. */
     offerFirstAccount(): Promise<string | null>;
-    /** Writes what is counted so far. */
+    /** Starts to delete what has expired. */
+    start(): void;
+    /** Writes what is counted so far. May be called twice. */
     stop(): Promise<void>;
   };
 
@@ -82,11 +85,12 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const secret = deriveSecret(dependencies.secretKeys);
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
+  const sweep = createSweep(database, log);
   const mail = createAccountMail(dependencies);
   const passkeys = createPasskeys(dependencies);
   const hasMail = links !== null;
   const proofRules = { ...signIn, hasMail };
-  const byProvider = createProviderSignIn(signIn, load);
+  const byProvider = createProviderSignIn(signIn, { database, devices, load });
   const passwords = passwordsOf(load);
   const accounts = new Accounts({
     database,
@@ -122,7 +126,11 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     proofs,
     passkeyOptions: (sessionId) => passkeys.requestOptions(sessionId),
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
-    stop: () => failed.flush(),
+    start: () => sweep.start(),
+    async stop() {
+      await sweep.stop();
+      await failed.flush();
+    },
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
 
     async read(cookie) {

@@ -36,6 +36,9 @@ export type Command =
   | { do: 'subscribe'; webhook: number; events: Name[] | null }
   | { do: 'move-webhook' | 'delete-webhook' | 'recover' | 'replay'; webhook: number }
   | { do: 'activate'; webhook: number; active: boolean }
+  /** By the operator. */
+  | { do: 'suspend-app'; app: number; on: boolean }
+  | { do: 'suspend-webhook'; webhook: number; on: boolean }
   | { do: 'set-healing'; webhook: number; selfHealing?: boolean; replayAfterHealing?: boolean }
   | { do: 'announce'; what: Place }
   | { do: 'maintenance'; on: boolean }

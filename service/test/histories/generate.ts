@@ -66,6 +66,8 @@ const answers: fc.Arbitrary<Answer[]> = fc.array(
 
 const seconds = 1_000;
 const hour = 3_600 * seconds;
+/** By then the first probe is due. */
+const firstProbe = 1.1 * hour;
 const day = 24 * hour;
 /** Shorter than the first wait, longer than it, longer than a lease, longer than every wait for a retry. */
 const ms = fc.constantFrom(1 * seconds, 11 * seconds, 31 * seconds, hour, day);
@@ -96,6 +98,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   weigh(1, { do: one('subscribe'), webhook, events: subscription }),
   weigh(1, { do: one('move-webhook'), webhook }),
   weigh(2, { do: one('activate'), webhook, active: fc.boolean() }),
+  weigh(1, { do: one('suspend-app'), app, on: fc.boolean() }),
+  weigh(2, { do: one('suspend-webhook'), webhook, on: fc.boolean() }),
   weigh(1, { do: one('set-healing'), webhook, selfHealing: fc.boolean() }),
   weigh(1, { do: one('set-healing'), webhook, replayAfterHealing: fc.boolean() }),
   weigh(1, { do: one('delete-webhook'), webhook }),
@@ -166,7 +170,10 @@ const wait = (waitMs: number): Command => ({ do: 'pass', ms: waitMs });
 /** Alone, commands rarely follow each other in this order: probes that fail, come one at a time, or activate webhooks. */
 const probes: fc.Arbitrary<Command[]> = fc
   .array(
-    fc.tuple(fc.constantFrom(5 * 60 * seconds, hour, 4 * hour, 8 * day), fc.constantFrom(200, 500)),
+    fc.tuple(
+      fc.constantFrom(5 * 60 * seconds, firstProbe, 4 * hour, 8 * day),
+      fc.constantFrom(200, 500),
+    ),
     { minLength: 1, maxLength: 4 },
   )
   .map((each) => each.flatMap(([waitMs, status]) => [wait(waitMs), ...send(status)]));
@@ -181,7 +188,7 @@ function fail(number: number): Command[] {
     ...send(500),
     announce,
     fanOut,
-    wait(hour),
+    wait(firstProbe),
     ...send(200),
     wait(5 * 60 * seconds),
     ...send(200),
@@ -251,6 +258,8 @@ const locking = new Set([
   'subscribe',
   'move-webhook',
   'activate',
+  'suspend-app',
+  'suspend-webhook',
   'delete-webhook',
   'delete-app',
   'redeliver',

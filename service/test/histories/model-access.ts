@@ -34,7 +34,12 @@ export const accessRules: Rules<
   'create-app'(state, { app, owner }, { observation }) {
     requireThat(!state.apps.has(app));
     const members = new Map([[owner, 'owner' as const]]);
-    state.apps.set(app, { key: newKey(state, `app-${app}`), id: observation.id ?? '', members });
+    state.apps.set(app, {
+      key: newKey(state, `app-${app}`),
+      id: observation.id ?? '',
+      members,
+      suspended: false,
+    });
   },
   'delete-app'(state, { app }) {
     const gone = state.apps.get(app)?.key;
@@ -50,7 +55,7 @@ export const accessRules: Rules<
   },
   join(state, { app, person, role }) {
     const found = state.apps.get(app);
-    requireThat(found && !found.members.has(person));
+    requireThat(found && !found.suspended && !found.members.has(person));
     setRole(state, found, person, role);
   },
   'remove-member'(state, { app, person }) {
@@ -60,7 +65,7 @@ export const accessRules: Rules<
   },
   transfer(state, { app, from, person }) {
     const found = state.apps.get(app);
-    requireThat(found && from !== person && found.members.has(person));
+    requireThat(found && !found.suspended && from !== person && found.members.has(person));
     requireThat(found.members.get(from) === 'owner');
     setRole(state, found, person, 'owner');
     setRole(state, found, from, 'developer');

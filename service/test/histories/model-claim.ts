@@ -53,7 +53,7 @@ export function requireLeases(
   let most = 0;
   for (const [key, deliveries] of Map.groupBy(made, ({ webhook }) => webhook)) {
     const id = webhookByKey(state, key)?.id ?? '';
-    const share = Math.max(0, perWebhookMax - (busy.get(id) ?? 0));
+    const share = busy.has(id) ? 0 : perWebhookMax;
     const got = handed.filter(({ webhookId }) => webhookId === id).length;
     if (got > share) throw new Disagreement(`${key} has ${got} more under way than its share`);
     most += Math.min(share, deliveries.length);
@@ -97,9 +97,10 @@ function isStanding(state: State, delivery: Delivery): boolean {
   return Boolean(isOn) && mayHave(state, eventOf(state, delivery), delivery.app);
 }
 
-function reasonFor(state: State, delivery: Delivery): 'deletion' | 'deactivation' | 'permission' {
+function reasonFor(state: State, delivery: Delivery): NonNullable<Delivery['cancelledBy']> {
   const webhook = webhookByKey(state, delivery.webhook);
   if (!webhook) return 'deletion';
+  if (webhook.reason === 'suspended') return 'suspension';
   return webhook.active || isProbe(state, delivery) ? 'permission' : 'deactivation';
 }
 

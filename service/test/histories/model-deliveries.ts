@@ -42,7 +42,7 @@ export const isProbe = (state: State, delivery: Delivery) =>
 export function cancelWaiting(
   state: State,
   webhook: string,
-  by: 'deactivation' | 'deletion',
+  by: 'deactivation' | 'deletion' | 'suspension',
 ): void {
   for (const delivery of state.deliveries.values()) {
     if (delivery.webhook !== webhook || delivery.status !== 'pending' || delivery.lease) continue;
@@ -63,7 +63,8 @@ export function requeue(state: State, delivery: Delivery, waitMs = 0): void {
 
 export function isRecoverable(state: State, delivery: Delivery): boolean {
   const { status, cancelledBy } = delivery;
-  return (status === 'failed' || cancelledBy === 'deactivation') && !isProbe(state, delivery);
+  const mayReturn = cancelledBy === 'deactivation' || cancelledBy === 'suspension';
+  return (status === 'failed' || mayReturn) && !isProbe(state, delivery);
 }
 
 /** Queues everything that the webhook missed, and returns how much. */

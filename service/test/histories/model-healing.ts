@@ -4,6 +4,7 @@ import { newDelivery, isProbe, replayAll } from './model-deliveries.ts';
 import {
   Disagreement,
   forgetOutcomes,
+  isSuspended,
   requireThat,
   webhookByKey,
   type Outcome,
@@ -16,6 +17,7 @@ const hourMs = 60 * minuteMs;
 const weekMs = 7 * 24 * hourMs;
 /** The hours before the first probe, and before those that follow a failed one. */
 const probeHours = [1, 4, 12, ...Array.from({ length: 15 }, () => 24)];
+const firstProbeJitterMs = 6 * minuteMs;
 /** After a success, and after a probe that was interrupted: within five minutes. */
 const confirmMs = 4 * minuteMs;
 const healsPerWeekMax = 3;
@@ -42,10 +44,12 @@ export function startProbes(state: State, webhook: Webhook): void {
   const { active, reason, selfHealing, healing } = webhook;
   const waits =
     healing.failed !== null && probesOf(state, webhook).some(({ lease }) => lease === null);
-  if (active || reason !== 'failing' || !selfHealing || waits) return;
+  if (active || reason !== 'failing' || !selfHealing || waits || isSuspended(state, webhook))
+    return;
   const first = healing.activations.at(-healsPerWeekMax) ?? -Infinity;
   Object.assign(healing, { failed: 0, succeeded: false, replays: false });
-  probe(state, webhook, Math.max(state.now + hourMs, first + weekMs));
+  const from = Math.max(state.now + hourMs, first + weekMs);
+  probe(state, webhook, from, Math.max(from, state.now + hourMs + firstProbeJitterMs));
 }
 
 /** A probe under way ends by itself. */
@@ -89,7 +93,7 @@ function heal(state: State, webhook: Webhook): void {
   forgetOutcomes(state, webhook.key);
 }
 
-function probe(state: State, webhook: Webhook, dueAt: number): void {
+function probe(state: State, webhook: Webhook, dueAt: number, atLast = dueAt): void {
   const event = state.events.push({
     at: state.tick,
     name: 'webhook.probe',
@@ -100,7 +104,7 @@ function probe(state: State, webhook: Webhook, dueAt: number): void {
     routing: null,
   });
   const delivery = newDelivery(state, event - 1, webhook);
-  delivery.due = { from: dueAt, to: dueAt };
+  delivery.due = { from: dueAt, to: atLast };
 }
 
 function probesOf(state: State, { key }: Webhook) {

@@ -26,11 +26,11 @@ export const readingRules: Rules<'read-delivery' | 'pull'> = {
         : [];
     });
     const shown = found.slice(0, limit);
-    const reached = found.length > limit ? (shown.at(-1)?.place ?? 0) + 1 : state.fannedOut.length;
+    const reached = (shown.at(-1)?.place ?? upTo - 1) + 1;
     const expected = {
       ids: shown.map(({ one }) => one.stored?.id),
       data: shown.map(({ one }) => one.stored?.data),
-      hasMore: reached < state.fannedOut.length,
+      hasMore: found.length > limit,
     };
     const { nextCursor, ...actual } = page;
     if (

@@ -11,14 +11,16 @@ import {
   replayAll,
   requeue,
 } from './model-deliveries.ts';
-import { endProbes } from './model-healing.ts';
+import { endProbes, startProbes } from './model-healing.ts';
 import {
   Disagreement,
   forgetOutcomes,
   isOfProbe,
+  isSuspended,
   newKey,
   requireThat,
   type State,
+  type Webhook,
 } from './state.ts';
 
 export const webhookRules: Rules<
@@ -26,6 +28,8 @@ export const webhookRules: Rules<
   | 'subscribe'
   | 'move-webhook'
   | 'activate'
+  | 'suspend-app'
+  | 'suspend-webhook'
   | 'delete-webhook'
   | 'redeliver'
   | 'recover'
@@ -34,6 +38,7 @@ export const webhookRules: Rules<
   'create-webhook'(state, { webhook, app, events }, { observation }) {
     const owner = state.apps.get(app);
     requireThat(owner && !state.webhooks.has(webhook) && mayAskFor(state, owner.key, events));
+    requireThat(!owner.suspended);
     state.webhooks.set(webhook, {
       key: newKey(state, `webhook-${webhook}`),
       id: observation.id ?? '',
@@ -42,6 +47,7 @@ export const webhookRules: Rules<
       events,
       active: true,
       reason: null,
+      suspended: false,
       exhausted: 0,
       selfHealing: true,
       replayAfterHealing: false,
@@ -63,17 +69,33 @@ export const webhookRules: Rules<
   },
   activate(state, { webhook, active }) {
     const found = state.webhooks.get(webhook);
-    requireThat(found);
+    requireThat(found && !(active && isSuspended(state, found)));
     found.active = active;
     // The owner decides instead of the probes.
     endProbes(state, found);
-    found.reason = active ? null : (found.reason ?? 'owner');
+    const before = found.reason === 'suspended' ? null : found.reason;
+    found.reason = active ? null : (before ?? 'owner');
     if (!active) {
       found.healing.replays = false;
       return cancelWaiting(state, found.key, 'deactivation');
     }
     found.exhausted = 0;
     forgetOutcomes(state, found.key);
+  },
+  'suspend-app'(state, { app, on }) {
+    const found = state.apps.get(app);
+    requireThat(found);
+    if (!on && !found.suspended) return;
+    found.suspended = on;
+    for (const webhook of state.webhooks.values())
+      if (webhook.app === found.key) stopOrStart(state, webhook);
+  },
+  'suspend-webhook'(state, { webhook, on }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found);
+    if (!on && !found.suspended) return;
+    found.suspended = on;
+    stopOrStart(state, found);
   },
   'delete-webhook'(state, { webhook }) {
     const found = state.webhooks.get(webhook);
@@ -110,6 +132,17 @@ export const webhookRules: Rules<
       throw new Disagreement(`${observation.count} replayed, not ${count}`);
   },
 };
+
+/** docs/reference/keys.md#suspension: nothing waits, and a restored webhook is active if it was before. */
+function stopOrStart(state: State, webhook: Webhook): void {
+  if (!isSuspended(state, webhook)) {
+    if (webhook.reason === 'suspended') Object.assign(webhook, { active: true, reason: null });
+    return startProbes(state, webhook);
+  }
+  if (webhook.active) Object.assign(webhook, { active: false, reason: 'suspended' });
+  endProbes(state, webhook);
+  cancelWaiting(state, webhook.key, 'suspension');
+}
 
 function mayAskFor(state: State, app: string, events: Name[] | null): boolean {
   return (events ?? []).every(

@@ -1,14 +1,8 @@
 /** Fan-out, claims and records of two workers, called directly so that other steps can happen in between. */
 import { randomUUID } from 'node:crypto';
-import {
-  claimDue,
-  claimMax,
-  claimParked,
-  listParked,
-  transactionMaxMs,
-} from '../../src/webhooks/queue/claim.ts';
+import { claimParked, listParked, parkDue, parkMax } from '../../src/webhooks/queue/claim.ts';
 import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
-import type { Room } from '../../src/webhooks/queue/in-flight.ts';
+import type { LeaseRoom } from '../../src/webhooks/queue/room.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/load-deliveries.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
 import { systemClock } from '../../src/webhooks/sending/clock.ts';
@@ -60,17 +54,10 @@ export async function claimSome(
     for (const { webhookId } of leased) taking.set(webhookId, (taking.get(webhookId) ?? 0) + 1);
   };
   const lease = { token: randomUUID(), ms: leaseMs };
-  while (taken.length < room) {
-    const left = room - taken.length;
-    const claim = await claimDue(stage.database, {
-      lease,
-      room: toRoom(left, taking),
-      since: worker.dueSince,
-      lookBackMs: transactionMaxMs,
-    });
-    take(claim.leased);
-    if (claim.found >= Math.min(left, claimMax)) continue;
-    worker.dueSince = claim.at;
+  for (;;) {
+    const found = await parkDue(stage.database, worker.dueSince);
+    if (found.count >= parkMax) continue;
+    worker.dueSince = found.at;
     break;
   }
   for (const webhookId of await listParked(stage.database, firstId)) {
@@ -115,17 +102,16 @@ function countBusy({ handed }: StageWorker): Busy {
   return busy;
 }
 
-function toRoom(total: number, busy: Busy): Room {
-  const byWebhook = Object.fromEntries(
-    [...busy].map(([id, count]) => [id, Math.max(perWebhookMax - count, 0)]),
-  );
+/** A webhook that has something under way gets no more at fan-out. */
+function toRoom(total: number, busy: Busy): LeaseRoom {
   return {
     total,
+    unknown: total,
     perWebhook: perWebhookMax,
     atFirst: perWebhookMax,
     place: 0,
     workers: 1,
-    byWebhook,
+    full: [...busy.keys()],
   };
 }
 

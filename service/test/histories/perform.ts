@@ -11,12 +11,17 @@ import { sql, violatedConstraint, type Transaction } from '../../src/database/da
 import { BadLinesError } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-event.ts';
 import { ServiceError } from '../../src/errors.ts';
+import { createCursors } from '../../src/events/cursors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
 import { pullEvents } from '../../src/events/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
 import { explainEvent } from '../../src/webhooks/management/explain.ts';
 import { recover } from '../../src/webhooks/management/recover.ts';
 import { redeliver } from '../../src/webhooks/management/redeliver.ts';
+import {
+  restoreWebhooks,
+  suspendWebhooks,
+} from '../../src/webhooks/management/suspend-webhooks.ts';
 import {
   updateWebhook,
   type WebhookChanges,
@@ -45,6 +50,7 @@ type Found = Partial<Observation> | void;
 /** Returns null where what the command needs is not there. */
 type Act<C> = (stage: Stage, command: C, state: State) => (() => Promise<Found>) | null;
 
+const cursors = createCursors([randomBytes(32)]);
 export const guard = { allowedNetworks: [], allowHttp: false };
 
 /** `state` is the state before the command. A rejection is a response; an exception is a bug. */
@@ -149,6 +155,10 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     change(stage, state, webhook, (moves) => ({ url: addressOf(webhook, moves + 1) })),
   activate: (stage, { webhook, active }, state) =>
     change(stage, state, webhook, () => ({ active })),
+  'suspend-app': (stage, { app, on }, state) =>
+    withId(state.apps.get(app), ({ id }) => turn(stage, { kind: 'app', id }, on)),
+  'suspend-webhook': (stage, { webhook, on }, state) =>
+    onWebhook(state, webhook, ({ id }) => turn(stage, { kind: 'webhook', id }, on)),
   'set-healing': (stage, { webhook, selfHealing, replayAfterHealing }, state) =>
     change(stage, state, webhook, () => ({ selfHealing, replayAfterHealing })),
   'delete-webhook': (stage, { webhook }, state) =>
@@ -248,7 +258,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   pull: ({ database }, { app, limit, event }, state) =>
     withId(state.apps.get(app), ({ id, key }) => async () => {
       const after = state.readers.get(key)?.cursor ?? null;
-      const { events, nextCursor, hasMore } = await pullEvents(database, id, {
+      const { events, nextCursor, hasMore } = await pullEvents(database, cursors, id, {
         after,
         limit,
         event,
@@ -285,6 +295,13 @@ function withId<T extends { id: string }, R>(found: T | undefined, act: (found: 
 function withSubject<R>(state: State, place: Place, act: (subject: Subject) => R): R | null {
   const kind = place.kind === 'org' ? 'organization' : 'alliance';
   return withId(subjectAt(state, place), ({ id }) => act({ kind, id }));
+}
+
+function turn(stage: Stage, target: Parameters<typeof suspendWebhooks>[2], on: boolean) {
+  return inTransaction(stage, async (tx) => {
+    if (on) await suspendWebhooks(tx, testActor, target, 'Reason');
+    else await restoreWebhooks(tx, testActor, target, false);
+  });
 }
 
 function onWebhook<R>(

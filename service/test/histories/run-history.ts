@@ -77,6 +77,8 @@ const loud = new Set<Command['do']>([
   'recover-leases',
   'update-health',
   'activate',
+  'suspend-app',
+  'suspend-webhook',
   'set-healing',
   'delete-webhook',
   'redeliver',
@@ -139,7 +141,7 @@ function leaveToClaim(state: State, snapshot: Snapshot): void {
     snapshot.deliveries.filter(({ status }) => status === 'pending').map(({ id }) => id),
   );
   for (const delivery of state.deliveries.values()) {
-    const ended = delivery.cancelledBy === 'deactivation' || delivery.cancelledBy === 'deletion';
+    const ended = ['deactivation', 'deletion', 'suspension'].includes(delivery.cancelledBy ?? '');
     if (!ended || delivery.count > 0 || !waiting.has(delivery.id ?? '')) continue;
     delivery.status = 'pending';
     delivery.cancelledBy = null;

@@ -11,7 +11,7 @@ type Org = {
   alliance: string | null;
 };
 type Alliance = { key: string; id: string; version: number; disbanded: boolean };
-export type App = { key: string; id: string; members: Map<number, AppRole> };
+export type App = { key: string; id: string; members: Map<number, AppRole>; suspended: boolean };
 export type Webhook = {
   key: string;
   id: string;
@@ -21,7 +21,9 @@ export type Webhook = {
   events: Name[] | null;
   active: boolean;
   /** Why it is deactivated. */
-  reason: 'failing' | 'gone' | 'owner' | null;
+  reason: 'failing' | 'gone' | 'owner' | 'suspended' | null;
+  /** By itself. */
+  suspended: boolean;
   /** Deliveries exhausted in a row. */
   exhausted: number;
   selfHealing: boolean;
@@ -68,7 +70,7 @@ export type Delivery = {
   app: string;
   id: string | null;
   status: Status;
-  cancelledBy: 'deactivation' | 'permission' | 'deletion' | null;
+  cancelledBy: 'deactivation' | 'permission' | 'deletion' | 'suspension' | null;
   /** Earliest and latest time at which it may be due: chance has a say. */
   due: { from: number; to: number };
   /** Attempts of this cycle and of all. */
@@ -113,6 +115,11 @@ export type State = {
   /** The position of each app in the event stream, and its cursor. */
   readers: Map<string, { upTo: number; cursor: string | null }>;
 };
+
+/** By itself or with its app. */
+export function isSuspended(state: State, { suspended, app }: Webhook): boolean {
+  return suspended || [...state.apps.values()].some((one) => one.key === app && one.suspended);
+}
 
 /** The model and the service disagree. */
 export class Disagreement extends Error {

@@ -21,11 +21,38 @@ type Change = {
   revision?: Side;
 };
 
-/** Returns one line per change that can break a client, empty if there is none. */
+/**
+ * Returns one line per change that can break a client, empty if there is none. A state may gain values, which clients
+ * accept (docs/reference/README.md#versioning), and loses none.
+ */
 export async function findBreakingChanges(base: object, revision: object): Promise<string[]> {
-  const changes = await compare(base, revision);
-  return changes.flatMap((change) =>
-    describe(change).map((message) => `${change.path}: ${message}`),
+  const lost: string[] = [];
+  const changes = await compare(withStatesOf(revision, base, '', lost) as object, revision);
+  return [
+    ...lost,
+    ...changes.flatMap((change) => describe(change).map((message) => `${change.path}: ${message}`)),
+  ];
+}
+
+type Node = { enum?: unknown[]; 'x-extensible-enum'?: unknown[]; [key: string]: unknown };
+
+/** `base` with the states of `revision`, and in `lost` those that it no longer has. */
+function withStatesOf(revision: unknown, base: unknown, path: string, lost: string[]): unknown {
+  if (typeof base !== 'object' || base === null || Array.isArray(base)) return base;
+  const { enum: values, ...rest } = base as Node;
+  const after = (revision ?? {}) as Node;
+  const states = after['x-extensible-enum'];
+  const before = values ?? rest['x-extensible-enum'];
+  if (Array.isArray(states) && before) {
+    const gone = before.filter((value) => value !== null && !states.includes(value));
+    if (gone.length > 0) lost.push(`${path}: the states lost ${gone.join(', ')}`);
+    return { ...rest, 'x-extensible-enum': states };
+  }
+  return Object.fromEntries(
+    Object.entries(base).map(([key, value]) => [
+      key,
+      withStatesOf(after[key], value, `${path}/${key}`, lost),
+    ]),
   );
 }
 

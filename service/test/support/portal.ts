@@ -56,7 +56,7 @@ export function printedToken({ printed }: Pick<TestService, 'printed'>, email: s
 
 /** The token of a link that sets a password, in a text; null: there is none. */
 export function tokenOf(text: string): string | null {
-  return /\/profile\/developer\/set-password#([\w-]{43})/.exec(text)?.[1] ?? null;
+  return /\/profile\/developer\/set-password(?:\?[^#\s]*)?#([\w-]{43})/.exec(text)?.[1] ?? null;
 }
 
 /** The token of a link that changes an address, in a text; null: there is none. */

@@ -2,26 +2,23 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../src/database/database.ts';
-import {
-  claimDue,
-  transactionMaxMs,
-  type Claim,
-  type ClaimOptions,
-} from '../../src/webhooks/queue/claim.ts';
+import { claimParked, parkDue, type ParkedDue } from '../../src/webhooks/queue/claim.ts';
 import { fanOut, type FanOut, type FanOutOptions } from '../../src/webhooks/queue/fan-out.ts';
-import type { Room } from '../../src/webhooks/queue/in-flight.ts';
+import type { LeaseRoom } from '../../src/webhooks/queue/room.ts';
 import type { Lease } from '../../src/webhooks/queue/lease.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
 import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
+import type { LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';
 
 /** Room for everything, in an only process. */
-export const room: Room = {
+export const room: LeaseRoom = {
   total: 1_000,
+  unknown: 1_000,
   perWebhook: 8,
   atFirst: 8,
   place: 0,
   workers: 1,
-  byWebhook: {},
+  full: [],
 };
 
 export function newLease(ms = 60_000): Lease {
@@ -44,18 +41,26 @@ export function fanOutWith(
 
 /** Fans everything out. All deliveries are due and none is leased. */
 export async function fanOutToQueue(database: Database): Promise<void> {
-  while ((await fanOutWith(database, { room: { ...room, perWebhook: 0 } })).events > 0);
+  while ((await fanOutWith(database, { room: { ...room, perWebhook: 0, atFirst: 0 } })).events > 0);
   await sql`update pending_deliveries set parked = false where parked`.execute(database);
 }
 
-export function claimWith(database: Database, options: Partial<ClaimOptions> = {}): Promise<Claim> {
-  return claimDue(database, {
-    lease: newLease(),
-    room,
-    since: null,
-    lookBackMs: transactionMaxMs,
-    ...options,
-  });
+export type Claim = ParkedDue & { leased: LeasedDelivery[] };
+type ClaimOptions = {
+  lease?: Lease;
+  since?: string | null;
+  lookBackMs?: number;
+  perWebhook?: number;
+};
+
+/** Parks what is due, and leases up to `perWebhook` parked deliveries of each of these webhooks. */
+export async function claimWith(
+  database: Database,
+  { lease = newLease(), since, lookBackMs, perWebhook = 8 }: ClaimOptions = {},
+): Promise<Claim> {
+  const due = await parkDue(database, since, lookBackMs);
+  const rooms = new Map(due.webhookIds.map((id) => [id, perWebhook]));
+  return { ...due, leased: await claimParked(database, lease, rooms) };
 }
 
 type Delivery = RecordedAttempt['delivery'];

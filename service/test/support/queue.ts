@@ -2,20 +2,21 @@
 import { randomUUID } from 'node:crypto';
 import { sql, type Database } from '../../src/database/database.ts';
 import { fanOut, type FanOut } from '../../src/webhooks/queue/fan-out.ts';
-import type { Room } from '../../src/webhooks/queue/in-flight.ts';
+import type { LeaseRoom } from '../../src/webhooks/queue/room.ts';
 import { eventually } from './eventually.ts';
 
 /** Room for any number of events and no delivery. */
-const noRoom: Room = {
+const noRoom: LeaseRoom = {
   total: 50_000,
+  unknown: 0,
   perWebhook: 0,
   atFirst: 0,
   place: 0,
   workers: 1,
-  byWebhook: {},
+  full: [],
 };
 
-/** Fans out what waits. Leases nothing: each delivery is parked, and due. */
+/** Fans out what waits. Leases nothing: each delivery is parked. */
 export function fanOutParked(database: Database, floor = '0'): Promise<FanOut> {
   return fanOut(database, {
     lease: { token: randomUUID(), ms: 30_000 },
@@ -37,7 +38,7 @@ export const recordedEvents = sql`(
 export async function queueDrained(database: Database): Promise<void> {
   await eventually(async () => {
     const { rows } = await sql<{ drained: boolean }>`
-      select not exists (select from outbox) and not exists (select from pending_deliveries where trigger <> 'probe')
+      select not exists (select from outbox) and not exists (select from broadcasts) and not exists (select from pending_deliveries where trigger <> 'probe')
         and not exists (select from webhook_outcomes) as drained
     `.execute(database);
     return rows[0]?.drained;

@@ -50,6 +50,8 @@ export type TestServiceOptions = {
   log?: Logger;
   /** Cheap by default: real hashing takes 60 ms of a core per password. */
   hashing?: PasswordHashing;
+  /** Name servers and certificate authorities of the test's own. */
+  senderOptions?: NonNullable<Parameters<typeof createParts>[0]['senderOptions']>;
 };
 
 /** Browsers take such a name for secure without TLS: the clipboard and cryptography are for such pages only. */
@@ -71,6 +73,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     log: options.log ?? createLogger('silent'),
     print: (line) => void printed.push(line),
     hashing: options.hashing ?? cheapHashing,
+    ...(options.senderOptions && { senderOptions: options.senderOptions }),
   });
   if (!app || !signIn) throw new Error('a test service needs the role api');
   after(() => stopParts({ app, signIn, ...parts }));

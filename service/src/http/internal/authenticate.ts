@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
-import { presentedKey, requireScope, unauthorized } from '../admit.ts';
+import { presentedKey, requireRights, unauthorized } from '../admit.ts';
 
 export type AuthenticationDependencies = { keyCache: KeyCache };
 
@@ -20,7 +20,7 @@ export function registerAuthentication(
     const key = presentedKey(request);
     const caller = key === null ? null : await keyCache.authenticate(key);
     if (!caller) throw unauthorized();
-    requireScope(caller, scope);
+    requireRights(caller, scope);
     request.caller = caller;
   });
 }

@@ -109,7 +109,7 @@ function bulkRoute(
   bulk.withTypeProvider<TypeBoxTypeProvider>().put(
     `/${kind}`,
     {
-      config,
+      config: { ...config, endsUnfinishedBodies: true },
       bodyLimit: bytesMax,
       // The body is a stream; each line is validated when it arrives.
       validatorCompiler: (route) =>

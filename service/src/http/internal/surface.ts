@@ -42,7 +42,7 @@ export const blueprintParams = Type.Object({
 
 /** `forbidden` also covers a host name that is not in INTERNAL_ALLOWED_HOSTS, with or without a key. */
 const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
-const keyed: ErrorCode[] = [...open, 'unauthorized', 'unavailable'];
+const keyed: ErrorCode[] = [...open, 'unauthorized', 'suspended', 'unavailable'];
 
 /** The errors that an operation can return. */
 export const internalErrors = {

@@ -6,6 +6,7 @@ import { AccountDeletion, AccountDeletionRequest } from '../../contract/account.
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { listBindable } from '../../directory/bindable.ts';
+import type { DirectoryReads } from '../../directory/list.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses.ts';
 import { operation } from './account-context.ts';
@@ -43,18 +44,24 @@ export const getAccountDeletion = operation({
     'Returns the apps that are deleted with your account because they have no other owner, the apps that stay with their other owners, and the bindings that end. Organisations and alliances keep your address as a manager until they remove it.',
   returns: { 200: 'What goes with the account.' },
   response: oneOf(AccountDeletion, 'AccountDeletionResponse', example),
-  async run({ database, search, account: { email } }) {
-    const page = { page: 1, limit: managedShownMax };
-    const { total, entries } = await listBindable({ database, search }, email, page);
-    return envelope({
-      appsToDelete: await listAppsToDelete(database, email),
-      appsToLeave: await listAppsToLeave(database, email),
-      endingBindings: await listEndingBindings(database, { from: email, to: null }),
-      managed: entries.map(({ kind, slug, name }) => ({ kind, slug, name })),
-      managedCount: total,
-    });
-  },
+  run: async ({ account: { email }, ...reads }) => envelope(await previewDeletion(reads, email)),
 });
+
+/** What goes with the account of this address. */
+export async function previewDeletion(
+  { database, search }: DirectoryReads,
+  email: string,
+): Promise<AccountDeletion> {
+  const page = { page: 1, limit: managedShownMax };
+  const { total, entries } = await listBindable({ database, search }, email, page);
+  return {
+    appsToDelete: await listAppsToDelete(database, email),
+    appsToLeave: await listAppsToLeave(database, email),
+    endingBindings: await listEndingBindings(database, { from: email, to: null }),
+    managed: entries.map(({ kind, slug, name }) => ({ kind, slug, name })),
+    managedCount: total,
+  };
+}
 
 export const deleteAccount = operation({
   operationId: 'deleteAccount',

@@ -1,26 +1,28 @@
 /**
- * GET /account/export: all data about the user as one JSON file. It is written while it is read from the database, so
- * that its size does not matter.
+ * GET /account/export: all data about the user as one JSON file. It is written page by page while it is read from the
+ * database, and holds one page as text while the client reads, so that its size does not matter. Each page reads its rows
+ * and the user's role in one statement: what the user lost meanwhile is left out from then on.
  */
 import { Readable } from 'node:stream';
-import { listAppKeys } from '../../access/app-keys.ts';
-import { listOwnInvitations } from '../../access/invitations.ts';
-import { listOwnApps, type OwnApp } from '../../access/own-apps.ts';
-import { readUserEntries } from '../../access/user-entries.ts';
+import { listMemberKeys } from '../../access/app-keys.ts';
+import { listOwnInvitations, type OwnInvitation } from '../../access/invitations.ts';
+import type { ApiKey } from '../../access/keys.ts';
+import { listOwnApps } from '../../access/own-apps.ts';
+import { listUserEntries, type UserEntry } from '../../access/user-entries.ts';
 import { AccountExport } from '../../contract/account-export.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import type { Database } from '../../database/database.ts';
+import type { Bindable } from '../../contract/portal.ts';
 import { listBindable } from '../../directory/bindable.ts';
-import type { DirectoryReads } from '../../directory/list.ts';
-import { listWebhooks } from '../../webhooks/management/webhooks.ts';
+import { ServiceError } from '../../errors.ts';
+import { holdExport, type ExportHold } from '../../sign-in/hold-export.ts';
+import { listMemberWebhooks, type MemberWebhook } from '../../webhooks/management/webhooks.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { operation, type AccountContext } from './account-context.ts';
 import { toPortalKey } from './keys.ts';
 import { exampleMethod } from './sign-in.ts';
 
-const rowsAtOnce = 100;
-/** More than one page of the portal shows. */
-const invitationsMax = 1_000;
+/** Some 30 KB of text: an export whose client does not read holds that, and what the connection buffers. */
+const rowsAtOnce = 50;
 
 export const exportAccount = operation({
   operationId: 'exportAccount',
@@ -28,8 +30,9 @@ export const exportAccount = operation({
   path: '/account/export',
   summary: 'Export your data',
   description:
-    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope.',
+    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is under way.',
   returns: { 200: 'Your data.' },
+  errors: ['conflict'],
   response: {
     schema: AccountExport,
     example: {
@@ -48,82 +51,115 @@ export const exportAccount = operation({
       changes: [],
     },
   },
-  run(context) {
+  async run(context) {
+    const hold = await holdExport(context.database, context.account.id);
+    if (!hold)
+      throw new ServiceError(
+        'conflict',
+        'Another export of your account is under way; wait until it has ended.',
+      );
     context.reply.headers({
       'content-type': 'application/json; charset=utf-8',
       'content-disposition': 'attachment; filename="account.json"',
     });
-    return Readable.from(writeExport(context));
+    // Bytes instead of objects, so that it reads only one page ahead.
+    const stream = Readable.from(writeExport(context, hold), {
+      objectMode: false,
+      highWaterMark: 1,
+    });
+    // Also if the client is gone, even before the first page.
+    return stream.once('close', () => void hold.release());
   },
 });
 
-type Context = Pick<AccountContext, 'database' | 'search' | 'accounts' | 'account' | 'signedIn'>;
+type Context = Pick<AccountContext, 'database' | 'search' | 'account'> & {
+  accounts: Pick<AccountContext['accounts'], 'listMethods' | 'listSessions'>;
+  signedIn: Pick<AccountContext['signedIn'], 'name' | 'image'>;
+};
 
-async function* writeExport({ database, search, accounts, account, signedIn }: Context) {
+/** The file, in parts. `hold`: ends other exports of the account, unless an operator exports it. */
+export async function* writeExport(context: Context, hold?: ExportHold) {
+  const { database, search, accounts, account, signedIn } = context;
   const { id, email } = account;
   const { name, image } = signedIn;
-  const apps = await listOwnApps(database, email);
   const head = {
     exportedAt: new Date(),
     account: { id, name, email, image },
     methods: await accounts.listMethods(id),
     sessions: await accounts.listSessions(account),
-    apps,
-    invitations: await listOwnInvitations(database, email, invitationsMax),
+    apps: await listOwnApps(database, email),
   };
   yield JSON.stringify(head).slice(0, -1);
-  yield* writeList('keys', readKeys(database, apps));
-  yield* writeList('webhooks', readWebhooks(database, apps));
-  yield* writeList('managed', readManaged({ database, search }, email));
-  yield* writeList('activity', readUserEntries(database, id, 'account'));
-  yield* writeList('changes', readUserEntries(database, id, 'changes'));
+  yield* writeList<ApiKey>(
+    'keys',
+    (last) => listMemberKeys(database, id, last, rowsAtOnce),
+    (key) => ({ appId: key.appId, ...toPortalKey(key) }),
+  );
+  yield* writeList<MemberWebhook>(
+    'webhooks',
+    (last) => listMemberWebhooks(database, id, last, rowsAtOnce),
+    ({ appId, role, webhook }) => ({
+      appId,
+      ...(role === 'viewer' ? withoutSecrets(webhook) : webhook),
+    }),
+  );
+  yield* writeList<OwnInvitation>('invitations', (last) =>
+    listOwnInvitations(database, email, rowsAtOnce, last),
+  );
+  let page = 0;
+  yield* writeList<Bindable>(
+    'managed',
+    async () => {
+      page += 1;
+      const query = { page, limit: rowsAtOnce };
+      return (await listBindable({ database, search }, email, query)).entries;
+    },
+    ({ kind, id: subjectId, slug, name: subjectName }) => ({
+      kind,
+      id: subjectId,
+      slug,
+      name: subjectName,
+    }),
+  );
+  for (const [field, kind] of [
+    ['activity', 'account'],
+    ['changes', 'changes'],
+  ] as const)
+    yield* writeList<UserEntry>(field, (last) =>
+      listUserEntries(database, id, kind, last, rowsAtOnce),
+    );
+  // Whoever has received the end may export again.
+  await hold?.release();
   yield '}\n';
-}
 
-/** A field of an object that is being written. */
-async function* writeList(name: string, rows: AsyncIterable<object>): AsyncGenerator<string> {
-  yield `,\n${JSON.stringify(name)}:[`;
-  let separator = '\n';
-  for await (const row of rows) {
-    yield separator + JSON.stringify(row);
-    separator = ',\n';
+  /** A field of the object. `read`: returns the rows after `last`. */
+  async function* writeList<Row extends object>(
+    field: string,
+    read: (last: Row | null) => Promise<Row[]>,
+    toEntry: (row: Row) => object = (row) => row,
+  ): AsyncGenerator<string> {
+    yield `,\n${JSON.stringify(field)}:[`;
+    let last: Row | null = null;
+    let separator = '\n';
+    do {
+      await hold?.renew();
+      // Keeps the text while the client reads, not the rows.
+      const written: WrittenPage<Row> = write(await read(last), toEntry);
+      if (written.text !== '') yield separator + written.text;
+      separator = ',\n';
+      last = written.last;
+    } while (last);
+    yield ']';
   }
-  yield ']';
 }
 
-async function* readKeys(database: Database, apps: OwnApp[]) {
-  for (const { id: appId } of apps)
-    yield* readPages(async (page) => {
-      const { keys } = await listAppKeys(database, appId, page);
-      return keys.map((key) => Object.assign({ appId }, toPortalKey(key)));
-    });
-}
+type WrittenPage<Row> = {
+  text: string;
+  /** Null on the last page. */
+  last: Row | null;
+};
 
-async function* readWebhooks(database: Database, apps: OwnApp[]) {
-  for (const { id: appId, role } of apps)
-    yield* readPages(async (page) => {
-      const { webhooks } = await listWebhooks(database, appId, page);
-      return webhooks.map((webhook) =>
-        Object.assign({ appId }, role === 'viewer' ? withoutSecrets(webhook) : webhook),
-      );
-    });
-}
-
-function readManaged(reads: DirectoryReads, email: string) {
-  return readPages(async (page) => {
-    const { entries } = await listBindable(reads, email, page);
-    return entries.map(({ kind, id, slug, name }) => ({ kind, id, slug, name }));
-  });
-}
-
-async function* readPages<Row>(
-  read: (page: { page: number; limit: number }) => Promise<Row[]>,
-): AsyncGenerator<Row> {
-  let rows: Row[];
-  let page = 1;
-  do {
-    rows = await read({ page, limit: rowsAtOnce });
-    yield* rows;
-    page += 1;
-  } while (rows.length === rowsAtOnce);
+function write<Row>(rows: Row[], toEntry: (row: Row) => object): WrittenPage<Row> {
+  const text = rows.map((row) => JSON.stringify(toEntry(row))).join(',\n');
+  return { text, last: (rows.length === rowsAtOnce && rows.at(-1)) || null };
 }

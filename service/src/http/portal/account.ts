@@ -13,6 +13,7 @@ import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
+import { completeMax } from '../../sign-in/session-proof.ts';
 import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { operation } from './account-context.ts';
@@ -165,14 +166,16 @@ const addAccountMethod = (publicUrl: string) =>
     method: 'POST',
     path: '/account/methods',
     summary: 'Add a provider',
-    description: 'Returns the URL of the provider, which redirects the browser back.',
+    description:
+      'Returns the URL of the provider, which redirects the browser back. The provider is added if the same session comes back, with a second factor if the account has one, and with a proof of the last 30 minutes.',
     body: providerRequest(returnPattern(publicUrl)),
     returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
     recentProof: true,
-    async run({ linkProvider, caller, body: { provider, ...back }, reply }) {
-      const { url, cookies } = await linkProvider(provider, back, caller);
+    async run({ linkProvider, account, caller, body: { provider, ...back }, reply }) {
+      const linking = { caller, sessionId: account.sessionId };
+      const { url, cookies } = await linkProvider(provider, back, linking);
       setCookies(reply, cookies);
       return envelope({ url });
     },
@@ -184,7 +187,7 @@ const sessionOperations = [
     method: 'GET',
     path: '/account/sessions',
     summary: 'List your sessions',
-    description: 'Returns the newest 100 sessions, newest first.',
+    description: `Returns the sessions, newest first. Of more than ${completeMax}, the oldest end.`,
     returns: { 200: 'The sessions.' },
     response: listOf(AccountSession, 'AccountSessionList', exampleSession),
     run: async ({ accounts, account }) => onOnePage(await accounts.listSessions(account)),

@@ -37,7 +37,7 @@ export const addressOperations = [
     recentProof: true,
     async run({ accounts, account, links, limits, caller, body }) {
       requireLinks(links);
-      limits.mail(caller.ip, account.id, normaliseEmail(body.email, 'body.email'));
+      limits.mailForAccount(caller.ip, account.id, normaliseEmail(body.email, 'body.email'));
       await accounts.requestAddressChange(account, body.email, caller);
       return done;
     },

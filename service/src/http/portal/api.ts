@@ -54,12 +54,16 @@ export async function registerPortal(
   registerProofs(portal, dependencies, limits);
   registerSecondFactor(portal, dependencies);
   const surface = surfaceOf(dependencies);
-  const incomplete = { ...surface.config, whileMissing: ['confirm', 'set_up'] as const };
+  const incomplete = {
+    ...surface.config,
+    whileMissing: ['confirm', 'set_up'] as const,
+    whileSuspended: true,
+  };
   mountOperations(portal, { ...surface, config: incomplete }, 'Session', [getSession]);
   mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
   mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations]);
   mountOperations(portal, surface, 'Members', memberOperations);
-  registerInvitations(portal, dependencies);
+  registerInvitations(portal, dependencies, limits);
   mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
   mountOperations(portal, surface, 'Webhooks', deliveryOperations);

@@ -4,12 +4,12 @@ import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
-import { name, PortalApp } from '../../contract/portal.ts';
-import { deleted, strictObject } from '../../contract/shapes.ts';
+import { PortalApp } from '../../contract/portal.ts';
+import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { onOnePage, operation } from './surface.ts';
 
-const appName = name('The name of the app.', 'Announcer');
+const appName = plainName('The name of the app', 'Announcer');
 const NewApp = strictObject(
   { name: appName },
   { title: 'NewApp', description: 'A new app.', examples: [{ name: 'Announcer' }] },
@@ -37,6 +37,8 @@ const example: PortalApp = {
   },
   keyCount: 2,
   webhookCount: 1,
+  suspendedAt: null,
+  suspendedReason: null,
   createdAt: exampleTime,
 };
 export const appResponse = oneOf(PortalApp, 'PortalAppResponse', example);
@@ -122,6 +124,10 @@ export const appOperations = [
   }),
 ];
 
-export function toPortalApp({ createdAt, ...app }: OwnApp): PortalApp {
-  return { ...app, createdAt: createdAt.toISOString() };
+export function toPortalApp({ createdAt, suspendedAt, ...app }: OwnApp): PortalApp {
+  return {
+    ...app,
+    suspendedAt: suspendedAt?.toISOString() ?? null,
+    createdAt: createdAt.toISOString(),
+  };
 }

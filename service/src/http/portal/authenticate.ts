@@ -1,12 +1,13 @@
 /**
- * Who may use the portal's server side, checked in this order: maintenance, session, rate, origin. During maintenance
+ * Who may use the portal's server side, checked in this order: maintenance, session, rate, suspension, origin. During maintenance
  * everything can be read, so that a developer sees why nothing is delivered, but apps cannot be changed. Signing in and
  * one's own account go on: readers have to sign in, and a stolen session can be ended at any time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../access/actor.ts';
+import { refuseSuspended } from '../../access/suspensions.ts';
 import { ServiceError } from '../../errors.ts';
-import type { Caller } from '../../sign-in/caller.ts';
+import { userAgentCharsMax, type Caller } from '../../sign-in/caller.ts';
 import type { MissingFactor } from '../../sign-in/session-proof.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
@@ -18,6 +19,8 @@ declare module 'fastify' {
     portal?: 'open' | 'signed-in';
     /** For completing a session: which second factor it may still miss. Default: none. */
     whileMissing?: readonly MissingFactor[];
+    /** Whether a suspended account may call it. */
+    whileSuspended?: boolean;
   }
   interface FastifyRequest {
     signedIn: SignedIn | null;
@@ -43,7 +46,12 @@ export function registerAuthentication(
   portal.decorateRequest('signedIn', null);
   portal.addHook('onRequest', async (request, reply) => {
     if (request.is404) throw new ServiceError('not_found');
-    const { portal: who, duringMaintenance, whileMissing = [] } = request.routeOptions.config;
+    const {
+      portal: who,
+      duringMaintenance,
+      whileMissing = [],
+      whileSuspended,
+    } = request.routeOptions.config;
     if (who === undefined) return;
     const writes = !readMethods.has(request.method);
     let missing: MissingFactor | null = null;
@@ -60,6 +68,9 @@ export function registerAuthentication(
       });
     if (who === 'signed-in') signedInOf(request);
     if (exceeded) throw exceeded;
+    // Whoever has only the password learns nothing about the account, not even this.
+    if (missing !== 'confirm' && !whileSuspended)
+      refuseSuspended('account', request.signedIn?.suspension ?? null);
     if (writes) requireOrigin(request, origin);
   });
 }
@@ -94,7 +105,8 @@ export function emailOf(request: FastifyRequest): string {
 
 /** The address and browser of a sign-in request. */
 export function callerOf({ ip, headers }: FastifyRequest): Caller {
-  return { ip, userAgent: headers['user-agent'] ?? null, cookie: headers.cookie ?? null };
+  const userAgent = headers['user-agent']?.slice(0, userAgentCharsMax) ?? null;
+  return { ip, userAgent, cookie: headers.cookie ?? null };
 }
 
 /** The actor of this request, for the audit log. */

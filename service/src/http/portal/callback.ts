@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
-import { callerOf } from './authenticate.ts';
+import { callerOf, readSession } from './authenticate.ts';
 import { openSurface } from './surface.ts';
 
 /** The portal pages that sign-in may send the browser to, with any query. */
@@ -38,7 +38,11 @@ export function registerCallback(
       if (!signIn.providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
       const query = new URL(request.url, publicUrl).search;
       const url = `${publicUrl}/portal/api/auth/callback/${encodeURIComponent(provider)}${query}`;
-      const response = await signIn.callback(url, callerOf(request));
+      const signedIn = await readSession(signIn, request, reply);
+      const mayLink =
+        signedIn?.missingFactor === null && signedIn.isRecentlyProven && !signedIn.suspension;
+      const sessionId = mayLink ? signedIn.sessionId : null;
+      const response = await signIn.callback(url, callerOf(request), sessionId);
       const page = response && pageOf(response.headers.get('location'));
       if (!page)
         return reply.redirect(`${publicUrl}${portalPath}/sign-in?error=state_mismatch`, 302);

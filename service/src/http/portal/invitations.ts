@@ -1,6 +1,6 @@
 /**
  * Invitations to the user's apps, and to the user. Nothing in a response depends on whether the invited address has an
- * account, except for whoever has the mailed link.
+ * account. A mailed link shows what the invitation is for, and proves nothing: it may have been forwarded.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readApp } from '../../access/apps.ts';
@@ -21,22 +21,19 @@ import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { PasswordLinkRequest, PasswordLinkToken } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
-import {
-  AppInvitation,
-  InvitationLink,
-  OwnInvitation,
-  role,
-  SignUpLink,
-} from '../../contract/portal.ts';
+import { AppInvitation, InvitationLink, OwnInvitation, role } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
+import type { Caller } from '../../sign-in/caller.ts';
 import { readMailbox } from '../../sign-in/read-mailbox.ts';
 import { createToken, digest } from '../../sign-in/token.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
-import { createInvitationLimit } from './sign-in-limits.ts';
+import { callerOf } from './authenticate.ts';
+import { done, doneResponse, requireLinks } from './sign-in.ts';
+import type { SignInLimits } from './sign-in-limits.ts';
 import {
   onOnePage,
   openSurface,
@@ -45,9 +42,11 @@ import {
   type PortalRouteDependencies,
 } from './surface.ts';
 
-type InvitationContext = PortalContext & { limit: (by: string, email: string) => void };
+type InvitationContext = PortalContext & { limits: SignInLimits };
 const operation = operationFor<InvitationContext>();
-const openOperation = operationFor<PortalRouteDependencies>();
+const openOperation = operationFor<
+  PortalRouteDependencies & { caller: Caller; limits: SignInLimits }
+>();
 
 /** One page. */
 const ownInvitationsMax = 100;
@@ -84,18 +83,25 @@ const endedResponse = oneOf(EndedInvitation, 'EndedInvitationResponse', {
 export function registerInvitations(
   portal: FastifyInstance,
   dependencies: PortalRouteDependencies,
+  limits: SignInLimits,
 ): void {
-  const limit = createInvitationLimit();
   const surface = surfaceOf(dependencies);
   const limited = {
     ...surface,
     contextOf: async (request: FastifyRequest) => ({
       ...(await surface.contextOf(request)),
-      limit,
+      limits,
     }),
   };
   mountOperations(portal, limited, 'Members', [...appOperations, ...ownOperations]);
-  const open = { ...openSurface, contextOf: () => dependencies };
+  const open = {
+    ...openSurface,
+    contextOf: (request: FastifyRequest) => ({
+      ...dependencies,
+      limits,
+      caller: callerOf(request),
+    }),
+  };
   mountOperations(portal, open, 'Members', linkOperations);
 }
 
@@ -126,14 +132,15 @@ const appOperations = [
     response: invitationResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, limit, email: by, actor, params: { appId }, body, ...context }) {
+    async run({ database, limits, email: by, actor, params: { appId }, body, ...context }) {
       const email = readMailbox(body.email);
       const token = createToken();
       const invitation = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, by, appId, 'owner');
-        limit(by, email);
         const hash = digest(token);
-        return createInvitation(tx, actor, { appId, by, email, role: body.role, hash });
+        const invited = { appId, by, email, role: body.role, hash };
+        const created = await createInvitation(tx, actor, invited);
+        limits.invite(by, email);
+        return created;
       });
       await mailInvitation({ database, ...context }, appId, invitation, token);
       return envelope(toInvitation(invitation));
@@ -150,7 +157,7 @@ const appOperations = [
     response: invitationResponse,
     async run({
       database,
-      limit,
+      limits,
       email: by,
       actor,
       params: { appId, invitationId: id },
@@ -160,7 +167,7 @@ const appOperations = [
       const invitation = await database.transaction().execute(async (tx) => {
         const hash = digest(token);
         const resent = await resendInvitation(tx, actor, { appId, by, id, hash });
-        limit(by, resent.email);
+        limits.invite(by, resent.email);
         return resent;
       });
       await mailInvitation({ database, ...context }, appId, invitation, token);
@@ -240,13 +247,9 @@ const linkOperations = [
     response: oneOf(InvitationLink, 'InvitationLinkResponse', {
       ...example,
       appName: 'Announcer',
-      hasAccount: true,
     }),
-    async run({ database, signIn, body }) {
-      const invitation = await requireLink(database, body.token);
-      const hasAccount = await signIn.accounts.exists(invitation.email);
-      return envelope({ ...toInvitation(invitation), hasAccount });
-    },
+    run: async ({ database, body }) =>
+      envelope(toInvitation(await requireLink(database, body.token))),
   }),
   openOperation({
     operationId: 'signUpWithInvitation',
@@ -254,19 +257,17 @@ const linkOperations = [
     path: '/invitations/sign-up',
     summary: 'Sign up with an invitation link',
     description:
-      'Returns the token of a link that sets the password of a new account, because the invitation has proven the address. Returns `conflict` if there is an account already. Accept the invitation after you have signed in.',
+      'Mails a link that creates an account to the invited address, or a mail that it has an account. The response is the same. The link works once, within an hour. Accept the invitation after you have signed in.',
     body: PasswordLinkToken,
-    returns: { 201: 'The token for `setPassword`.' },
-    response: oneOf(SignUpLink, 'SignUpLinkResponse', {
-      token: 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28',
-    }),
-    errors: ['conflict'],
-    async run({ database, signIn, body }) {
-      const { email } = await requireLink(database, body.token);
-      const token = await signIn.accounts.createSignUpLink(email);
-      if (token === null)
-        throw new ServiceError('conflict', 'There is an account with this address; sign in to it.');
-      return envelope({ token });
+    returns: { 202: 'The mail is being sent.' },
+    response: doneResponse,
+    async run({ database, signIn, limits, caller, body }) {
+      requireLinks(signIn.links);
+      const { id, email } = await requireLink(database, body.token);
+      limits.mail({ ip: caller.ip, email, device: signIn.knownDevice(caller, email) });
+      // As `portal/src/members/own-invitations.tsx` has it.
+      await signIn.accounts.requestSignUp(email, `/apps?invitation=${id}`);
+      return done;
     },
   }),
 ];

@@ -11,8 +11,8 @@ import {
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { requireTime } from '../../contract/parse-time.ts';
-import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.ts';
-import { nullable, strictObject, time } from '../../contract/shapes.ts';
+import { CreatedKey, PortalKey, RotatedKey } from '../../contract/portal.ts';
+import { nullable, plainName, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
@@ -21,7 +21,7 @@ import { operation } from './surface.ts';
 
 const NewKey = strictObject(
   {
-    name: name('The name of the key.', 'On the server'),
+    name: plainName('The name of the key', 'On the server'),
     scopes: Type.Array(PortalKey.properties.scopes.items, {
       minItems: 1,
       uniqueItems: true,
@@ -57,6 +57,8 @@ const example: PortalKey = {
   scopes: ['read:directory'],
   expiresAt: null,
   revokedAt: null,
+  suspendedAt: null,
+  suspendedReason: null,
   lastUsedAt: exampleTime,
   usesToday: 120,
   createdAt: exampleTime,
@@ -188,6 +190,8 @@ export function toPortalKey(key: ApiKey): PortalKey {
     scopes: key.scopes as PortalKey['scopes'],
     expiresAt: key.expiresAt?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
+    suspendedAt: key.suspendedAt?.toISOString() ?? null,
+    suspendedReason: key.suspendedReason,
     lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
     usesToday: key.usesToday,
     createdAt: key.createdAt.toISOString(),

@@ -9,6 +9,7 @@ import {
   transferApp,
   type Member,
 } from '../../access/members.ts';
+import { revokeKeysOf } from '../../access/keys.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
 import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import { envelope } from '../../contract/envelope.ts';
@@ -43,10 +44,20 @@ const Transfer = strictObject(
     examples: [{ memberId: exampleId }],
   },
 );
-const RemovedMember = deleted('The id of the removed member.', {
-  title: 'RemovedAppMember',
-  description: 'Confirms that the member was removed.',
+const RemovalQuery = strictObject({
+  revokeKeys: Type.Optional(
+    Type.Boolean({
+      description: 'Whether to revoke the keys that the member created or rotated. Default: false.',
+    }),
+  ),
 });
+const RemovedMember = strictObject(
+  {
+    ...deleted('The id of the removed member.').properties,
+    revokedKeys: Type.Integer({ minimum: 0, description: 'How many keys were revoked.' }),
+  },
+  { title: 'RemovedAppMember', description: 'Confirms that the member was removed.' },
+);
 const LeftApp = deleted('The id of the app.', {
   title: 'LeftApp',
   description: 'Confirms that you are no longer a member.',
@@ -102,18 +113,24 @@ export const memberOperations = [
     path: '/apps/:appId/members/:memberId',
     summary: 'Remove a member',
     description:
-      'Only owners may. The bindings and invitations that the member made end. Returns `conflict` for the last owner.',
+      'Only owners may. The bindings and invitations that the member made end; their keys stay valid unless you revoke them. Returns `conflict` for the last owner.',
+    query: RemovalQuery,
     returns: { 200: 'The member was removed.' },
-    response: oneOf(RemovedMember, 'RemovedAppMemberResponse', { id: exampleId, deleted: true }),
+    response: oneOf(RemovedMember, 'RemovedAppMemberResponse', {
+      id: exampleId,
+      deleted: true,
+      revokedKeys: 0,
+    }),
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId, memberId } }) {
-      await database.transaction().execute(async (tx) => {
+    async run({ database, email, actor, params: { appId, memberId }, query }) {
+      const revokedKeys = await database.transaction().execute(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
-        const member = await readMember(tx, appId, memberId);
-        await removeMember(tx, actor, { appId, email: member.email });
+        const member = { appId, email: (await readMember(tx, appId, memberId)).email };
+        await removeMember(tx, actor, member);
+        return query.revokeKeys ? revokeKeysOf(tx, actor, member) : 0;
       });
-      return envelope({ id: memberId, deleted: true });
+      return envelope({ id: memberId, deleted: true, revokedKeys });
     },
   }),
   operation({

@@ -17,6 +17,7 @@ const example: Overview = {
       description: 'Announces new organisations',
       state: 'deactivated',
       reason: 'failing',
+      suspendedReason: null,
       since: exampleTime,
       failingSince: exampleTime,
       lastError: { at: exampleTime, statusCode: 500, error: null },

@@ -9,7 +9,16 @@ export function toPortalSession({
   name,
   image,
   email,
+  suspension,
 }: SignedIn) {
-  const shown = missingFactor === 'confirm' ? { name: email, image: null } : { name, image };
-  return { id, user: { id: userId, email, ...shown }, missingFactor, expiresAt };
+  const isShown = missingFactor !== 'confirm';
+  const shown = isShown ? { name, image } : { name: email, image: null };
+  return {
+    id,
+    user: { id: userId, email, ...shown },
+    missingFactor,
+    suspendedAt: (isShown && suspension?.suspendedAt) || null,
+    suspendedReason: (isShown && suspension?.suspendedReason) || null,
+    expiresAt,
+  };
 }

@@ -174,8 +174,8 @@ const proofOperations = [
     response: doneResponse,
     errors: ['conflict'],
     async run({ signIn, limits, caller, account }) {
-      // By id: the links that others request for the address count for the address.
-      limits.mail(caller.ip, account.id);
+      // Only for the account: mails that others ask for keep nobody from a code.
+      limits.mailForAccount(caller.ip, account.id, null);
       await signIn.proofs.sendCode(account);
       return done;
     },

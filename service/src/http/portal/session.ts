@@ -11,6 +11,8 @@ const example = {
   id: exampleId,
   user: { id: exampleId, name: 'Ada', email: 'ada@example.org', image: null },
   missingFactor: null,
+  suspendedAt: null,
+  suspendedReason: null,
   expiresAt: exampleTime,
 };
 
@@ -20,7 +22,7 @@ export const getSession = operation({
   path: '/session',
   summary: 'Get the session',
   description:
-    'Returns the signed-in user. Extends a session that is older than a day. While a second factor is missing, other operations return `unauthorized`.',
+    'Returns the signed-in user. Extends a session that is older than a day. While a second factor is missing, other operations return `unauthorized`; while the account is suspended, `suspended`.',
   returns: { 200: 'The session.' },
   response: oneOf(PortalSession, 'PortalSessionResponse', example),
   run: ({ request }) => envelope(toPortalSession(signedInOf(request))),

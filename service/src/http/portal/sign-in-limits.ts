@@ -18,8 +18,12 @@ export type SignInLimits = {
   attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
   /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
   hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
-  /** Throws `rate_limited` if this address has asked for too many mails, or one of these accounts or mailboxes has. */
-  mail(ip: string, ...accounts: string[]): void;
+  /** Counts a mail that somebody asks for who need not be signed in. Throws `rate_limited`. */
+  mail(request: Attempt): void;
+  /** Counts a mail that a signed-in account asks for. `email`: null for its own mailbox. Throws `rate_limited`. */
+  mailForAccount(ip: string, userId: string, email: string | null): void;
+  /** Counts an invitation of this user to this address. Throws `rate_limited`. */
+  invite(userId: string, email: string): void;
 };
 
 /** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
@@ -31,12 +35,20 @@ const slowDownMs = 1_000;
 const concurrentPerAddress = 10;
 /** The same for all addresses together; more would wait for seconds. Known devices do not count. */
 const concurrentMax = 100;
-/** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
-const mailsPerHour = { address: 30, account: 5 };
-/** A user can own ten apps, each with its own limit; nobody's mailbox is filled. */
-const invitationsPerHour = { user: 40, address: 5 };
+/**
+ * Somebody who waits for a mail asks twice, and a user can own ten apps. Repeats to one mailbox end at half of what it
+ * gets, so a few senders cannot keep known devices and new senders from it.
+ */
+const mailsPerHour = {
+  address: 30,
+  account: 5,
+  inviter: 40,
+  senderAndMailbox: 5,
+  repeatsToMailbox: 10,
+  mailbox: 20,
+};
 const hourMs = 3_600_000;
-/** Accounts counted one by one, some 25 MB; to exceed it takes 6,700 addresses that all request mails. */
+/** Mailboxes, and their senders, counted one by one, some 25 MB each; to exceed it takes 6,700 addresses that all request mails. */
 const mailAccountsMax = 200_000;
 
 /** `slowDown`: resolves when a slowed-down sign-in may go on. */
@@ -48,8 +60,12 @@ export function createSignInLimits({
   const byAccountOrDevice = createRequestCounter(attemptsPerMinute.accountOrDevice);
   const mailsByAddress = createRequestCounter(mailsPerHour.address, hourMs);
   const mailsByAccount = createRequestCounter(mailsPerHour.account, hourMs, {
-    bucketsMax: mailAccountsMax,
+    bucketsMax: Infinity,
   });
+  const invitationsByUser = createRequestCounter(mailsPerHour.inviter, hourMs, {
+    bucketsMax: Infinity,
+  });
+  const countTo = createMailboxLimit();
   const running = new Map<string, number>();
   let runningCount = 0;
 
@@ -81,9 +97,21 @@ export function createSignInLimits({
       return inPlace(ip, device !== null, verify);
     },
     hash: (ip, work) => inPlace(ip, false, work),
-    mail(ip, ...accounts) {
+    mail({ ip, email, device }) {
+      // Others behind the same IP address do not use up a known device's mails.
+      if (device !== null) return countTo(email, null);
+      const address = addressBucket(ip);
+      refuse(mailsByAddress(address));
+      countTo(email, address);
+    },
+    mailForAccount(ip, userId, email) {
       refuse(mailsByAddress(addressBucket(ip)));
-      for (const account of accounts) refuse(mailsByAccount(account));
+      refuse(mailsByAccount(userId));
+      if (email !== null) countTo(email, userId);
+    },
+    invite(userId, email) {
+      refuse(invitationsByUser(userId));
+      countTo(email, userId);
     },
   };
 }
@@ -94,16 +122,31 @@ export function createPasswordChangeLimit(): (userId: string) => void {
   return (userId) => refuse(count(userId));
 }
 
-/** Bounds the invitations of one user, and those to one address. Throws `rate_limited`. */
-export function createInvitationLimit(): (by: string, email: string) => void {
-  const byUser = createRequestCounter(invitationsPerHour.user, hourMs, { bucketsMax: Infinity });
-  const byAddress = createRequestCounter(invitationsPerHour.address, hourMs, {
-    bucketsMax: mailAccountsMax,
-  });
-  return (by, email) => {
-    refuse(byUser(by));
-    refuse(byAddress(email));
+/**
+ * Bounds the mails to one mailbox. What is refused for its sender does not count for the mailbox. `sender`: an account or
+ * an IP address; null for a device that the mailbox's account knows.
+ */
+function createMailboxLimit(): (email: string, sender: string | null) => void {
+  const counter = (limit: number) =>
+    createRequestCounter(limit, hourMs, { bucketsMax: mailAccountsMax });
+  const bySender = counter(mailsPerHour.senderAndMailbox);
+  const repeats = counter(mailsPerHour.repeatsToMailbox);
+  const byMailbox = counter(mailsPerHour.mailbox);
+  return (email, sender) => {
+    const mailbox = mailboxOf(email);
+    if (sender !== null) {
+      const usage = bySender(`${sender} ${mailbox}`);
+      refuse(usage);
+      const isFirst = usage.remaining === mailsPerHour.senderAndMailbox - 1;
+      if (!isFirst) refuse(repeats(mailbox));
+    }
+    refuse(byMailbox(mailbox));
   };
+}
+
+/** Without the tag in `ada+tag@example.org`, which most mail servers deliver to `ada@example.org`. */
+function mailboxOf(email: string): string {
+  return email.replace(/^([^+]+)\+[^@]*@/, '$1@');
 }
 
 function refuse({ exceeded, resetAt }: { exceeded: boolean; resetAt: number }): void {

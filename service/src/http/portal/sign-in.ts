@@ -157,7 +157,7 @@ const passwordOperations = [
     async run({ signIn, limits, caller, body }) {
       requireLinks(signIn.links);
       const email = normaliseEmail(body.email, 'body.email');
-      limits.mail(caller.ip, email);
+      limits.mail({ ip: caller.ip, email, device: signIn.knownDevice(caller, email) });
       await signIn.accounts.requestLink(email);
       return done;
     },

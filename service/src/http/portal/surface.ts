@@ -33,7 +33,7 @@ export function onOnePage(data: unknown[]) {
 }
 
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];
-const read: ErrorCode[] = [...open, 'unauthorized'];
+const read: ErrorCode[] = [...open, 'unauthorized', 'suspended'];
 const body: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The errors that an operation can return. */
@@ -96,6 +96,7 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
 const words: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'You are not signed in.',
   forbidden: 'The request comes from another site, or you are not allowed to do this.',
+  suspended: 'The operator has suspended your account, the app, the webhook or the key.',
   proof_required: 'Your last proof of who you are is more than 30 minutes old.',
 };
 
@@ -108,6 +109,8 @@ export function portalResponses(
   options: { conditional?: boolean } = {},
 ): ReturnType<typeof responses> {
   const described = responses(status, description, response, errors, options);
+  // Users have one limit.
+  for (const { headers } of Object.values(described)) delete headers['X-RateLimit-Scope'];
   for (const refused of ['401', '403']) {
     const error = described[refused];
     if (!error) continue;

@@ -48,5 +48,5 @@ const descriptions: Record<string, string> = {
   listWebhooks: `Returns the webhooks of the app, oldest first. ${onlyOrigin}`,
   getWebhook: `Returns a webhook without its secret. ${onlyOrigin}`,
   getDelivery:
-    'Returns a delivery with its body and attempts. For a viewer, the body of an internal event and the responses to it are null.',
+    'Returns a delivery with its body and attempts. For a viewer, the headers and bodies of all responses are null, and so is the body of an internal event.',
 };

@@ -7,6 +7,7 @@ import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
+import { createCursors } from '../../events/cursors.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
 import { callerOf, keySecurity } from '../admit.ts';
 import { errorsOf, responses } from '../responses.ts';
@@ -18,10 +19,8 @@ const EventQuery = Type.Object(
     after: Type.Optional(
       Type.String({
         ...noNul,
-        minLength: 1,
-        maxLength: 64,
         description:
-          'The `nextCursor` of an earlier response. Defaults to the oldest stored event.',
+          'The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event.',
       }),
     ),
     limit: Type.Integer({
@@ -60,10 +59,20 @@ const example = {
   ...envelope([
     { id: exampleId, event: 'org.created', createdAt: exampleTime, data: examples.organisation },
   ]),
-  pagination: { limit: 20, nextCursor: 'MTo0Mg', hasMore: false },
+  pagination: { limit: 20, nextCursor: 'q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp', hasMore: false },
 };
 
-export function registerEvents(app: FastifyInstance, { database }: { database: Database }): void {
+export type EventDependencies = {
+  database: Database;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: readonly Buffer[];
+};
+
+export function registerEvents(
+  app: FastifyInstance,
+  { database, secretKeys }: EventDependencies,
+): void {
+  const cursors = createCursors(secretKeys);
   app.withTypeProvider<TypeBoxTypeProvider>().get(
     '/events',
     {
@@ -87,7 +96,8 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
     },
     async (request, reply) => {
       const { after = null, limit, event = null } = request.query;
-      const page = await pullEvents(database, callerOf(request).appId, { after, limit, event });
+      const { appId } = callerOf(request);
+      const page = await pullEvents(database, cursors, appId, { after, limit, event });
       return sendEntry(request, reply, entryOf(0, Buffer.from(render(page, limit))));
     },
   );

@@ -1,6 +1,14 @@
 /** The bodies, queries and specific responses of the webhook operations. */
 import { Type } from 'typebox';
-import { deleted, noNul, nullable, slug, strictObject, time } from '../../contract/shapes.ts';
+import {
+  deleted,
+  noNul,
+  nullable,
+  plainText,
+  slug,
+  strictObject,
+  time,
+} from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
 import {
@@ -20,13 +28,13 @@ const events = Type.Array(
   {
     minItems: 1,
     maxItems: 50,
-    description: `The names of the events to send. Defaults to all events that the app can receive, including future ones. ${eventNames}`,
+    description: `The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. ${eventNames}`,
   },
 );
 const note = Type.String({
-  ...noNul,
+  ...plainText,
   maxLength: 500,
-  description: 'A description for your own use.',
+  description: 'A description for your own use, without control characters.',
 });
 
 export const WebhookInput = strictObject(

@@ -21,7 +21,7 @@ export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
 export type WebhookContext = WebhookDependencies & {
   appId: string;
   actor: Actor;
-  /** Whether the caller may read everything, or no URLs and no bodies of internal events. */
+  /** Whether the caller may read everything, or no paths of URLs, no responses and no bodies of internal events. */
   readsSecrets: boolean;
   /** Locks the app and checks again that the caller may change it. */
   lockApp: (tx: Transaction) => Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * Counts deliveries exactly and reads few of them: ended ones by the totals that `queue/fold-delivery-changes.ts` keeps
+ * Counts deliveries exactly and reads few of them: ended ones by the totals that `history/fold-delivery-changes.ts` keeps
  * and the changes that are not yet in them. Reads rows only of the hours in which `since` and `until` are.
  */
 import { toUtc } from '../../contract/parse-time.ts';

@@ -79,18 +79,21 @@ export async function readDelivery(
   return (await readWithAudience(executor, appId, webhookId, id)).delivery;
 }
 
-/** The same without the body of an internal event, and without what receivers responded to it, which may repeat it. */
+/**
+ * The same as a viewer may read it: without the body of an internal event, and without the responses of receivers. These
+ * may repeat the request: an error page names its path, and a redirect the whole URL.
+ */
 export async function readPublicDelivery(
   ...of: Parameters<typeof readDelivery>
 ): Promise<DeliveryDetail> {
   const { delivery, audience } = await readWithAudience(...of);
-  if (audience === 'global' || audience === 'webhook') return delivery;
+  const isPublic = audience === 'global' || audience === 'webhook';
   const attempts = delivery.attempts.map((attempt) => ({
     ...attempt,
     responseHeaders: null,
     responseBody: null,
   }));
-  return { ...delivery, body: null, attempts };
+  return { ...delivery, body: isPublic ? delivery.body : null, attempts };
 }
 
 /** `audience`: null if the event is gone. */

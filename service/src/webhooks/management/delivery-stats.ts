@@ -3,7 +3,7 @@ import type { DeliveryPeriod, DeliveryStats } from '../../contract/portal-delive
 import { sql, type Executor } from '../../database/database.ts';
 import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
 
-/** `queue/fold-delivery-changes.ts` keeps a little more than the longest range. */
+/** `history/fold-delivery-changes.ts` keeps a little more than the longest range. */
 export const ranges = {
   day: { periods: 24, periodHours: 1 },
   week: { periods: 28, periodHours: 6 },

@@ -1,6 +1,6 @@
 /**
  * Explains why a webhook did or did not get an event. The conditions are those of fan-out (`may_receive` and
- * `takes_event`), over the settings that were valid then (`queue/versions.ts`). An event that the app may not have gives
+ * `takes_event`), over the settings that were valid then (`history/versions.ts`). An event that the app may not have gives
  * the same result as one that does not exist, from the same statement.
  */
 import type { Explanation } from '../../contract/explanation.ts';
@@ -45,12 +45,13 @@ export async function explainEvent(
       coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
       case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
-      case when e.audience = 'global' and e.org_id is not null and not e.waits then e.org_listed end as listed,
+      case when e.audience = 'global' and e.org_id is not null then e.org_listed end as listed,
       ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
     from webhooks w
     left join bindings b on b.app_id = w.app_id
     left join lateral (
-      select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed, false as waits
+      select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed,
+        exists (select from broadcasts where event_id = events.id and w.id > reached) as waits
       from events where id = ${eventId}::uuid and position is not null
       union all
       select id, name, audience, org_id, alliance_id, created_at, null, null, true
@@ -167,7 +168,8 @@ function webhookChecks(time: ReturnType<typeof sql>, name: ReturnType<typeof sql
 function verdictOfEvent(row: Row): Verdict {
   if (!row.available) return unavailable;
   if (row.id !== null) return { result: 'delivered', message: messageOf(row) };
-  if (row.waits) return waiting;
+  // A broadcast has fixed its webhooks before it has made all their deliveries.
+  if (row.waits && (row.at === null || row.sent)) return waiting;
   return row.sent ? unknown : verdictOfChecks(row, row.name ?? '');
 }
 
@@ -183,7 +185,8 @@ function verdictOfChecks(
     existed === false && 'The webhook did not exist then. Read earlier events from GET /events.',
     subscribed === false &&
       `The webhook was not subscribed to ${name}. Add it to the events of the webhook.`,
-    active === false && 'The webhook was deactivated. Activate it, then replay what it missed.',
+    active === false &&
+      'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
   ].find((text) => typeof text === 'string');
   return missing === undefined ? unknown : { result: 'not_sent', message: missing };
 }
@@ -214,7 +217,9 @@ function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
     return 'All attempts failed. Fix the receiver, then redeliver the delivery.';
   return by === 'deactivation'
     ? 'The delivery was cancelled because the webhook was deactivated. Activate the webhook, then replay what it missed.'
-    : 'The delivery was cancelled because the app may no longer have the event.';
+    : by === 'suspension'
+      ? 'The delivery was cancelled because the operator suspended the webhook or its app. When it is restored, replay what it missed.'
+      : 'The delivery was cancelled because the app may no longer have the event.';
 }
 
 function checksOf({ bound, listed, existed, active, subscribed }: Checks): Checks {

@@ -1,5 +1,6 @@
 /** Finds the webhooks and keys that need attention, over all apps of which somebody is a member. */
 import type { Overview } from '../../contract/portal.ts';
+import { suspensionOf } from '../../access/suspensions.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { recoverable } from '../queue/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -42,12 +43,14 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
   };
   const { rows } = await sql<Row>`
     select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description,
-      case when w.active then 'failing' else 'deactivated' end as state,
-      w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
+      case when s."suspendedAt" is not null then 'suspended' when w.active then 'failing' else 'deactivated' end as state,
+      nullif(w.deactivated_reason, 'suspended') as reason, s."suspendedReason",
+      coalesce(s."suspendedAt", w.deactivated_at) as since, trouble.since as "failingSince",
       coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
       coalesce(trouble.unsent, 0) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
       left join webhook_health h on h.webhook_id = w.id
+    left join lateral ${suspensionOf('webhook', sql`w.id`, sql`w.app_id`)} s on true
     left join lateral (
       select since, count(*) filter (where ${recoverable} and completed_at >= coalesce(since, w.deactivated_at)) as unsent
       from (

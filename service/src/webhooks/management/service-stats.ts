@@ -15,7 +15,7 @@ export type ServiceStats = {
   days: (ServicePeriod & { day: string })[];
 };
 
-/** `queue/fold-delivery-changes.ts` keeps one more. */
+/** `history/fold-delivery-changes.ts` keeps one more. */
 const daysShown = 30;
 
 type Row = {

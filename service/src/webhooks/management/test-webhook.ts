@@ -1,40 +1,42 @@
 /** Sends a test delivery in the process that got the request, in one attempt. Tests do not affect health. */
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';
+import { requireNotSuspended } from '../../access/suspensions.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { traceEvent } from '../../tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
-import type { InFlight } from '../queue/in-flight.ts';
+import type { Room } from '../queue/room.ts';
 import { openSecrets } from '../sending/open-secrets.ts';
 import { recordAttempts } from '../queue/record.ts';
 import { requireSampleEvent, requireWebhook } from './webhooks.ts';
 
 export type TestDependencies = DeliverDependencies & {
   database: Database;
-  inFlight: InFlight;
+  room: Room;
   leaseMs: number;
 };
 
 /**
  * Sends `webhook.test`, with a sample of `event` inside if one is named. Throws `not_found`, `validation_failed`,
- * `conflict`, `unavailable`.
+ * `conflict`, `suspended`, `unavailable`.
  */
 export async function testWebhook(
   dependencies: TestDependencies,
   target: { appId: string; webhookId: string; event: string | null },
 ): Promise<DeliveryDetail> {
-  const { database, inFlight } = dependencies;
+  const { database, room } = dependencies;
   const webhook = await requireWebhook(database, target.appId, target.webhookId);
+  await requireNotSuspended(database, 'webhook', webhook.id, target.appId);
   const sample =
     target.event === null ? null : await requireSampleEvent(database, target.appId, target.event);
   requireReadable(dependencies, webhook);
   const owner = await readOwner(database, target.appId);
-  const responded = inFlight.startTest(webhook.id, owner);
-  if (!responded) {
+  const { url } = webhook;
+  const place = room.takeTest({ webhookId: webhook.id, owner, url });
+  if (!place) {
     throw new ServiceError(
       'conflict',
       'Too many deliveries to this webhook are in progress; try again in a moment.',
@@ -56,14 +58,15 @@ export async function testWebhook(
       trigger: 'test',
       number: 1,
       cycleAttempt: 1,
-      url: webhook.url,
+      url,
+      latencyMs: null,
       secret: webhook.secret,
       previousSecret: webhook.previous_secret,
     });
     await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    responded();
+    place.release();
   }
 }
 
@@ -110,38 +113,40 @@ async function createLeased(
     | 'traceparent'
   >
 > {
-  const id = uuidv7();
-  const eventId = uuidv7();
-  const traceparent = traceEvent({ id: eventId, name: 'webhook.test' });
+  const span = traceEvent('webhook.test');
   const leaseToken = randomUUID();
   const leaseEndsAt = performance.now() + leaseMs;
-  const { rows } = await sql<{ eventCreatedAt: Date; createdAtMs: number }>`
+  const { rows } = await sql<{
+    id: string;
+    eventId: string;
+    eventCreatedAt: Date;
+    createdAtMs: number;
+  }>`
     with event as (
       insert into events (id, name, audience, data, traceparent)
-      values (${eventId}, 'webhook.test', 'webhook', ${data}, ${traceparent})
+      values (uuid_v7(), 'webhook.test', 'webhook', ${data}, ${span.traceparent})
       returning id, created_at
     ),
     delivery as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
         due_at, lease_token, leased_at)
-      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1,
+      select uuid_v7(), event.id, 'webhook.test', ${webhookId}, 'test', 1, 1,
         queue_now() + ${leaseMs} * interval '1 millisecond', ${leaseToken}, queue_now()
       from event
-      returning created_at
+      returning id, created_at
     )
-    select event.created_at as "eventCreatedAt", (extract(epoch from delivery.created_at) * 1000)::float8 as "createdAtMs"
+    select delivery.id, event.id as "eventId", event.created_at as "eventCreatedAt",
+      (extract(epoch from delivery.created_at) * 1000)::float8 as "createdAtMs"
     from event, delivery
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the test was not written');
-  const { eventCreatedAt, createdAtMs } = row;
+  span.end(row.eventId);
   return {
-    id,
+    ...row,
     leaseToken,
     leaseEndsAt,
-    eventId,
-    eventCreatedAt: eventCreatedAt.toISOString(),
-    createdAtMs,
-    traceparent,
+    eventCreatedAt: row.eventCreatedAt.toISOString(),
+    traceparent: span.traceparent,
   };
 }

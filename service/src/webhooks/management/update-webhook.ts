@@ -1,6 +1,7 @@
 /** Changes a webhook's URL, events or active state. Fields that are left out stay. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
+import { requireNotSuspended } from '../../access/suspensions.ts';
 import type { Webhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
@@ -21,7 +22,7 @@ export type WebhookChanges = {
   active?: boolean | undefined;
 };
 
-/** Returns the changed webhook. Throws `not_found`, `validation_failed`. */
+/** Returns the changed webhook. Throws `not_found`, `validation_failed`, and `suspended` for activating a suspended one. */
 export async function updateWebhook(
   tx: Transaction,
   actor: Actor,
@@ -37,6 +38,7 @@ export async function updateWebhook(
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
   if (issues.length > 0) throw invalid(...issues);
+  if (changes.active === true) await requireNotSuspended(tx, 'webhook', id, appId);
   await sql`
     update webhooks w set ${sql.join(assignments(changes), sql`, `)} where w.id = ${id}
   `.execute(tx);
@@ -116,10 +118,12 @@ function assignments({ url, events, description, active, ...healing }: WebhookCh
   if (active === true) {
     set.push(sql`active = true`, sql`deactivated_at = null`, sql`deactivated_reason = null`);
   }
-  // An inactive webhook keeps its time and reason.
+  // An inactive webhook keeps its time and reason, but a suspended one stays inactive when it is restored.
   if (active === false) {
     set.push(sql`active = false`, sql`deactivated_at = coalesce(w.deactivated_at, now())`);
-    set.push(sql`deactivated_reason = coalesce(w.deactivated_reason, 'owner')`);
+    set.push(
+      sql`deactivated_reason = coalesce(nullif(w.deactivated_reason, 'suspended'), 'owner')`,
+    );
   }
   return set;
 }

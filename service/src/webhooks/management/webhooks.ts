@@ -2,6 +2,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
+import { requireNotSuspended, suspensionOf } from '../../access/suspensions.ts';
+import type { AppRole } from '../../contract/app-roles.ts';
 import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import {
   sql,
@@ -31,6 +33,8 @@ type WebhookRow = {
   active: boolean;
   deactivated_at: Date | null;
   deactivated_reason: 'failing' | 'gone' | 'owner' | null;
+  suspended_at: Date | null;
+  suspended_reason: string | null;
   self_healing: boolean;
   replay_after_healing: boolean;
   last_success_at: Date | null;
@@ -43,14 +47,25 @@ type WebhookRow = {
 };
 
 /** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
-const selectWebhooks = sql`
-  select w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason,
+const columns = sql`
+  w.id, w.url, w.description, w.events, w.active,
+    -- One that was active before its suspension is not deactivated, although it receives nothing.
+    case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as deactivated_at,
+    nullif(w.deactivated_reason, 'suspended') as deactivated_reason,
+    s."suspendedAt" as suspended_at, s."suspendedReason" as suspended_reason,
     w.self_healing, w.replay_after_healing, h.last_success_at, h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
     case when w.deactivated_reason = 'failing' then (
       select min(due_at) from pending_deliveries where webhook_id = w.id and trigger = 'probe'
     ) end as next_probe_at,
     case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
-  from webhooks w left join webhook_health h on h.webhook_id = w.id
+`;
+/** What the columns need next to the webhooks. */
+const joined = sql`
+  left join webhook_health h on h.webhook_id = w.id
+  left join lateral ${suspensionOf('webhook', sql`w.id`, sql`w.app_id`)} s on true
+`;
+const selectWebhooks = sql`
+  select ${columns} from webhooks w ${joined}
 `;
 
 /** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
@@ -63,7 +78,8 @@ export type WebhookInput = {
 };
 
 /**
- * Registers a webhook and returns it with its secret; no other call returns it. Throws `validation_failed`, `conflict`.
+ * Registers a webhook and returns it with its secret; no other call returns it. Throws `validation_failed`, `conflict`,
+ * `suspended`.
  */
 export async function createWebhook(
   tx: Transaction,
@@ -102,6 +118,8 @@ export function distinct(events: string[] | null | undefined): string[] | null {
 async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void> {
   // Prevents two simultaneous requests from both adding the twentieth webhook.
   await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
+  // A key that was admitted just before would leave the suspended app an active webhook.
+  await requireNotSuspended(tx, 'app', appId, null);
   const { rows } = await sql<{
     count: number;
   }>`select count(*) from webhooks where app_id = ${appId}`.execute(tx);
@@ -165,6 +183,28 @@ export async function listWebhooks(
   `.execute(database);
   const found = rows.filter((row) => row.id !== null);
   return { total: rows[0]?.total ?? 0, webhooks: found.map(toWebhook) };
+}
+
+export type MemberWebhook = { appId: string; role: AppRole; webhook: Webhook };
+
+/**
+ * Returns webhooks of all apps of which a user is a member now, those after `last`, with the user's role, which the same
+ * statement reads.
+ */
+export async function listMemberWebhooks(
+  database: Database,
+  userId: string,
+  last: MemberWebhook | null,
+  limit: number,
+): Promise<MemberWebhook[]> {
+  const { rows } = await sql<WebhookRow & { app_id: string; role: AppRole }>`
+    select m.app_id, m.role, ${columns}
+    from users u join app_members m on m.email = u.email join webhooks w on w.app_id = m.app_id
+    ${joined}
+    where u.id = ${userId} and ${last ? sql`(m.app_id, w.id) > (${last.appId}, ${last.webhook.id})` : sql`true`}
+    order by m.app_id, w.id limit ${limit}
+  `.execute(database);
+  return rows.map((row) => ({ appId: row.app_id, role: row.role, webhook: toWebhook(row) }));
 }
 
 /** Returns one of an app's webhooks. Throws `not_found`. */
@@ -242,6 +282,8 @@ function toWebhook(row: WebhookRow): Webhook {
     active: row.active,
     deactivatedAt: row.deactivated_at?.toISOString() ?? null,
     deactivatedReason: row.deactivated_reason,
+    suspendedAt: row.suspended_at?.toISOString() ?? null,
+    suspendedReason: row.suspended_reason,
     selfHealing: row.self_healing,
     replayAfterHealing: row.replay_after_healing,
     lastSuccessAt: row.last_success_at?.toISOString() ?? null,

@@ -4,15 +4,18 @@
  * records an event, and a timer, wake it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Database } from '../../database/database.ts';
+import { sql, type Database } from '../../database/database.ts';
 import { readPublicUrl } from '../../database/public-url.ts';
 import type { Session } from '../../database/session.ts';
+import { isRefusal, logSetAside, setAsideRefused } from '../../events/set-aside.ts';
 import type { Logger } from '../../log.ts';
 import { createLoop } from '../../loop.ts';
 import { mailsAtOnce, type Mailer } from '../../mail.ts';
 import {
   claimMails,
   giveUpLateMails,
+  listDueMails,
+  listLateMails,
   recordMailed,
   recordMailFailed,
   recordMailGivenUp,
@@ -62,16 +65,60 @@ export function createFailureMail(dependencies: FailureMailDependencies): Failur
   };
 }
 
-async function giveUpLate({ database, log }: FailureMailDependencies): Promise<void> {
-  const count = await giveUpLateMails(database);
+async function giveUpLate(dependencies: FailureMailDependencies): Promise<void> {
+  const { database, log } = dependencies;
+  const { length: count } = await withoutRefused(
+    dependencies,
+    (only) => giveUpLateMails(database, only),
+    () => listLateMails(database),
+  );
   if (count > 0) log.warn({ count }, 'mail.given_up_late');
 }
 
 async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean> {
-  const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
-  const claimed = await claimMails(dependencies.database, mailsAtOnce);
-  await Promise.all(claimed.map((mail) => send({ ...dependencies, publicUrl }, mail)));
+  const { database } = dependencies;
+  const publicUrl = await readPublicUrl(database, dependencies.publicUrl);
+  const claimed = await withoutRefused(
+    dependencies,
+    (only) => claimMails(database, mailsAtOnce, only),
+    () => listDueMails(database, mailsAtOnce),
+  );
+  await Promise.all(
+    claimed.map((mail) =>
+      setMailsAside(dependencies, [mail.id], () => send({ ...dependencies, publicUrl }, mail)),
+    ),
+  );
   return claimed.length > 0;
+}
+
+/** Runs the step, or, if it is refused, for those that are listed, without the ones that are refused alone. */
+async function withoutRefused<Result>(
+  dependencies: FailureMailDependencies,
+  step: (only: string[] | null) => Promise<Result[]>,
+  list: () => Promise<string[]>,
+): Promise<Result[]> {
+  try {
+    return await step(null);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+  const results: Result[] = [];
+  await setMailsAside(
+    dependencies,
+    await list(),
+    async (ids) => void results.push(...(await step(ids))),
+  );
+  return results;
+}
+
+async function setMailsAside(
+  { database, log }: FailureMailDependencies,
+  ids: string[],
+  step: (ids: string[]) => Promise<void>,
+): Promise<void> {
+  const origin = { source: 'operational_events', stage: 'mail' } as const;
+  const named = (id: string) => sql`id = ${id}`;
+  logSetAside(log, await setAsideRefused(database, origin, ids, step, named));
 }
 
 async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): Promise<void> {

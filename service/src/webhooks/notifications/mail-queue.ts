@@ -35,24 +35,14 @@ const mailWaitMaxMs = 6 * 3_600_000;
 const givenUpPerBatch = 1_000;
 
 /** Claims events whose mail is due, and counts the try before it is made. A lease that runs out releases them. */
-export async function claimMails(database: Database, room: number): Promise<ClaimedMail[]> {
+export async function claimMails(
+  database: Database,
+  room: number,
+  only: string[] | null = null,
+): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
     with clock as materialized (select queue_now() as now),
-    due as materialized (
-      select e.id from operational_events e
-      where e.next_mail_at <= (select now from clock)
-        and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
-        and e.mail_attempts < ${mailAttemptsMax}
-        and e.created_at > (select now from clock) - ${mailWithinHours} * interval '1 hour'
-        -- One mail of each kind per hour, even if an earlier one was tried several times.
-        and not exists (
-          select from operational_events o
-          where o.webhook_id = e.webhook_id and o.kind = e.kind and o.id <> e.id
-            and (coalesce(o.mailed_at, o.given_up_at) > (select now from clock) - interval '1 hour'
-              or (o.next_mail_at is not null and (o.created_at, o.id) < (e.created_at, e.id)))
-        )
-      order by e.next_mail_at limit ${room} for update of e skip locked
-    )
+    due as materialized (${dueMails(room, only)})
     update operational_events e
     set mail_leased_until = (select now from clock) + ${mailLeaseSeconds} * interval '1 second',
       mail_attempts = e.mail_attempts + 1
@@ -70,6 +60,32 @@ export async function claimMails(database: Database, room: number): Promise<Clai
       ) as recipients
   `.execute(database);
   return rows;
+}
+
+/** Needs `clock`. */
+function dueMails(room: number, only: string[] | null = null) {
+  return sql`
+    select e.id from operational_events e
+    where (${only}::uuid[] is null or e.id = any(${only}::uuid[])) and e.next_mail_at <= (select now from clock)
+      and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
+      and e.mail_attempts < ${mailAttemptsMax}
+      and e.created_at > (select now from clock) - ${mailWithinHours} * interval '1 hour'
+      -- One mail of each kind per hour, even if an earlier one was tried several times.
+      and not exists (
+        select from operational_events o
+        where o.webhook_id = e.webhook_id and o.kind = e.kind and o.id <> e.id
+          and (coalesce(o.mailed_at, o.given_up_at) > (select now from clock) - interval '1 hour'
+            or (o.next_mail_at is not null and (o.created_at, o.id) < (e.created_at, e.id)))
+      )
+    order by e.next_mail_at limit ${room} for update of e skip locked
+  `;
+}
+
+export async function listDueMails(database: Database, room: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with clock as materialized (select queue_now() as now) ${dueMails(room)}
+  `.execute(database);
+  return rows.map(({ id }) => id);
 }
 
 type Claimed = Pick<ClaimedMail, 'id' | 'attempt'>;
@@ -137,24 +153,36 @@ export async function releaseMail(database: Database, { id, attempt }: Claimed):
   `.execute(database);
 }
 
-/** Gives up mails that are too old or whose last try a crash interrupted. Returns how many. */
-export async function giveUpLateMails(database: Database): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
+/** Gives up mails that are too old or whose last try a crash interrupted. Returns their ids. */
+export async function giveUpLateMails(
+  database: Database,
+  only: string[] | null = null,
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
     with clock as materialized (select queue_now() as now),
-    late as (
-      select id from operational_events
-      where next_mail_at is not null
-        and (mail_leased_until is null or mail_leased_until <= (select now from clock))
-        and (mail_attempts >= ${mailAttemptsMax}
-          or created_at <= (select now from clock) - ${mailWithinHours} * interval '1 hour')
-      limit ${givenUpPerBatch} for update skip locked
-    ),
-    given_up as (
-      update operational_events e
-      set given_up_at = (select now from clock), next_mail_at = null, mail_leased_until = null
-      from late where e.id = late.id returning 1
-    )
-    select count(*) as count from given_up
+    late as (${lateMails(only)})
+    update operational_events e
+    set given_up_at = (select now from clock), next_mail_at = null, mail_leased_until = null
+    from late where e.id = late.id returning e.id
   `.execute(database);
-  return rows[0]?.count ?? 0;
+  return rows.map(({ id }) => id);
+}
+
+/** Needs `clock`. */
+function lateMails(only: string[] | null = null) {
+  return sql`
+    select id from operational_events
+    where (${only}::uuid[] is null or id = any(${only}::uuid[])) and next_mail_at is not null
+      and (mail_leased_until is null or mail_leased_until <= (select now from clock))
+      and (mail_attempts >= ${mailAttemptsMax}
+        or created_at <= (select now from clock) - ${mailWithinHours} * interval '1 hour')
+    limit ${givenUpPerBatch} for update skip locked
+  `;
+}
+
+export async function listLateMails(database: Database): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with clock as materialized (select queue_now() as now) ${lateMails()}
+  `.execute(database);
+  return rows.map(({ id }) => id);
 }

@@ -1,4 +1,5 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
+import { quoteName } from '../../contract/quote-name.ts';
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
@@ -36,9 +37,9 @@ const openings: Record<ClaimedMail['kind'], (mail: ClaimedMail, context: MailCon
   'webhook.failing': failing,
   'webhook.deactivated': deactivated,
   'webhook.healed': ({ appName, host }) =>
-    `The webhook of your app ${quote(appName)} at ${host} responds again and was activated. It gets new events.`,
+    `The webhook of your app ${quoteName(appName)} at ${host} responds again and was activated. It gets new events.`,
   'webhook.not_healed': ({ appName, host }) =>
-    `The webhook of your app ${quote(appName)} at ${host} did not respond to any series of probes. It stays deactivated, and is not probed any more.`,
+    `The webhook of your app ${quoteName(appName)} at ${host} did not respond to any series of probes. It stays deactivated, and is not probed any more.`,
 };
 
 function needsActivation({ kind }: ClaimedMail): boolean {
@@ -46,7 +47,7 @@ function needsActivation({ kind }: ClaimedMail): boolean {
 }
 
 function failing({ appName, host }: ClaimedMail, { deactivateAfter }: MailContext): string {
-  return `A delivery to the webhook of your app ${quote(appName)} at ${host} has failed after all attempts.
+  return `A delivery to the webhook of your app ${quoteName(appName)} at ${host} has failed after all attempts.
 Other deliveries continue. ${deactivateAfter} failed deliveries in a row deactivate the webhook.`;
 }
 
@@ -57,7 +58,7 @@ function deactivated(mail: ClaimedMail): string {
     reason === 'gone'
       ? 'its receiver responded to a delivery with 410 Gone'
       : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed after all attempts`;
-  return `The webhook of your app ${quote(appName)} at ${host} was deactivated, because ${cause}.
+  return `The webhook of your app ${quoteName(appName)} at ${host} was deactivated, because ${cause}.
 ${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.${isProbed ? ' The service probes it, and activates it when it responds again.' : ''}`;
 }
 
@@ -146,9 +147,4 @@ function curl(method: string, url: string, body?: object): string {
 
 function count(number: number, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
-}
-
-/** A name may contain anything, including line ends. */
-function quote(name: string): string {
-  return JSON.stringify(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' '));
 }

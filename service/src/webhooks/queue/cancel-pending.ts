@@ -17,7 +17,7 @@ const cancelledMax = 10_000;
 export async function cancelPending(
   executor: Executor,
   webhookIds: string[],
-  reason: 'deactivation' | 'deletion',
+  reason: 'deactivation' | 'deletion' | 'suspension',
 ): Promise<Cancellation> {
   const { rows } = await sql<{ id: string; count: number }>`
     -- prepared: cancel_pending

@@ -1,31 +1,28 @@
 /**
- * Leases deliveries while there is room, sends them, and passes their outcomes to the recorder: from the outbox, from
- * what is due, and from what is parked. Holds no SQL: see `fan-out.ts`, `claim.ts` and `recorder.ts`.
+ * The way of an event, from the outbox to the record of its deliveries: fan-out makes them, most of them leased; what falls
+ * due later is parked and claimed; what is leased is loaded, started, attempted and recorded. Holds no SQL and decides
+ * nothing: see `fan-out.ts`, `claim.ts`, `room.ts`, `start-attempts.ts` and `recorder.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
-import { unsent, type RecordedAttempt } from '../sending/deliver.ts';
-import type { Verdict } from '../sending/retry.ts';
-import { sizeHeapForLoad } from './heap-under-load.ts';
-import { cancelPending } from './cancel-pending.ts';
-import {
-  claimDue,
-  claimMax,
-  claimParked,
-  listParked,
-  transactionMaxMs,
-  webhooksMax,
-  type ParkedSince,
-} from './claim.ts';
 import { createEvery } from '../../every.ts';
-import { fanOut } from './fan-out.ts';
-import { createFloor, fullLookMs, type Floor } from '../../floor.ts';
-import type { Lease } from './lease.ts';
+import { createFloor, type Floor } from '../../floor.ts';
+import { isolateRefused, logSetAside } from '../../events/set-aside.ts';
+import { unsent, type RecordedAttempt } from '../sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../sending/deliverable.ts';
+import type { Verdict } from '../sending/retry.ts';
+import { cancelPending } from './cancel-pending.ts';
+import { claimOrSetAside, parkDue, parkMax, transactionMaxMs } from './claim.ts';
+import { advanceBroadcast, fanOut, sliceMax, type FanOut } from './fan-out.ts';
+import { sizeHeapForLoad } from './heap-under-load.ts';
+import type { Lease } from './lease.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
+import { ParkedWebhooks } from './parked-webhooks.ts';
+import type { Work } from './room.ts';
+import { setDeliveryAside } from './record.ts';
+import { createRecorder } from './recorder.ts';
 import { Starter, type StarterDependencies } from './start-attempts.ts';
 
 export type DispatcherDependencies = StarterDependencies & {
@@ -41,11 +38,12 @@ export type DispatcherDependencies = StarterDependencies & {
   outcomesFloor(): string;
 };
 
-/** Each of the three returns the number of milliseconds after which to call it again at the latest. */
+/** Each of the three tasks returns the number of milliseconds after which to call it again at the latest. */
 export type Dispatcher = {
   /** Fans out events that are older than `minAgeMs`. Returns null if there are none, or no room for them. */
   fanOutAll(minAgeMs: number): Promise<number | null>;
-  claimAllDue(): Promise<number>;
+  /** Parks what is due. */
+  parkAllDue(): Promise<number>;
   claimAllParked(): Promise<number>;
   /** Where the next fan-out begins. */
   outbox: Floor<string>;
@@ -64,18 +62,17 @@ const pollMs = 1_000;
 /** How long another process's fan-out takes, when this one leads; another only looks again. */
 const busyMs = 10;
 const busyElsewhereMs = 100;
-/** A claim looks back over transactions of this length, and every `farLookMs` over the longest ones. */
+/** A look at what is due looks back over transactions of this length, and every `farLookMs` over the longest ones. */
 const lookBackMs = 100;
 const farLookMs = 3_000;
-/** How often parked deliveries are claimed at most, so that one claim has many. */
+/** Parked deliveries are claimed this often at most, so that one claim has many; those of slow receivers can wait for longer. */
 const parkedPauseMs = 10;
+const slowPauseMs = 250;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
-const start = '00000000-0000-0000-0000-000000000000';
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { database, inFlight, webhooks, log, metrics } = dependencies;
-  const id = randomUUID();
+  const { database, room, webhooks, log, metrics, clock } = dependencies;
   const newLease = (): Lease => ({ token: randomUUID(), ms: leaseMs(webhooks) });
   const recorder = createRecorder({
     ...dependencies,
@@ -88,67 +85,173 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const starter: Starter = new Starter({
     ...dependencies,
     record: (attempt) => recorder.record(attempt),
-    onPutBack: (webhookId) => parkAll([webhookId]),
+    setAside: (delivery, error) => setAside(delivery, 'attempt', error).catch(() => {}),
+    onPutBack: (webhookId) => park([webhookId]),
   });
-  const { begin, send } = createSending(dependencies, recorder, starter);
   const outbox = createFloor('0');
   const due = createFloor(null);
+  const parked = new ParkedWebhooks(room, due);
   const isFarLookDue = createEvery(farLookMs);
   let looksFar = false;
-  const { parkAll, claimAllParked, findAll } = createParked({
-    ...dependencies,
-    newLease,
-    send,
-    due,
-  });
   let deliveriesPerEvent = 1;
+  let hasBroadcasts = true;
   let claiming = true;
+  room.onWebhookRoom = (webhookId) => {
+    if (parked.has(webhookId)) dependencies.onParked();
+  };
 
+  /** Events for a few webhooks each, and then a slice of a broadcast. */
   async function fanOutAll(minAgeMs: number): Promise<number | null> {
-    const room = inFlight.room();
-    if (!claiming || room.total === 0) return null;
+    const total = room.free('event');
+    if (!claiming || total === 0) return null;
     const look = outbox.look();
-    const options = { lease: newLease(), room, floor: look.from, minAgeMs, deliveriesPerEvent };
-    const done = await fanOut(database, options);
+    const options = { lease: newLease(), room: room.forFanOut(total), floor: look.from, minAgeMs };
+    const done = await fanOut(database, { ...options, deliveriesPerEvent });
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
     if (done.floor !== null) look.reached(done.floor);
-    if (done.events === 0) return null;
-    deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
-    metrics.fannedOut(done);
-    log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
-    begin(done.leased);
-    parkAll(done.parked, done.atMs);
-    if (done.hasDue) {
-      lookBackTo(done.atMs);
-      dependencies.onDue();
-    }
+    if (done.events > 0)
+      deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
+    pass(done, 'event');
+    hasBroadcasts ||= done.broadcasts;
+    const waitMs = hasBroadcasts ? await advance(minAgeMs) : null;
+    return done.more ? 0 : waitMs;
+  }
+
+  /** Makes a slice that is older than `minAgeMs`. Returns null if there is none, or no room for it. */
+  async function advance(minAgeMs: number): Promise<number | null> {
+    const total = room.free('broadcast');
+    if (!claiming || total === 0) return null;
+    const count = Math.min(total, sliceMax);
+    const options = { lease: newLease(), room: room.forFanOut(count), count, minAgeMs };
+    const done = await advanceBroadcast(database, options);
+    if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
+    pass(done, 'broadcast');
+    hasBroadcasts = done.broadcasts;
     return done.more ? 0 : null;
   }
 
-  /** A claim may have ended after these deliveries fell due, and before they were committed. */
-  function lookBackTo(atMs: number): void {
-    const floor = due.current();
-    due.reset(floor === null || Date.parse(floor) <= atMs ? floor : new Date(atMs).toISOString());
+  function pass(done: FanOut, work: Work): void {
+    const { events, deliveries, leased, parked: parkedNow, atMs } = done;
+    logSetAside(log, done.setAside);
+    if (events + deliveries === 0) return;
+    metrics.fannedOut({ events, deliveries });
+    log.info({ events, deliveries }, 'events.fanned_out');
+    begin(leased, work);
+    park(parkedNow, atMs);
   }
 
-  async function claimAllDue(): Promise<number> {
-    const room = inFlight.room();
-    if (!claiming || room.total === 0) return pollMs;
-    // If a claim cannot take all that it finds, the next one looks as far.
+  async function parkAllDue(): Promise<number> {
+    if (!claiming) return pollMs;
+    // If it does not find all, the next one looks as far.
     looksFar ||= isFarLookDue();
     const look = due.look();
-    const claimed = await claimDue(database, {
-      lease: newLease(),
-      room,
-      since: look.from,
-      lookBackMs: looksFar ? transactionMaxMs : lookBackMs,
-    });
-    parkAll(claimed.parked, Date.parse(claimed.at));
-    await send(claimed.leased);
-    if (claimed.found >= Math.min(room.total, claimMax)) return 0;
-    look.reached(claimed.at);
+    const found = await parkDue(database, look.from, looksFar ? transactionMaxMs : lookBackMs);
+    logSetAside(log, found.setAside);
+    park(found.webhookIds, Date.parse(found.at));
+    if (found.count >= parkMax) return 0;
+    look.reached(found.at);
     looksFar = false;
-    return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
+    return Math.min(Math.ceil(found.nextDueMs ?? pollMs), pollMs);
+  }
+
+  function park(webhookIds: string[], atMs?: number): void {
+    if (webhookIds.length === 0) return;
+    parked.add(webhookIds, atMs);
+    dependencies.onParked();
+  }
+
+  async function claimAllParked(): Promise<number> {
+    await wait(parkedPauseMs);
+    if (!claiming) return pollMs;
+    await parked.find(database);
+    const rooms = parked.takeWithRoom(room.free('parked'));
+    const { leased, setAside: aside } = await claimOrSetAside(
+      database,
+      newLease(),
+      rooms,
+      parked.since,
+    );
+    logSetAside(log, aside);
+    const taken = Map.groupBy(leased, (one) => one.webhookId);
+    parked.keep([...rooms].flatMap(([id, most]) => (taken.get(id)?.length === most ? id : [])));
+    await send(leased);
+    if (leased.length > 0) return 0;
+    return Math.min(parked.nextFindMs(), parked.isEmpty() ? pollMs : slowPauseMs);
+  }
+
+  /** Loads and starts what a claim has leased, or records why it is not sent. */
+  async function send(leased: LeasedDelivery[]): Promise<void> {
+    const { deliverable, refused } = await loadOrPutBack(leased);
+    begin(deliverable, 'parked');
+    if (refused.length === 0) return;
+    await recordUnsent(
+      refused.map(({ delivery, cancelledBy: by }) => [delivery, { kind: 'cancelled', by }]),
+    );
+    const count = refused.length + (await cancelOthers(refused));
+    metrics.cancelled(count);
+    log.info({ count }, 'deliveries.cancelled');
+  }
+
+  /** Nothing was sent yet, so a database that goes away now uses up no attempts. */
+  async function loadOrPutBack(leased: LeasedDelivery[]): Promise<Loaded> {
+    const loaded: Loaded = { deliverable: [], refused: [] };
+    try {
+      await isolateRefused(
+        leased,
+        async (some) => {
+          const { deliverable, refused } = await loadDeliveries(database, some);
+          loaded.deliverable.push(...deliverable);
+          loaded.refused.push(...refused);
+        },
+        (delivery, error) => setAside(delivery, 'load', error),
+      );
+      return loaded;
+    } catch (error) {
+      void recordUnsent(
+        leased.map((delivery) => [delivery, { kind: 'postponed', waitMs: 0, park: false }]),
+      );
+      throw error;
+    }
+  }
+
+  async function setAside(
+    delivery: LeasedDelivery,
+    stage: 'load' | 'attempt',
+    error: unknown,
+  ): Promise<void> {
+    logSetAside(log, await setDeliveryAside(database, delivery, { stage, error }));
+  }
+
+  /** Cancels what else waits for webhooks that get no more, so that a large backlog is not claimed bit by bit. */
+  async function cancelOthers(refused: Loaded['refused']): Promise<number> {
+    let count = 0;
+    for (const reason of ['deactivation', 'suspension', 'deletion'] as const) {
+      const ids = refused.flatMap(({ delivery, cancelledBy }) =>
+        cancelledBy === reason ? delivery.webhookId : [],
+      );
+      if (ids.length === 0) continue;
+      const { counts } = await cancelPending(database, [...new Set(ids)], reason);
+      for (const each of counts.values()) count += each;
+    }
+    return count;
+  }
+
+  async function recordUnsent(ones: [LeasedDelivery, Verdict][]): Promise<void> {
+    await Promise.all(
+      ones.map(([delivery, verdict]) => recorder.record(unsent(delivery, verdict, clock))),
+    );
+  }
+
+  function begin(deliveries: Deliverable[], work: Work): void {
+    if (deliveries.length === 0) return;
+    if (deliveries.length >= busyFrom) sizeHeapForLoad();
+    metrics.claimed(deliveries.length);
+    starter.start(deliveries, work);
+  }
+
+  function findParked(): void {
+    parked.findAll();
+    dependencies.onParked();
   }
 
   /** A statement may have parked deliveries although its response was lost. */
@@ -156,200 +259,29 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     try {
       return await statement();
     } catch (error) {
-      findAll();
+      findParked();
       throw error;
     }
   }
 
   return {
     fanOutAll: (minAgeMs) => orFindParked(() => fanOutAll(minAgeMs)),
-    claimAllDue: () => orFindParked(claimAllDue),
-    claimAllParked: async () => (claiming ? orFindParked(claimAllParked) : pollMs),
+    parkAllDue: () => orFindParked(parkAllDue),
+    claimAllParked: () => orFindParked(claimAllParked),
     outbox,
     lookAtEverything() {
       outbox.reset();
       due.reset();
-      findAll();
+      hasBroadcasts = true;
+      findParked();
     },
-    id,
+    id: randomUUID(),
     stopClaiming: () => void (claiming = false),
     async stop() {
       claiming = false;
       await recorder.stop(starter.allEnded());
     },
   };
-}
-
-type ParkedDependencies = Pick<DispatcherDependencies, 'database' | 'inFlight' | 'onParked'> & {
-  newLease: () => Lease;
-  send: (leased: LeasedDelivery[]) => Promise<void>;
-  due: Floor<null>;
-};
-
-/** Claims parked deliveries, webhook by webhook. */
-function createParked(dependencies: ParkedDependencies) {
-  const { database, inFlight, newLease, send, due } = dependencies;
-  const parked = new Set<string>();
-  const parkedSince: ParkedSince = new Map();
-  const forgetsParkedSince = createEvery(fullLookMs);
-  const parkedFloor = createFloor(null);
-  let list = beginList();
-  let listedAt = -Infinity;
-  /** Until then, a statement that is still under way on the server may park deliveries. */
-  let unsureUntil = -Infinity;
-
-  inFlight.onWebhookRoom = (webhookId) => {
-    if (parked.has(webhookId)) dependencies.onParked();
-  };
-
-  /** `atMs`: the database's time at which they were parked. */
-  function parkAll(webhookIds: string[], atMs = longBeforeMs(due.current())): void {
-    for (const webhookId of webhookIds) add(webhookId, atMs);
-    if (webhookIds.length > 0) dependencies.onParked();
-  }
-
-  function add(webhookId: string, atMs: number): void {
-    parked.add(webhookId);
-    const since = parkedSince.get(webhookId)?.atMs ?? -Infinity;
-    parkedSince.set(webhookId, { atMs: Math.min(since, atMs - 1) });
-  }
-
-  /** Before any transaction began that was not yet visible at this time. */
-  function longBeforeMs(at: string | null): number {
-    return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
-  }
-
-  /** Looks for all of them, now and for as long as a statement may take whose connection was lost. */
-  function findAll(): void {
-    parkedSince.clear();
-    parkedFloor.reset();
-    list = beginList();
-    listedAt = -Infinity;
-    unsureUntil = performance.now() + transactionMaxMs;
-    dependencies.onParked();
-  }
-
-  async function claimAllParked(): Promise<number> {
-    await wait(parkedPauseMs);
-    if (forgetsParkedSince()) parkedSince.clear();
-    if (untilListMs() <= 0) await findParked();
-    const rooms = roomsOfParked();
-    if (rooms.size === 0) return nextListMs();
-    // Whatever is parked from now on counts again.
-    for (const webhookId of rooms.keys()) parked.delete(webhookId);
-    const leased = await claimParked(database, newLease(), rooms, parkedSince);
-    const taken = Map.groupBy(leased, (one) => one.webhookId);
-    for (const [webhookId, room] of rooms)
-      if (taken.get(webhookId)?.length === room) parked.add(webhookId);
-    await send(leased);
-    return leased.length > 0 ? 0 : nextListMs();
-  }
-
-  /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
-  async function findParked(): Promise<void> {
-    // A process that has died may have left a statement.
-    if (!inFlight.isAlone()) unsureUntil = performance.now() + transactionMaxMs;
-    if (list.cursor === start) list = beginList();
-    const current = list;
-    const found = await listParked(database, current.cursor, current.look.from);
-    for (const webhookId of found) add(webhookId, longBeforeMs(current.look.from));
-    if (current !== list) return;
-    const isLast = found.length < webhooksMax;
-    if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
-    current.cursor = isLast ? start : (found.at(-1) ?? start);
-    listedAt = performance.now();
-  }
-
-  function beginList() {
-    return { cursor: start, look: parkedFloor.look(), begunAt: due.current() };
-  }
-
-  /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
-  function untilListMs(): number {
-    const isSure = inFlight.isAlone() && performance.now() > unsureUntil;
-    const pauseMs = isSure ? fullLookMs : pollMs;
-    return listedAt + (list.cursor === start ? pauseMs : parkedPauseMs) - performance.now();
-  }
-
-  function nextListMs(): number {
-    return Math.min(Math.max(Math.ceil(untilListMs()), 1), pollMs);
-  }
-
-  function roomsOfParked(): Map<string, number> {
-    const rooms = new Map<string, number>();
-    const room = inFlight.room();
-    let left = room.total;
-    for (const webhookId of parked) {
-      if (left <= 0 || rooms.size >= webhooksMax) break;
-      const most = room.byWebhook[webhookId] ?? inFlight.roomOf(webhookId);
-      const take = Math.min(most, left);
-      if (take === 0) continue;
-      rooms.set(webhookId, take);
-      left -= take;
-    }
-    return rooms;
-  }
-
-  return { parkAll, claimAllParked, findAll };
-}
-
-/** Loads and starts what was leased, or records why it is not sent. */
-function createSending(dependencies: DispatcherDependencies, recorder: Recorder, starter: Starter) {
-  const { database, log, metrics, clock } = dependencies;
-
-  async function send(leased: LeasedDelivery[]): Promise<void> {
-    const { deliverable, refused } = await loadOrPutBack(leased);
-    begin(deliverable);
-    if (refused.length === 0) return;
-    await recordAll(
-      refused.map(({ delivery, cancelledBy: by }) => [delivery, { kind: 'cancelled', by }]),
-    );
-    const ended = Map.groupBy(refused, ({ cancelledBy }) => cancelledBy);
-    const count =
-      refused.length +
-      (await cancelOthers(ended.get('deactivation'), 'deactivation')) +
-      (await cancelOthers(ended.get('deletion'), 'deletion'));
-    metrics.cancelled(count);
-    log.info({ count }, 'deliveries.cancelled');
-  }
-
-  /** Nothing was sent yet, so a database that goes away now uses up no attempts. */
-  async function loadOrPutBack(leased: LeasedDelivery[]): Promise<Loaded> {
-    try {
-      return await loadDeliveries(database, leased);
-    } catch (error) {
-      void recordAll(
-        leased.map((delivery) => [delivery, { kind: 'postponed', waitMs: 0, park: false }]),
-      );
-      throw error;
-    }
-  }
-
-  /** Cancels what else waits for webhooks that get no more, so that a large backlog is not claimed bit by bit. */
-  async function cancelOthers(
-    refused: Loaded['refused'] = [],
-    reason: 'deactivation' | 'deletion',
-  ): Promise<number> {
-    if (refused.length === 0) return 0;
-    const ids = [...new Set(refused.map(({ delivery }) => delivery.webhookId))];
-    const { counts } = await cancelPending(database, ids, reason);
-    return [...counts.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  async function recordAll(unsentOnes: [LeasedDelivery, Verdict][]): Promise<void> {
-    await Promise.all(
-      unsentOnes.map(([delivery, verdict]) => recorder.record(unsent(delivery, verdict, clock))),
-    );
-  }
-
-  function begin(deliveries: Deliverable[]): void {
-    if (deliveries.length === 0) return;
-    if (deliveries.length >= busyFrom) sizeHeapForLoad();
-    metrics.claimed(deliveries.length);
-    starter.start(deliveries);
-  }
-
-  return { begin, send };
 }
 
 /** The lease lasts for an attempt's whole deadline plus the time to record it. */

@@ -1,13 +1,13 @@
-/**
- * Looks whether there is work of which this process was not notified, in one short statement. It is not prepared: an idle
- * worker runs it most often, and a statement that is planned each time needs no transaction for its settings.
- */
+/** Looks whether there is work of which this process was not notified, in one short statement. */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
 import { sql, type Database } from '../../database/database.ts';
 
+/** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
+export const leftMs = 500;
+
 type Work = {
-  /** Whether events at or above the floor wait for fan-out, at least for `minAgeMs`. */
+  /** Whether events at or above the floor wait for fan-out, at least for `minAgeMs`, or a broadcast for its next slice. */
   events: boolean;
   /** Whether entries published by SQL wait at or above their floor. */
   published: boolean;
@@ -23,6 +23,7 @@ export async function findWork(
   minAgeMs: number,
 ): Promise<Work> {
   const { rows } = await sql<Work>`
+    -- prepared: find_work
     with event as materialized (
       select xid, created_at from outbox where xid >= ${floors.events}::xid8 order by xid limit 1
     ),
@@ -33,9 +34,11 @@ export async function findWork(
       order by xid limit 1
     )
     select
-      -- Without a minimum age, a database whose clock was put back delays nothing.
+      -- One from the future is from before the database's clock was put back.
       exists (select from event
-        where ${minAgeMs}::int = 0 or created_at <= queue_now() - ${minAgeMs}::int * interval '1 millisecond') as events,
+        where created_at not between queue_now() - ${minAgeMs}::int * interval '1 millisecond' and queue_now())
+        or exists (select from broadcasts
+          where advanced_at not between queue_now() - ${leftMs}::int * interval '1 millisecond' and queue_now()) as events,
       exists (select from entry) as published,
       -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
       least((select xid from event), pg_snapshot_xmin(pg_current_snapshot()))::text as "eventsFloor",

@@ -12,6 +12,8 @@ import { urlHost } from '../sending/url-host.ts';
 
 /** docs/reference/deliveries.md#self-healing: the hours before each probe that follows a failed one. */
 export const probeHours = [1, 4, 12, ...Array.from({ length: 15 }, () => 24)];
+/** Webhooks that failed together are not probed together: the first probe is up to this share later. */
+export const firstProbeJitter = 0.1;
 /** The probe after a success. With the time that a claim may take, it starts within five minutes. */
 const confirmMinutes = 4;
 const healsPerWeekMax = 3;
@@ -32,6 +34,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       insert into webhook_healing as h (webhook_id, failed_probes)
       select id, 0 from webhooks
       where id = any(${webhookIds}::uuid[]) and not active and deactivated_reason = 'failing' and self_healing
+        and not exists (select from suspensions s where s.webhook_id = webhooks.id or s.app_id = webhooks.app_id)
         -- One under way, or one that waits while the webhook is not probed, is of an earlier deactivation and has no effect.
         and not exists (
           select from pending_deliveries p join webhook_healing probed using (webhook_id)
@@ -40,7 +43,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       returning webhook_id, healed_at
     ),
     ${insertProbes(sql`
-      select webhook_id, greatest(queue_now() + ${probeHours[0]}::int * interval '1 hour',
+      select webhook_id, greatest(queue_now() + ${probeHours[0]}::int * interval '1 hour' * (1 + random() * ${firstProbeJitter}::float8),
         -- The fourth activation follows the first by a week or more.
         healed_at[${healsPerWeekMax}::int - 2] + case when cardinality(healed_at) = ${healsPerWeekMax}::int then interval '7 days' end)
       from started

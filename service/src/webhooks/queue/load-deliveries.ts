@@ -4,9 +4,14 @@
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import { firstOwner, type Deliverable, type LeasedDelivery } from '../sending/deliverable.ts';
+import {
+  firstOwner,
+  lastLatency,
+  type Deliverable,
+  type LeasedDelivery,
+} from '../sending/deliverable.ts';
 
-type CancelledBy = 'deactivation' | 'permission' | 'deletion';
+type CancelledBy = 'deactivation' | 'permission' | 'deletion' | 'suspension';
 export type Loaded = {
   deliverable: Deliverable[];
   refused: { delivery: LeasedDelivery; cancelledBy: CancelledBy }[];
@@ -15,6 +20,7 @@ export type Loaded = {
 type Webhook = Pick<Deliverable, 'url' | 'secret' | 'previousSecret' | 'owner'>;
 /** A deleted webhook has no columns. */
 type Row = LeftJoined<Webhook> & {
+  latencyMs: number | null;
   cancelledBy: CancelledBy | null;
   /** Set only in the first row of each event, and null if the event is gone. */
   data: string | null;
@@ -30,9 +36,10 @@ export async function loadDeliveries(
   const eventIds = leased.map(({ eventId }) => eventId);
   const { rows } = await sql<Row>`
     -- prepared: load_deliveries
-    select w.url, w.secret, w.previous_secret as "previousSecret", w.owner,
+    select w.url, w.secret, w.previous_secret as "previousSecret", w.owner, w.latency_ms as "latencyMs",
       case
         when w.active is null then 'deletion'
+        when w.deactivated_reason = 'suspended' then 'suspension'
         when not w.active and e.name is distinct from 'webhook.probe' then 'deactivation'
         when not coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) then 'permission'
@@ -51,8 +58,8 @@ export async function loadDeliveries(
       limit 1
     ) e on true
     left join lateral (
-      select w.active, w.url, w.secret, case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        ${firstOwner('w.app_id')} as owner,
+      select w.active, w.deactivated_reason, w.url, w.secret, case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
+        ${firstOwner('w.app_id')} as owner, ${lastLatency('w.id')} as latency_ms,
         b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
       from webhooks w
       -- A plain join may read all bindings for each delivery.
@@ -70,7 +77,7 @@ function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
   for (const [index, delivery] of leased.entries()) {
     const row = rows[index];
     if (!row) throw new Error('a leased delivery was not loaded');
-    const { data, eventCreatedAt, traceparent, cancelledBy, ...webhook } = row;
+    const { data, eventCreatedAt, traceparent, cancelledBy, latencyMs, ...webhook } = row;
     if (data !== null && eventCreatedAt !== null)
       events.set(delivery.eventId, {
         data,
@@ -79,7 +86,7 @@ function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
       });
     const event = events.get(delivery.eventId);
     if (cancelledBy === null && event && webhook.url !== null)
-      loaded.deliverable.push({ ...delivery, ...webhook, ...event });
+      loaded.deliverable.push({ ...delivery, ...webhook, latencyMs, ...event });
     else loaded.refused.push({ delivery, cancelledBy: cancelledBy ?? 'permission' });
   }
   return loaded;

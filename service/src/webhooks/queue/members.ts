@@ -3,16 +3,23 @@
  * none may send to, because another session keeps their health from being written.
  */
 import { sql, type Database } from '../../database/database.ts';
+import { workersChannel } from './queue-channel.ts';
 
 export type Membership = {
   place: number;
   workers: number;
+  /** The database's time at which each of the others has been seen since, in milliseconds; null if there are none. */
+  othersSeenAtMs: number | null;
   /** Webhooks whose health waits because another session has locked them. */
   blocked: string[];
   /** Whether any health waits for longer than it should. */
   isLate: boolean;
   /** The `xid` below which no outcome of a webhook waits. */
   outcomesFloor: string;
+  /** The database's time, in milliseconds. */
+  atMs: number;
+  /** What it was before it was put back, as far as a process has noted it that may be gone; null if it was not. */
+  wasAtMs: number | null;
 };
 
 /** A process that has not been seen for this long has no share in the limits. It may still hold leases. */
@@ -34,16 +41,22 @@ export async function joinWorkers(
       insert into workers (id, seen_at) select ${id}::uuid, now from clock
       on conflict (id) do update set seen_at = excluded.seen_at
     ),
+    -- A time in the future is from before the database's clock was put back: whoever is alive writes it again.
     forgotten as (
-      delete from workers where id <> ${id}::uuid and seen_at < (select now from clock) - ${forgottenMs}::int * interval '1 millisecond'
+      delete from workers where id <> ${id}::uuid
+        and seen_at not between (select now from clock) - ${forgottenMs}::int * interval '1 millisecond'
+          and (select now from clock) + ${aliveMs}::int * interval '1 millisecond'
     ),
     alive as (
-      select id from workers
-      where id <> ${id}::uuid and seen_at > (select now from clock) - ${aliveMs}::int * interval '1 millisecond'
+      select id, seen_at from workers where id <> ${id}::uuid
+        and seen_at between (select now from clock) - ${aliveMs}::int * interval '1 millisecond'
+          and (select now from clock) + ${aliveMs}::int * interval '1 millisecond'
     ),
     late as materialized (
       select distinct webhook_id from webhook_outcomes
-      where xid >= ${outcomesFloor}::xid8 and recorded_at < (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
+      where xid >= ${outcomesFloor}::xid8
+        and recorded_at not between (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
+          and (select now from clock) + ${healthDelayMs}::int * interval '1 millisecond'
     ),
     -- A webhook is only blocked while somebody holds its row: health that is late for another reason stops no deliveries.
     free as materialized (
@@ -52,6 +65,7 @@ export async function joinWorkers(
       ) w
     )
     select (select count(*) from alive where id < ${id}::uuid)::int as place, (select count(*) from alive)::int + 1 as workers,
+      (select extract(epoch from min(seen_at)) * 1000 from alive)::float8 as "othersSeenAtMs",
       coalesce((
         select array_agg(id) from webhooks where id = any(array(select webhook_id from late))
           and (id in (select id from free)) is not true
@@ -59,7 +73,10 @@ export async function joinWorkers(
       exists (select from late) as "isLate",
       -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
       least((select xid from webhook_outcomes where xid >= ${outcomesFloor}::xid8 order by xid limit 1),
-        pg_snapshot_xmin(pg_current_snapshot()))::text as "outcomesFloor"
+        pg_snapshot_xmin(pg_current_snapshot()))::text as "outcomesFloor",
+      (select extract(epoch from now) * 1000 from clock)::float8 as "atMs",
+      (select extract(epoch from max(seen_at)) * 1000 from workers
+        where seen_at > (select now from clock) + ${aliveMs}::int * interval '1 millisecond')::float8 as "wasAtMs"
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the process did not join');
@@ -67,14 +84,23 @@ export async function joinWorkers(
 }
 
 export async function leaveWorkers(database: Database, id: string): Promise<void> {
-  await sql`delete from workers where id = ${id}`.execute(database);
+  await sql`
+    with gone as (delete from workers where id = ${id})
+    select pg_notify(${workersChannel}, '')
+  `.execute(database);
+}
+
+/** Makes the other processes look at once who delivers. */
+export async function announceJoining(database: Database): Promise<void> {
+  await sql`select pg_notify(${workersChannel}, '')`.execute(database);
 }
 
 /** The processes that are alive. */
 export async function countWorkers(database: Database): Promise<number> {
   const { rows } = await sql<{ workers: number }>`
     select count(*)::int as workers from workers
-    where seen_at > queue_now() - ${aliveMs}::int * interval '1 millisecond'
+    where seen_at between queue_now() - ${aliveMs}::int * interval '1 millisecond'
+      and queue_now() + ${aliveMs}::int * interval '1 millisecond'
   `.execute(database);
   return rows[0]?.workers ?? 0;
 }

@@ -3,6 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../../database/database.ts';
 
 export const queueChannel = 'orgdir_queue';
+/** The payload of a notification of nothing but new events. */
+export const eventsNotice = 'events';
+/** Tells all processes that deliver that one has joined or left. */
+export const workersChannel = 'orgdir_workers';
 
 /** Notifications of one process come at most this often: the first at once, and one for all that came meanwhile. */
 const pauseMs = 4;
@@ -31,7 +35,7 @@ export function createQueueNotifier(database: Database): () => void {
 
 /** Does not wait for the disk: a notification that is lost costs a moment. Ignores errors for the same reason. */
 async function notify(database: Database): Promise<void> {
-  await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${queueChannel}, '')`
+  await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${queueChannel}, ${eventsNotice})`
     .execute(database)
     .catch(() => {});
 }

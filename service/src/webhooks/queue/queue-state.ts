@@ -9,11 +9,14 @@ const countMax = 10_000;
 const bounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 
 /** Returns a reader that queries at most once per second and rejects while the database is unavailable. */
-export function createQueueReader(database: Database): () => Promise<QueueState> {
-  return coalesce(() => readQueueState(database), bounds);
+export function createQueueReader(
+  database: Database,
+  retentionDays: number,
+): () => Promise<QueueState> {
+  return coalesce(() => readQueueState(database, retentionDays), bounds);
 }
 
-async function readQueueState(database: Database): Promise<QueueState> {
+async function readQueueState(database: Database, retentionDays: number): Promise<QueueState> {
   const { rows } = await sql<QueueState>`
     -- read once: PostgreSQL cannot use an index for a function that may return another time for each row
     with clock as materialized (select queue_now() as now)
@@ -25,12 +28,21 @@ async function readQueueState(database: Database): Promise<QueueState> {
       (select count(*) from (
         (select from outbox limit ${countMax})
         union all
+        (select from broadcasts limit ${countMax})
+        union all
         (select from published_events where rejected_at is null limit ${countMax})
         limit ${countMax}) waiting) as "eventsWaiting",
       coalesce(greatest(extract(epoch from (select now from clock) - least(
         (select created_at from outbox order by xid, id limit 1),
+        -- Since its last slice: it may take long because its receivers do.
+        (select advanced_at from broadcasts order by position limit 1),
         (select created_at from published_events where rejected_at is null order by xid, id limit 1)
-      )), 0), 0)::float8 as "oldestEventSeconds"
+      )), 0), 0)::float8 as "oldestEventSeconds",
+      (select coalesce(jsonb_object_agg(stage, rows), '{}') from (
+        select stage, count(*) as rows from (select stage from set_aside limit ${countMax}) s group by stage) by_stage) as "setAside",
+      (select count(*) from (
+        select from set_aside
+        where set_aside_at < (select now from clock) - ${retentionDays - 1} * interval '1 day' limit ${countMax}) old) as "setAsideExpiring"
     from (
       select least(count(*), ${countMax}) as due,
         coalesce(greatest(extract(epoch from (select now from clock) - min(due_at) filter (where not parked)), 0), 0)::float8 as "oldestDueSeconds"

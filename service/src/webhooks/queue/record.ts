@@ -1,23 +1,76 @@
 /**
  * Ends leases: stores each attempt and moves its delivery to the ended ones or back to the waiting ones, in one statement.
- * Skips attempts whose lease another worker has taken back. It locks no webhook: what the attempts say about a webhook's
+ * Skips attempts whose lease another worker has taken back, and sets aside what PostgreSQL refuses. It locks no webhook: what the attempts say about a webhook's
  * health is noted and added later. Next: `update-webhook-health.ts`.
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
+import { ensurePartitionsOf, withPartitions } from '../../database/migrate.ts';
 import { packBytes } from '../../database/pack-bytes.ts';
 import { sql, type Database } from '../../database/database.ts';
+import { isolateRefused, setAside, take, type SetAside } from '../../events/set-aside.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { findGone } from './find-gone.ts';
 
 /** The most attempts that are recorded with one statement. */
 export const recordMax = 512;
 
-/** Returns the attempts that were recorded. No outcome waits below `outcomesFloor`, an `xid`. */
+export type Recorded = {
+  recorded: RecordedAttempt[];
+  /** Those whose rows another session has locked: try them again. All others lost their lease. */
+  locked: RecordedAttempt[];
+};
+
+/** Records attempts as `recordAttempts` does, and sets aside the deliveries of those that are refused. */
+export async function recordOrSetAside(
+  database: Database,
+  attempts: RecordedAttempt[],
+  stage: 'record' | 'leases',
+  outcomesFloor?: string,
+): Promise<Recorded & { setAside: SetAside[] }> {
+  const done = {
+    recorded: [] as RecordedAttempt[],
+    locked: [] as RecordedAttempt[],
+    setAside: [] as SetAside[],
+  };
+  const record = async (some: RecordedAttempt[]) => {
+    const { recorded, locked } = await recordAttempts(database, some, outcomesFloor);
+    done.recorded.push(...recorded);
+    done.locked.push(...locked);
+  };
+  await isolateRefused(
+    attempts,
+    (some) => {
+      const ids = some.map(({ delivery }) => delivery.id);
+      return withPartitions(
+        () => ensurePartitionsOf(database, ids),
+        () => record(some),
+      );
+    },
+    async ({ delivery, verdict, statusCode, error }, refusal) => {
+      const note = `attempt ${delivery.number}: ${verdict.kind}, ${statusCode ?? error ?? 'not sent'}`;
+      const aside = await setDeliveryAside(database, delivery, { stage, error: refusal, note });
+      done.setAside.push(...aside);
+    },
+  );
+  return done;
+}
+
+/** Sets a delivery aside whose lease this process holds. */
+export async function setDeliveryAside(
+  database: Database,
+  { id, leaseToken }: Pick<RecordedAttempt['delivery'], 'id' | 'leaseToken'>,
+  refused: Pick<Parameters<typeof setAside>[1], 'stage' | 'error' | 'note'>,
+): Promise<SetAside[]> {
+  const moved = take('pending_deliveries', sql`id = ${id} and lease_token = ${leaseToken}`);
+  return setAside(database, { ...refused, source: 'pending_deliveries', moved });
+}
+
+/** No outcome waits below `outcomesFloor`, an `xid`. */
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
   outcomesFloor = '0',
-): Promise<RecordedAttempt[]> {
+): Promise<Recorded> {
   const gone = await findGone(database, attempts);
   const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
   const withFailures = webhooksWithFailures(attempts);
@@ -25,7 +78,7 @@ export async function recordAttempts(
     arrayLiteral(attempts.map(pick));
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
   const bodies = packBytes(attempts.map((a) => a.responseBody));
-  const { rows } = await sql<{ place: number }>`
+  const { rows } = await sql<{ place: number; locked: boolean }>`
     -- prepared: record
     with given as materialized (
       select * from unnest(
@@ -45,10 +98,14 @@ export async function recordAttempts(
         verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
         headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
     ),
-    released as (
-      delete from pending_deliveries
+    free as materialized (
+      select ctid as tid from pending_deliveries
       where id = any(array(select id from given)) and ((id, lease_token) in (select id, token from given)) is true
-      returning id, lease_token as token
+      -- One row that somebody has locked must not hold up the others.
+      for update skip locked
+    ),
+    released as (
+      delete from pending_deliveries where ctid = any(array(select tid from free)) returning id, lease_token as token
     ),
     -- "is true" makes PostgreSQL look ids up in a hash table. A plain "in" is a join, which it may run row against row if
     -- it knows the tables as empty.
@@ -67,9 +124,9 @@ export async function recordAttempts(
       from kept where sent
     ),
     noted as (
-      insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone)
+      insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone, duration_ms)
       select webhook_id, case when trigger <> 'probe' then verdict when verdict = 'succeeded' then 'probe_succeeded' else 'probe_failed' end,
-        status_code, error, gone and verdict = 'failed'
+        status_code, error, gone and verdict = 'failed', case when error is distinct from 'interrupted' then duration_ms end
       from kept
       where noted and (with_failures or trigger = 'probe'
         -- A success is only noted if it may change something: after a failure, and once a second.
@@ -83,11 +140,18 @@ export async function recordAttempts(
       order by place
     )
     -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL.
-    select place - 1 as place from given where ((id, token) in (select id, token from released)) is not true
+    select place - 1 as place, (
+      -- Not "exists", for which PostgreSQL 18 reads the whole table into a hash table.
+      select true from pending_deliveries p where p.id = given.id and p.lease_token = token
+    ) is true as locked
+    from given where ((id, token) in (select id, token from released)) is not true
   `.execute(database);
-  if (rows.length === 0) return attempts;
-  const lost = new Set(rows.map(({ place }) => place));
-  return attempts.filter((_, index) => !lost.has(index));
+  if (rows.length === 0) return { recorded: attempts, locked: [] };
+  const exceptions = new Map(rows.map(({ place, locked }) => [place, locked]));
+  return {
+    recorded: attempts.filter((_, index) => !exceptions.has(index)),
+    locked: attempts.filter((_, index) => exceptions.get(index)),
+  };
 }
 
 /** Each released delivery either ends or waits again. */
@@ -120,10 +184,4 @@ function affectsHealth({ delivery, verdict, error }: RecordedAttempt, gone: Set<
     return verdict.kind !== 'postponed' && verdict.kind !== 'cancelled';
   if (error === 'interrupted') return verdict.kind === 'failed' && gone.has(delivery.id);
   return verdict.kind === 'succeeded' || verdict.kind === 'failed' || verdict.kind === 'retry';
-}
-
-/** Whether PostgreSQL rejects the attempt itself (classes 22 and 23). Other errors, such as a deadlock, are temporary. */
-export function isRefusal(error: unknown): boolean {
-  const { code } = error as { code?: string };
-  return code?.startsWith('22') === true || code?.startsWith('23') === true;
 }

@@ -4,10 +4,11 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
+import { logSetAside } from '../../events/set-aside.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { isRefusal, recordAttempts, recordMax } from './record.ts';
+import { recordMax, recordOrSetAside } from './record.ts';
 
 export type Recorder = {
   /** Resolves when the attempt is recorded or given up, however long that takes. */
@@ -30,14 +31,22 @@ export type RecorderDependencies = {
 
 /** How often a write is tried again while the database is unavailable. */
 const retryMs = 250;
+/** How often attempts are tried again whose rows another session has locked. */
+const lockedRetryMs = 1_000;
+/** The most attempts, each with its response, that wait for such rows. The leases of further ones run out. */
+const lockedMax = recordMax;
 /** A process that is stopping does not wait longer than this for its database. */
 const giveUpAfterMsWhileStopping = 2_000;
 
-type Waiting = { attempt: RecordedAttempt; resolve: () => void };
+type Waiting = { attempt: RecordedAttempt; wasLocked: boolean; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
+  const { log } = dependencies;
   let stopping = false;
+  let stopsAt = Infinity;
   const waiting: Waiting[] = [];
+  const locked = new Set<Waiting>();
+  let lockedTimer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | null = null;
 
   function startWriting(): void {
@@ -52,27 +61,54 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const write = createWriter(dependencies, () => stopping);
     while (waiting.length > 0) {
       const batch = waiting.splice(0, recordMax);
-      await write(batch.map(({ attempt }) => attempt));
-      for (const { resolve } of batch) resolve();
+      const stillLocked = new Set(await write(batch.map(({ attempt }) => attempt)));
+      keepLocked(batch.filter(({ attempt }) => stillLocked.has(attempt)));
+      for (const one of batch) if (!locked.has(one)) one.resolve();
     }
+  }
+
+  /** They go on for as long as their rows are locked, because nobody else can take their leases back until then. */
+  function keepLocked(batch: Waiting[]): void {
+    if (batch.length === 0) return;
+    const kept = performance.now() < stopsAt ? batch.slice(0, lockedMax - locked.size) : [];
+    const reason = 'another session has locked their rows';
+    const begin = kept.filter(({ wasLocked }) => !wasLocked).length;
+    if (begin > 0) log.warn({ attempts: begin, reason }, 'attempts.waiting');
+    const lost = batch.length - kept.length;
+    if (lost > 0) log.error({ attempts: lost, reason }, 'attempts.lost');
+    for (const one of kept) {
+      one.wasLocked = true;
+      locked.add(one);
+    }
+    lockedTimer ??= setTimeout(
+      () => {
+        lockedTimer = undefined;
+        waiting.push(...locked);
+        locked.clear();
+        startWriting();
+      },
+      stopping ? retryMs : lockedRetryMs,
+    );
   }
 
   return {
     record(attempt) {
       return new Promise((resolve) => {
-        waiting.push({ attempt, resolve });
+        waiting.push({ attempt, wasLocked: false, resolve });
         startWriting();
       });
     },
     async stop(underWay) {
       stopping = true;
+      stopsAt = performance.now() + giveUpAfterMsWhileStopping;
       await underWay;
       await writing;
     },
   };
 }
 
-type Write = (attempts: RecordedAttempt[]) => Promise<void>;
+/** Returns those whose rows another session has locked. */
+type Write = (attempts: RecordedAttempt[]) => Promise<RecordedAttempt[]>;
 
 /** Writes a batch, again and again while the database is away. */
 function createWriter(dependencies: RecorderDependencies, isStopping: () => boolean): Write {
@@ -80,41 +116,27 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
   /** When writes started to fail, or null. Shared by batches that wait together, so that they do not each wait in turn. */
   let failingSince: number | null = null;
 
-  async function write(attempts: RecordedAttempt[]): Promise<void> {
+  return async (attempts) => {
     for (let tries = 1; ; tries += 1) {
       try {
-        const recorded = await recordAttempts(database, attempts, dependencies.outcomesFloor());
+        const floor = dependencies.outcomesFloor();
+        const done = await recordOrSetAside(database, attempts, 'record', floor);
         failingSince = null;
+        logSetAside(log, done.setAside);
         metrics.recorded(attempts.length);
-        dependencies.onRecorded(recorded);
-        return;
+        dependencies.onRecorded(done.recorded);
+        return done.locked;
       } catch (error) {
-        if (isRefusal(error)) return writeSingly(attempts, error);
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
         failingSince ??= performance.now();
         const mostMs = isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs;
         if (performance.now() - failingSince > mostMs) {
           log.error(logFields, 'attempts.lost');
-          return;
+          return [];
         }
         if (tries === 1) log.warn(logFields, 'attempts.waiting');
         await wait(retryMs);
       }
     }
-  }
-
-  /** An attempt that PostgreSQL rejects must not fail its batch: its lease expires, and it counts as interrupted. */
-  async function writeSingly(attempts: RecordedAttempt[], cause: unknown): Promise<void> {
-    const [only] = attempts;
-    if (attempts.length === 1 && only) {
-      // Does not log the error itself: PostgreSQL's detail may contain a receiver's response.
-      const { code, message } = cause as { code?: string; message: string };
-      const deliveryId = only.delivery.id;
-      log.error({ code, reason: message, deliveryId }, 'attempt.not_recorded');
-      return;
-    }
-    for (const attempt of attempts) await write([attempt]);
-  }
-
-  return write;
+  };
 }

@@ -12,6 +12,7 @@ import {
   type Database,
   type Transaction,
 } from '../../database/database.ts';
+import { isolateRefused, setAside, type SetAside } from '../../events/set-aside.ts';
 import { ServiceError } from '../../errors.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { fanOutLock } from './fan-out.ts';
@@ -83,14 +84,15 @@ async function waitForFanOut(database: Database): Promise<void> {
 }
 
 /**
- * Queues at most 10,000 deliveries, those of the oldest events first, and returns how many. Throws `not_found`,
- * `conflict`.
+ * Queues at most 10,000 deliveries, those of the oldest events first, and returns how many. Deliveries that PostgreSQL
+ * refuses are set aside. Throws `not_found`, `conflict`.
  */
 export async function replay(
   tx: Transaction,
   actor: Actor,
   webhook: Replayed,
   range: TimeRange,
+  aside: SetAside[] = [],
 ): Promise<ReplayCounts> {
   const { appId, webhookId } = webhook;
   // Chooses before it locks the webhook, because that may take a while.
@@ -98,18 +100,20 @@ export async function replay(
   const { url } = await requireActive(tx, appId, webhookId, sql`for no key update`);
   const dueTimes = await spread(tx, chosen.length);
   const queue = async (kind: Kind) => {
-    const some = [...chosen.entries()].filter(([, { status }]) => status === kind);
-    if (some.length === 0) return 0;
-    const times = some.map(([place]) => dueTimes[place] as Date);
-    if (kind === 'missed')
-      return queueMissed(
-        tx,
-        webhookId,
-        some.map(([, { eventId }]) => eventId),
-        times,
-      );
-    const ids = some.map(([, { deliveryId }]) => deliveryId as string);
-    return requeue(tx, appId, webhookId, ids, recoverable, times);
+    let count = 0;
+    await isolateRefused(
+      chosen.flatMap((one, place) =>
+        one.status === kind ? { one, dueAt: dueTimes[place] as Date } : [],
+      ),
+      async (some) => {
+        count += await inSavepoint(tx, () => queueSome(tx, webhook, some));
+      },
+      async ({ one }, error) => {
+        const refused = { source: 'pending_deliveries', stage: 'replays', error } as const;
+        aside.push(...(await setAside(tx, { ...refused, moved: unqueued(webhookId, one) })));
+      },
+    );
+    return count;
   };
   const counts = {
     failed: await queue('failed'),
@@ -127,6 +131,49 @@ export async function replay(
     },
   });
   return { ...counts, more };
+}
+
+type Due = { one: Chosen; dueAt: Date };
+
+/** `some`: of one kind. */
+async function queueSome(
+  tx: Transaction,
+  { appId, webhookId }: Replayed,
+  some: Due[],
+): Promise<number> {
+  const times = some.map(({ dueAt }) => dueAt);
+  const ids = some.flatMap(({ one }) => one.deliveryId ?? []);
+  if (ids.length > 0) return requeue(tx, appId, webhookId, ids, recoverable, times);
+  const eventIds = some.map(({ one }) => one.eventId);
+  return queueMissed(tx, webhookId, eventIds, times);
+}
+
+async function inSavepoint<Result>(tx: Transaction, run: () => Promise<Result>): Promise<Result> {
+  await sql`savepoint part`.execute(tx);
+  try {
+    const result = await run();
+    await sql`release savepoint part`.execute(tx);
+    return result;
+  } catch (error) {
+    await sql`rollback to savepoint part`.execute(tx);
+    throw error;
+  }
+}
+
+/** The row of the queue that a delivery that has ended, or a missed event, would have become. */
+function unqueued(webhookId: string, { deliveryId, eventId }: Chosen) {
+  const row = (attempts: Statement) => sql`
+    jsonb_build_object('id', id, 'event_id', event_id, 'event', event, 'webhook_id', ${webhookId}::uuid,
+      'trigger', 'redelivery', 'attempt_count', ${attempts}, 'created_at', created_at, 'due_at', created_at) as original
+  `;
+  if (deliveryId !== null)
+    return sql`delete from deliveries where id = ${deliveryId} returning ${row(sql`attempt_count`)}`;
+  return sql`
+    select ${row(sql`0`)} from (
+      select uuid_v7(fanned_out_at) as id, id as event_id, name as event, fanned_out_at as created_at
+      from events where id = ${eventId}
+    ) missed
+  `;
 }
 
 /** Counts what a replay queues. Throws `not_found`, `conflict`. */
@@ -165,11 +212,20 @@ export async function listHealed(database: Database): Promise<string[]> {
   return rows.map(({ webhookId }) => webhookId);
 }
 
-/** Replays what such a webhook missed. Returns why that failed, or null. The webhook is listed until it succeeds. */
-export async function replayHealed(database: Database, webhookId: string): Promise<string | null> {
+/**
+ * Replays what such a webhook missed. Returns why that failed, or null, and adds what was set aside to `aside`. The webhook
+ * is listed until it succeeds.
+ */
+export async function replayHealed(
+  database: Database,
+  webhookId: string,
+  aside: SetAside[] = [],
+): Promise<string | null> {
+  const refused: SetAside[] = [];
   try {
     await waitForFanOut(database);
-    await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId));
+    await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId, refused));
+    aside.push(...refused);
     return null;
   } catch (error) {
     // Another replay of the app, or a deactivation, came first.
@@ -180,7 +236,11 @@ export async function replayHealed(database: Database, webhookId: string): Promi
   }
 }
 
-async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<void> {
+async function replayAfterHealing(
+  tx: Transaction,
+  webhookId: string,
+  aside: SetAside[],
+): Promise<void> {
   // The number of events decides how they are best read.
   await sql`set local plan_cache_mode = force_custom_plan`.execute(tx);
   await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
@@ -196,13 +256,14 @@ async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<v
   const { active, appId, replaySince, since, until } = healed;
   await takeTurn(tx, appId);
   // Locks the webhook before its healing, as changes by owners do.
-  if (active) await replay(tx, worker, { appId, webhookId }, { since, until });
+  if (active) await replay(tx, worker, { appId, webhookId }, { since, until }, aside);
   await sql`
     update webhook_healing set replay_since = null
     where webhook_id = ${webhookId} and replay_since = ${replaySince.toISOString()}::timestamptz
   `.execute(tx);
 }
 
+type Statement = ReturnType<typeof sql>;
 type Kind = 'failed' | 'cancelled' | 'missed';
 type Chosen = { deliveryId: string | null; eventId: string; status: Kind };
 
@@ -232,12 +293,13 @@ async function choose(
         order by valid_from desc limit 1
       ) v
       where w.id = ${webhookId} and e.position is not null and e.fanned_out_at >= ${from} and e.fanned_out_at < ${to}
-        -- The id contains the time, by the clock of the process that published; the event may have waited for fan-out.
+        -- The id contains the time at which the event was published; it may have waited for fan-out.
         and e.id >= uuid_v7_floor(${from} - interval '1 day') and e.id < uuid_v7_floor(${to} + interval '1 day')
         -- Fan-out's conditions, except that the webhook was active: an event without a delivery was missed.
         and takes_event(true, v.events, e.name)
         and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
         and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, from, to)}
+        and not exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached)
         -- The delivery gets the day of its event, which retention drops earlier than the event.
         and to_regclass('orgdir.deliveries_' || to_char(e.fanned_out_at at time zone 'utc', 'YYYYMMDD')) is not null
     ) found
@@ -253,9 +315,10 @@ const mayReceiveNow = sql`
 `;
 
 /** No delivery of the event `e`, which was fanned out in that time. A fan-out gives deliveries ids of its own time. */
-function hasNoDelivery(...[webhook, from, to]: ReturnType<typeof sql>[]) {
+function hasNoDelivery(...[webhook, from, to]: Statement[]) {
   return sql`
     not exists (select from pending_deliveries p where p.webhook_id = ${webhook} and p.event_id = e.id)
+    and not exists (select from set_aside a where a.webhook_id = ${webhook} and a.event_id = e.id and a.delivery_id is not null)
     and not exists (
       select from deliveries o where o.webhook_id = ${webhook} and o.event_id = e.id
         and o.id >= uuid_v7_floor(${from} - interval '1 minute') and o.id < uuid_v7_floor(${to} + interval '1 minute')

@@ -2,17 +2,18 @@
  * Moves ended deliveries back to the queue with the same id and the same bytes, in a new cycle of attempts. Sends
  * nothing; the worker claims them and checks permission as usual.
  */
+import { requireNotSuspended } from '../../access/suspensions.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { queueChannel } from './queue-channel.ts';
 
 /** Deliveries that ended undelivered, except those cancelled by someone who may decide so. */
-export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by = 'deactivation'))`;
+export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by in ('deactivation', 'suspension')))`;
 
 /**
  * Queues those of `deliveryIds` that still match `among`, each due at its time or now, and returns how many. Locks the
  * webhook until the end of the transaction, against its deactivation, which would find none of these deliveries to cancel.
- * Choose the deliveries before calling. Throws `not_found`, `conflict`.
+ * Choose the deliveries before calling. Throws as `requireActive`.
  */
 export async function requeue(
   tx: Transaction,
@@ -46,7 +47,7 @@ export async function requeue(
   return rows[0]?.count ?? 0;
 }
 
-/** Throws `not_found`, and `conflict` for an inactive webhook. */
+/** Throws `not_found`, `suspended`, and `conflict` for a deactivated webhook. */
 export async function requireActive(
   tx: Transaction,
   appId: string,
@@ -58,7 +59,7 @@ export async function requireActive(
   `.execute(tx);
   const [webhook] = rows;
   if (!webhook) throw new ServiceError('not_found');
-  if (!webhook.active)
-    throw new ServiceError('conflict', 'The webhook is deactivated; activate it first.');
-  return webhook;
+  if (webhook.active) return webhook;
+  await requireNotSuspended(tx, 'webhook', webhookId, appId);
+  throw new ServiceError('conflict', 'The webhook is deactivated; activate it first.');
 }

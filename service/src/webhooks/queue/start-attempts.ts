@@ -1,6 +1,6 @@
 /**
  * Starts the attempts of leased deliveries, a few in each turn of the event loop, and passes their outcomes on. A delivery
- * whose webhook has no room waits a moment for its turn, and then goes back to the queue.
+ * whose webhook has no room waits a moment for its turn, or goes back to the queue, parked.
  */
 import { setImmediate } from 'node:timers/promises';
 import {
@@ -10,15 +10,17 @@ import {
   type RecordedAttempt,
 } from '../sending/deliver.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
-import type { InFlight } from './in-flight.ts';
+import type { Place, Room, Work } from './room.ts';
 
 export type StarterDependencies = DeliverDependencies & {
-  inFlight: InFlight;
+  room: Room;
   webhooks: { timeoutMs: number; leaseMarginMs: number };
 };
 
 type Options = StarterDependencies & {
   record(attempt: RecordedAttempt): Promise<void>;
+  /** Called with a delivery that our own code cannot send. Never rejects. */
+  setAside(delivery: Deliverable, error: unknown): Promise<void>;
   /** Called when a delivery went back to the queue, parked. */
   onPutBack(webhookId: string): void;
 };
@@ -28,14 +30,14 @@ const startsPerTurn = 32;
 /** How long a delivery waits for its webhook's turn, much less than a lease's margin. */
 const turnWaitMs = 1_000;
 
-type Held = { delivery: Deliverable; release: () => void };
-type Waiting = Held & { until: number; endWait: () => void };
+type Held = { delivery: Deliverable; place: Place; waitsUntil: number };
 
 export class Starter {
   readonly #dependencies: Options;
-  #starting: Promise<void> | null = null;
   readonly #toStart: Held[] = [];
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** Deliveries that wait for their turn, by webhook. */
+  readonly #lines = new Map<string, Held[]>();
+  #starting: Promise<void> | null = null;
   #held = 0;
   #checking: NodeJS.Timeout | undefined;
   #onIdle = () => {};
@@ -44,10 +46,18 @@ export class Starter {
     this.#dependencies = dependencies;
   }
 
-  start(deliveries: Deliverable[]): void {
-    const { inFlight } = this.#dependencies;
+  /** Deliveries of new events start before those of broadcasts and backlogs. */
+  start(deliveries: Deliverable[], work: Work): void {
+    const { room } = this.#dependencies;
+    const waitsUntil = performance.now() + turnWaitMs;
     this.#held += deliveries.length;
-    for (const delivery of deliveries) this.#toStart.push({ delivery, release: inFlight.hold() });
+    const held = deliveries.map((delivery) => ({
+      delivery,
+      place: room.take(delivery),
+      waitsUntil,
+    }));
+    if (work === 'event') this.#toStart.unshift(...held);
+    else this.#toStart.push(...held);
     this.#starting ??= this.#startAll();
   }
 
@@ -59,37 +69,39 @@ export class Starter {
 
   async #startAll(): Promise<void> {
     while (this.#toStart.length > 0) {
-      for (const one of this.#toStart.splice(0, startsPerTurn))
-        if (this.#waiting.has(one.delivery.webhookId) || !this.#tryStart(one))
-          this.#addWaiting(one);
+      for (const one of this.#toStart.splice(0, startsPerTurn)) {
+        const line = this.#lines.get(one.delivery.webhookId);
+        if (line) line.push(one);
+        else if (!this.#tryStart(one)) this.#lines.set(one.delivery.webhookId, [one]);
+      }
+      if (this.#lines.size > 0)
+        this.#checking ??= setInterval(() => this.#checkLines(), turnWaitMs / 4);
       await setImmediate();
     }
     this.#starting = null;
   }
 
-  /** Returns false if the webhook has no room. */
+  /** Starts it or puts it back; returns false if it waits for its webhook's turn. */
   #tryStart(one: Held): boolean {
-    const { inFlight, webhooks } = this.#dependencies;
-    const { webhookId, owner, leaseEndsAt } = one.delivery;
+    const { timeoutMs, leaseMarginMs } = this.#dependencies.webhooks;
+    const now = performance.now();
     // Half of the margin is left to record the attempt, because a process may be busy, or may have been frozen.
-    const startUntil = leaseEndsAt - webhooks.timeoutMs - webhooks.leaseMarginMs / 2;
-    if (performance.now() > startUntil) {
-      this.#putBack(one);
-      return true;
-    }
-    const responded = inFlight.start(webhookId, owner);
-    if (responded) void this.#attempt(one, responded);
-    return responded !== null;
+    const isLate = now > one.delivery.leaseEndsAt - timeoutMs - leaseMarginMs / 2;
+    if (!isLate && one.place.start()) void this.#attempt(one);
+    else if (isLate || now >= one.waitsUntil || !one.place.mayWait()) this.#putBack(one);
+    else return false;
+    return true;
   }
 
-  async #attempt(one: Held, responded: () => void): Promise<void> {
+  async #attempt(one: Held): Promise<void> {
     let ended: RecordedAttempt | null = null;
     try {
       ended = await deliver(this.#dependencies, one.delivery);
     } catch (error) {
       this.#dependencies.log.error({ err: error, deliveryId: one.delivery.id }, 'delivery.failed');
+      await this.#dependencies.setAside(one.delivery, error);
     }
-    responded();
+    one.place.end();
     this.#startNext(one.delivery.webhookId);
     if (ended) await this.#dependencies.record(ended);
     this.#end(one);
@@ -104,55 +116,22 @@ export class Starter {
     });
   }
 
-  #end({ release }: Held): void {
-    release();
+  #end({ place }: Held): void {
+    place.release();
     this.#held -= 1;
     if (this.#held === 0) this.#onIdle();
   }
 
-  #addWaiting(one: Held): void {
-    const { webhookId } = one.delivery;
-    const entry = { ...one, until: performance.now() + turnWaitMs, endWait: this.#wait(one) };
-    const line = this.#waiting.get(webhookId);
-    if (line) line.push(entry);
-    else this.#waiting.set(webhookId, [entry]);
-    this.#checking ??= setInterval(() => this.#putBackLate(), turnWaitMs / 4);
-  }
-
-  #wait({ delivery }: Held): () => void {
-    return this.#dependencies.inFlight.wait(delivery.webhookId, delivery.owner);
-  }
-
   #startNext(webhookId: string): void {
-    const line = this.#waiting.get(webhookId) ?? [];
-    for (let next = line[0]; next; next = line[0]) {
-      next.endWait();
-      if (!this.#tryStart(next)) {
-        next.endWait = this.#wait(next);
-        return;
-      }
-      this.#dropFirst(webhookId);
-    }
+    const line = this.#lines.get(webhookId);
+    while (line?.[0] && this.#tryStart(line[0])) line.shift();
+    if (line?.length === 0) this.#lines.delete(webhookId);
   }
 
-  #putBackLate(): void {
-    const now = performance.now();
-    for (const [webhookId, line] of this.#waiting) {
-      for (let first = line[0]; first && first.until <= now; first = line[0]) {
-        first.endWait();
-        this.#dropFirst(webhookId);
-        this.#putBack(first);
-      }
-      this.#startNext(webhookId);
-    }
-    if (this.#waiting.size > 0) return;
+  #checkLines(): void {
+    for (const webhookId of this.#lines.keys()) this.#startNext(webhookId);
+    if (this.#lines.size > 0) return;
     clearInterval(this.#checking);
     this.#checking = undefined;
-  }
-
-  #dropFirst(webhookId: string): void {
-    const line = this.#waiting.get(webhookId);
-    line?.shift();
-    if (line?.length === 0) this.#waiting.delete(webhookId);
   }
 }

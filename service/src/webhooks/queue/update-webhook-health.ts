@@ -13,6 +13,7 @@ import {
   type LeftJoined,
   type Transaction,
 } from '../../database/database.ts';
+import { setAsideRefused, type SetAside } from '../../events/set-aside.ts';
 import { cancelPending } from './cancel-pending.ts';
 import { addProbes, startProbes, type ProbeOutcome } from './healing.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
@@ -35,6 +36,7 @@ type Outcome = {
   statusCode: number | null;
   error: AttemptResult['error'];
   gone: boolean;
+  durationMs: number | null;
 };
 
 type Tally = {
@@ -50,6 +52,8 @@ type Tally = {
   /** The status of the last failed attempt, or the error if no response came. */
   statusCode: number | null;
   error: AttemptResult['error'];
+  /** How long the last attempt took. */
+  latencyMs: number | null;
 };
 
 type UpdatedWebhook = {
@@ -83,6 +87,8 @@ export type HealthUpdate = {
   floor: string | null;
   /** Webhooks whose health could not be updated, and is tried again later. */
   failures: { webhookId: string; code: string | null; reason: string }[];
+  /** Outcomes that are refused. */
+  setAside: SetAside[];
 };
 
 /** No outcome waits below `floor`, an `xid`. */
@@ -92,7 +98,8 @@ export async function updateWebhookHealth(
   floor = '0',
 ): Promise<HealthUpdate> {
   try {
-    return { ...(await update(database, deactivateAfter, { floor, only: null })), failures: [] };
+    const done = await update(database, deactivateAfter, { floor, seqs: null });
+    return { ...done, failures: [], setAside: [] };
   } catch (error) {
     if (isConnectionFault(error)) throw error;
     // One webhook whose health cannot be written must not keep back the others.
@@ -104,8 +111,9 @@ async function updateSeparately(
   database: Database,
   deactivateAfter: number,
 ): Promise<HealthUpdate> {
-  const { rows } = await sql<{ webhookId: string }>`
-    select webhook_id as "webhookId" from webhook_outcomes group by webhook_id order by min(seq) limit ${outcomesMax}
+  const { rows } = await sql<{ webhookId: string; seqs: string[] }>`
+    select webhook_id as "webhookId", (array_agg(seq order by xid, seq))[:${sql.lit(outcomesMax)}] as seqs
+    from webhook_outcomes group by webhook_id order by min(seq) limit ${outcomesMax}
   `.execute(database);
   const result: HealthUpdate = {
     deactivated: [],
@@ -113,15 +121,18 @@ async function updateSeparately(
     more: false,
     floor: null,
     failures: [],
+    setAside: [],
   };
-  for (const { webhookId } of rows) {
+  const updateSome = async (seqs: string[]) => {
+    const { deactivated, healed } = await update(database, deactivateAfter, { floor: '0', seqs });
+    result.deactivated.push(...deactivated);
+    result.healed.push(...healed);
+  };
+  const origin = { source: 'webhook_outcomes', stage: 'health' } as const;
+  const named = (seq: string) => sql`seq = ${seq}`;
+  for (const { webhookId, seqs } of rows) {
     try {
-      const { deactivated, healed } = await update(database, deactivateAfter, {
-        floor: '0',
-        only: webhookId,
-      });
-      result.deactivated.push(...deactivated);
-      result.healed.push(...healed);
+      result.setAside.push(...(await setAsideRefused(database, origin, seqs, updateSome, named)));
     } catch (error) {
       if (isConnectionFault(error)) throw error;
       const { code = null, message: reason } = error as Error & { code?: string };
@@ -136,15 +147,15 @@ type Taken = Pick<HealthUpdate, 'floor'> & { outcomes: Outcome[] };
 type Which = {
   /** The `xid` below which no outcome waits. */
   floor: string;
-  /** Only those of this webhook. */
-  only: string | null;
+  /** Only these. */
+  seqs: string[] | null;
 };
 
 async function update(
   database: Database,
   deactivateAfter: number,
   which: Which,
-): Promise<Omit<HealthUpdate, 'failures'>> {
+): Promise<Omit<HealthUpdate, 'failures' | 'setAside'>> {
   return database.transaction().execute(async (tx) => {
     const { outcomes, floor } = await takeOutcomes(tx, which);
     const [probes, others] = separate(outcomes);
@@ -158,7 +169,8 @@ async function update(
 }
 
 /** Locks webhooks whose rows are free, and takes their outcomes, in the order in which they were recorded. */
-async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Taken> {
+async function takeOutcomes(tx: Transaction, { floor, seqs }: Which): Promise<Taken> {
+  const only = seqs && arrayLiteral(seqs);
   const { rows } = await sql<{ floor: string | null } & LeftJoined<Outcome>>`
     -- prepared: take_outcomes
     with turn as materialized (
@@ -167,7 +179,7 @@ async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Ta
     ),
     waiting as materialized (
       select ctid as tid, xid, seq, webhook_id from webhook_outcomes
-      where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
+      where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::bigint[] is null or seq = any(${only}::bigint[]))
     ),
     -- Webhooks first: however many outcomes a locked one has, they delay no others.
     locked as materialized (
@@ -185,14 +197,14 @@ async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Ta
     ),
     taken as (
       delete from webhook_outcomes where ctid = any(array(select tid from chosen))
-      returning xid, seq, webhook_id, verdict, status_code, error, gone
+      returning xid, seq, webhook_id, verdict, status_code, error, gone, duration_ms
     )
     -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
     select case when mine then
         least((select xid from waiting where (seq in (select seq from chosen)) is not true order by xid limit 1),
           pg_snapshot_xmin(pg_current_snapshot()))::text
       end as floor,
-      webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone
+      webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone, duration_ms as "durationMs"
     from turn left join taken on true order by xid, seq
   `.execute(tx);
   const outcomes = rows.flatMap((row) => (row.webhookId === null ? [] : row));
@@ -221,7 +233,7 @@ async function addOutcomes(
   const tallies = tally(outcomes);
   const ids = [...tallies.keys()];
   if (ids.length === 0) return [];
-  const column = (pick: (one: Tally) => number | boolean) =>
+  const column = (pick: (one: Tally) => number | boolean | null) =>
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
   const idList = arrayLiteral(ids);
   const { rows } = await sql<UpdatedWebhook>`
@@ -232,11 +244,12 @@ async function addOutcomes(
         ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
         ${column((t) => t.failedLast)}::boolean[],
         ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
-        ${column((t) => t.gone)}::boolean[]
-      ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone)
+        ${column((t) => t.gone)}::boolean[], ${column((t) => t.latencyMs)}::int[]
+      ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone, latency_ms)
     ),
     known as materialized (
       select g.*, w.app_id, w.url, w.active, h.tid, h.last_success_at, h.last_failure_at,
+        coalesce(g.latency_ms, h.latency_ms) as last_latency_ms,
         coalesce(h.exhausted_in_a_row, 0) as before,
         -- Uses the database's time, which all processes share. An attempt recorded later is dated later, even if its
         -- statement began before one that it waited for.
@@ -246,12 +259,12 @@ async function addOutcomes(
         select app_id, url, active from webhooks where id = g.id limit 1
       ) w left join lateral (
         -- The latest first: the others are gone but may be in somebody's snapshot.
-        select ctid as tid, last_success_at, last_failure_at, exhausted_in_a_row from webhook_health
+        select ctid as tid, last_success_at, last_failure_at, exhausted_in_a_row, latency_ms from webhook_health
         where webhook_id = g.id order by version desc limit 1
       ) h on true
     ),
     updated as materialized (
-      select id, app_id, url, tid, case when succeeded then 0 else before end + exhausted as exhausted_now,
+      select id, app_id, url, tid, last_latency_ms, case when succeeded then 0 else before end + exhausted as exhausted_now,
         -- If one batch has both, a millisecond tells which ended last.
         case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' else last_success_at end as success_at,
         case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' else last_failure_at end as failure_at,
@@ -266,8 +279,8 @@ async function addOutcomes(
     ),
     replaced as (delete from webhook_health where ctid = any(array(select tid from updated))),
     written as (
-      insert into webhook_health (webhook_id, last_success_at, last_failure_at, exhausted_in_a_row)
-      select id, success_at, failure_at, exhausted_now from updated
+      insert into webhook_health (webhook_id, last_success_at, last_failure_at, exhausted_in_a_row, latency_ms)
+      select id, success_at, failure_at, exhausted_now, last_latency_ms from updated
     ),
     deactivated as (
       update webhooks set active = false, deactivated_at = now(), updated_at = now(),
@@ -363,6 +376,7 @@ function untouched(): Tally {
     gone: false,
     statusCode: null,
     error: null,
+    latencyMs: null,
   };
 }
 
@@ -378,7 +392,8 @@ function tally(outcomes: Outcome[]): Map<string, Tally> {
   return tallies;
 }
 
-function add(sum: Tally, { verdict, statusCode, error }: Outcome): void {
+function add(sum: Tally, { verdict, statusCode, error, durationMs }: Outcome): void {
+  sum.latencyMs = durationMs;
   sum.failedLast = verdict !== 'succeeded';
   if (verdict === 'succeeded') {
     sum.succeeded = true;

@@ -13,23 +13,26 @@ import {
   type ConnectionSettings,
   type Database,
 } from '../../database/database.ts';
+import type { DatabaseClock } from '../../database/clock.ts';
 import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
+import { dropOldSetAside, logSetAside, type SetAside } from '../../events/set-aside.ts';
 import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
 import { createFloor, type Floor, type Look } from '../../floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
-import { findWork } from './find-work.ts';
-import { dropOldStats, foldDeliveryChanges } from './fold-delivery-changes.ts';
-import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
-import { queueChannel } from './queue-channel.ts';
-import { recoverLeases } from './recover-leases.ts';
+import { findWork, leftMs } from './find-work.ts';
+import { renewProbes } from './healing.ts';
+import { dropOldStats, foldDeliveryChanges } from '../history/fold-delivery-changes.ts';
+import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
+import { eventsNotice, queueChannel, workersChannel } from './queue-channel.ts';
+import { recoverLeases, renewDueTimes } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
 import { listHealed, replayHealed } from './replay.ts';
-import { rotatePartitions } from './retention.ts';
+import { rotatePartitions } from '../history/retention.ts';
 import { updateWebhookHealth } from './update-webhook-health.ts';
-import { dropOldVersions } from './versions.ts';
+import { dropOldVersions } from '../history/versions.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
@@ -37,12 +40,14 @@ export type WorkerDependencies = Omit<
 > & {
   connection: ConnectionSettings;
   session: Session;
+  clock: DatabaseClock;
+  leaseMs: number;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
   ingestPublished(
     database: Database,
     floor: string,
-  ): Promise<{ accepted: number; rejected: Rejection[] }>;
+  ): Promise<{ accepted: number; rejected: Rejection[]; setAside: SetAside[] }>;
 };
 export type Worker = {
   start(): void;
@@ -55,18 +60,20 @@ export type Worker = {
 const poolEndTimeoutMs = 500;
 /** How often the leader looks for work of which it may not have been notified. */
 const lookMs = 100;
-/** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
-const leftMs = 500;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
 /** How often expired leases and the other processes are looked for, totals updated, and a failed update of health tried again. */
 const checkMs = 1_000;
+/** How often a process that starts looks whether the others know of it. */
+const joinAgainMs = 25;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
 /** How often replays that failed, or were left by a process that died, are looked for. */
 const replayAgainMs = 60_000;
 /** How often partitions are checked. A task that is woken for its work waits for no longer either. */
 const rarelyMs = 3_600_000;
+/** How often a day past retention is tried again that another session has locked. */
+const lockedDayAgainMs = 30_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
 const poolSize = 6;
 /**
@@ -97,12 +104,12 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
 
 /** Returns the worker until its next stop. */
 function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
-  const { connection, session, inFlight } = dependencies;
+  const { connection, session, room } = dependencies;
   const database = openDatabase(connection, {
     applicationName: `orgdir worker, pid ${process.pid}`,
     poolSize,
     idleInTransactionMs: shortTransactionMs,
-    transactionSettings: queueSettings,
+    settings: queueSettings,
   });
   const outcomes = createFloor('0');
   const dispatcher: Dispatcher = createDispatcher({
@@ -115,15 +122,20 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
   });
   const opened = { ...dependencies, database, dispatcher, outcomes };
   const tasks = createTasks(opened, () => leader.listens());
-  const leader: Listener = session.createListener([queueChannel], tasks.wakeAll, {
+  const onNotice = (_channel: string | null, payload: string) =>
+    payload === eventsNotice ? tasks.fanOut.wake() : tasks.wakeAll();
+  const leader: Listener = session.createListener([queueChannel], onNotice, {
     exclusive: leaderLock,
   });
-  inFlight.onRoom = () => {
-    tasks.wakeAll();
+  room.onRoom = () => {
+    tasks.fanOut.wake();
     tasks.parked.wake();
   };
   // A server that crashed uses transaction ids again, and another one may have an earlier clock: floors can be too high.
-  const connected = session.createListener([], tasks.lookAtEverything);
+  const connected = session.createListener([workersChannel], (channel) => {
+    if (channel === null) tasks.lookAtEverything();
+    else tasks.join.wake();
+  });
   leader.start();
   connected.start();
   for (const each of [tasks.join, ...tasks.others]) each.start();
@@ -156,9 +168,11 @@ type TaskDependencies = WorkerDependencies & {
 };
 
 function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
-  const { log, inFlight, database, dispatcher, outcomes } = dependencies;
+  const { log, room, database, dispatcher, outcomes, clock } = dependencies;
   const published = createFloor('0');
   let joined = false;
+  /** The first time at which this process joined, by the database's clock and by its own. */
+  let announced: { atMs: number; at: number } | null = null;
   let healthTimer: NodeJS.Timeout | undefined;
   const loop = (name: string, turn: () => Promise<number>) => createLoop({ name, log, turn });
   /** Nothing is leased before this process knows its share of the limits. */
@@ -181,7 +195,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const fanOut = loop('fan-out', () =>
     onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
   );
-  const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
+  const due = loop('due', () => onceJoined(() => dispatcher.parkAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
     updateHealth(database, dependencies, outcomes.look(), () => {
@@ -194,35 +208,59 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const replays = loop('replays', async () => {
     if (toReplay.length === 0) toReplay = await listHealed(database);
     const webhookId = toReplay.shift();
-    const reason = webhookId === undefined ? null : await replayHealed(database, webhookId);
+    if (webhookId === undefined) return replayAgainMs;
+    const aside: SetAside[] = [];
+    const reason = await replayHealed(database, webhookId, aside);
+    logSetAside(log, aside);
     if (reason !== null) log.error({ webhookId, reason }, 'replay.failed');
     return toReplay.length > 0 ? 0 : replayAgainMs;
   });
   const ended = createFloor(null);
-  const leases = loop('leases', () =>
-    recoverExpiredLeases(database, dependencies, ended, () => due.wake()),
-  );
-  const join = loop('join', async () => {
-    const { from, reached } = outcomes.look();
-    const joining = await joinWorkers(database, dispatcher.id, from);
-    const { place, workers, blocked, isLate } = joining;
-    reached(joining.outcomesFloor);
-    inFlight.setShare(place, workers);
-    inFlight.setBlocked(blocked);
-    // Another process may have noted outcomes and died.
-    if (isLate) health.wake();
-    if (!joined) {
-      // The others have to know of this process too, so that all together keep to the limits.
-      if (workers > 1) await wait(checkMs);
-      joined = true;
+  /** Set while the database's clock was put back, and what was due at this time is not due again. */
+  let dueUntil: Date | null = null;
+  const leases = loop('leases', async () => {
+    if (dueUntil) {
+      await renewDueTimes(database, dueUntil);
+      dueUntil = null;
+      lookAtEverything();
       wakeAll();
     }
-    return checkMs;
+    return recoverExpiredLeases(database, dependencies, ended, () => due.wake());
+  });
+  clock.onPutBack = (would) => {
+    log.warn({ ms: would.getTime() - clock.now().getTime() }, 'clock.put_back');
+    dueUntil ??= would;
+    leases.wake();
+  };
+  const join = loop('join', async () => {
+    const { from, reached } = outcomes.look();
+    const sentAt = performance.now();
+    const joining = await joinWorkers(database, dispatcher.id, from);
+    clock.see(joining.atMs, sentAt);
+    // The clock was put back while no process ran that could remember it.
+    if (!joined && joining.wasAtMs !== null) clock.onPutBack(new Date(joining.wasAtMs + checkMs));
+    const { place, workers, blocked, isLate } = joining;
+    reached(joining.outcomesFloor);
+    room.setShare(place, workers);
+    room.setBlocked(blocked);
+    // Another process may have noted outcomes and died.
+    if (isLate) health.wake();
+    if (joined) return checkMs;
+    // The others have to know of this process too, so that all together keep to the limits. One may be frozen.
+    announced ??= { atMs: joining.atMs, at: sentAt };
+    const { othersSeenAtMs: seenAtMs } = joining;
+    // A look that began before this process was seen may have its time a moment later.
+    const knownAtMs = announced.atMs + joinAgainMs;
+    joined = seenAtMs === null || seenAtMs > knownAtMs || sentAt - announced.at > checkMs;
+    if (!joined) await announceJoining(database);
+    else wakeAll();
+    return joined ? checkMs : joinAgainMs;
   });
   const changes = createFloor('0');
   const totals = loop('totals', async () => {
     const { from, reached } = changes.look();
-    const { more, floor } = await foldDeliveryChanges(database, from);
+    const { more, floor, setAside } = await foldDeliveryChanges(database, from);
+    logSetAside(log, setAside);
     reached(floor);
     return more ? 0 : checkMs;
   });
@@ -231,6 +269,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   function wakeAll(): void {
     fanOut.wake();
     due.wake();
+    replays.wake();
   }
 
   function lookAtEverything(): void {
@@ -267,7 +306,7 @@ async function updateHealth(
   onHealed: () => void = () => {},
 ): Promise<number> {
   const { log, webhooks } = dependencies;
-  const { deactivated, healed, more, floor, failures } = await updateWebhookHealth(
+  const { deactivated, healed, more, floor, failures, setAside } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
     look?.from,
@@ -276,6 +315,7 @@ async function updateHealth(
   logDeactivations(dependencies, deactivated);
   for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
+  logSetAside(log, setAside);
   if (healed.length > 0) onHealed();
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
@@ -287,11 +327,12 @@ async function ingestBatch(
   onAccepted: () => void,
 ): Promise<number> {
   const { metrics, log, database } = dependencies;
-  const { accepted, rejected } = await dependencies.ingestPublished(database, floor);
+  const { accepted, rejected, setAside } = await dependencies.ingestPublished(database, floor);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
+  logSetAside(log, setAside);
   if (accepted > 0) onAccepted();
-  return accepted + rejected.length === 0 ? rarelyMs : 0;
+  return accepted + rejected.length + setAside.length === 0 ? rarelyMs : 0;
 }
 
 async function recoverExpiredLeases(
@@ -300,12 +341,13 @@ async function recoverExpiredLeases(
   ended: Floor<null>,
   onRecovered: () => void,
 ): Promise<number> {
-  const { webhooks, clock, metrics, log } = dependencies;
+  const { webhooks, clock, metrics, log, leaseMs } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
   const { from, reached } = ended.look();
-  const done = await recoverLeases(database, { backoff, clock, since: from });
+  const done = await recoverLeases(database, { backoff, clock, since: from, leaseMs });
   if (done.floor !== null) reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
+  logSetAside(log, done.setAside);
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
   if (done.recorded.length > 0) {
@@ -320,14 +362,20 @@ async function pruneHistory(
   database: Database,
   { retentionDays, log }: WorkerDependencies,
 ): Promise<number> {
-  const dropped = await rotatePartitions(database, retentionDays, (day) =>
-    log.warn({ day }, 'partitions.kept'),
-  );
+  let waitMs = rarelyMs;
+  // They wait for up to a week, which may be longer than history is kept.
+  await renewProbes(database, retentionDays);
+  const dropped = await rotatePartitions(database, retentionDays, (kept) => {
+    log.warn(kept, 'partitions.kept');
+    if (kept.reason === 'locked') waitMs = lockedDayAgainMs;
+  });
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
   await dropOldOperationalEvents(database, retentionDays);
   await dropOldRejected(database, retentionDays);
+  const rows = await dropOldSetAside(database, retentionDays);
+  if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
   await dropOldVersions(database, retentionDays);
   await dropExpiredKeys(database);
   await dropOldStats(database);
-  return rarelyMs;
+  return waitMs;
 }

@@ -17,7 +17,6 @@ import { createResolve, type Resolve } from './resolve.ts';
 import type { AttemptResult } from './retry.ts';
 
 export type AttemptOutcome = AttemptResult & {
-  startedAt: Date;
   durationMs: number;
   /** Bytes of JSON text: an object of strings. Null if no response came. */
   responseHeaders: Buffer | null;
@@ -176,7 +175,6 @@ type AttemptError = NonNullable<AttemptResult['error']>;
 
 /** One request and its outcome. The first of response, error and deadline ends it. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #startedAt = new Date();
   readonly #start = performance.now();
   readonly #connections: Connections<Client>;
   readonly #resolve: (outcome: AttemptOutcome) => void;
@@ -279,7 +277,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     const came = this.#statusCode !== null;
     this.#resolve({
-      startedAt: this.#startedAt,
       durationMs: Math.round(performance.now() - this.#start),
       statusCode: this.#statusCode,
       error: came ? null : this.#overdue ? 'timeout' : error,

@@ -28,8 +28,9 @@ export type DeliverDependencies = {
 
 export type RecordedAttempt = Pick<
   AttemptOutcome,
-  'startedAt' | 'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
+  'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
 > & {
+  startedAt: Date;
   delivery: Omit<LeasedDelivery, 'leaseEndsAt'>;
   verdict: Verdict;
 };
@@ -54,6 +55,7 @@ export async function deliver(
   const body = Buffer.from(
     renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
   );
+  const startedAt = clock.now();
   const headers = deliveryHeaders({
     serviceName,
     version,
@@ -61,7 +63,7 @@ export async function deliver(
     event,
     body,
     secrets,
-    now: clock.now(),
+    now: startedAt,
   });
   const span = traceAttempt(delivery);
   if (span) headers['traceparent'] = span.traceparent;
@@ -71,7 +73,7 @@ export async function deliver(
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(attemptLog, delivery, outcome, verdict.kind);
-  return ended(delivery, outcome, verdict);
+  return ended({ delivery, startedAt, verdict }, outcome);
 }
 
 function verdictOf(
@@ -111,19 +113,8 @@ export function unsent(
 }
 
 function ended(
-  delivery: Deliverable,
-  outcome: Omit<AttemptOutcome, 'retryAfter'>,
-  verdict: Verdict,
+  attempt: Pick<RecordedAttempt, 'delivery' | 'startedAt' | 'verdict'>,
+  { durationMs, statusCode, error, responseHeaders, responseBody }: AttemptOutcome,
 ): RecordedAttempt {
-  const { startedAt, durationMs, statusCode, error, responseHeaders, responseBody } = outcome;
-  return {
-    delivery,
-    startedAt,
-    durationMs,
-    statusCode,
-    error,
-    responseHeaders,
-    responseBody,
-    verdict,
-  };
+  return { ...attempt, durationMs, statusCode, error, responseHeaders, responseBody };
 }

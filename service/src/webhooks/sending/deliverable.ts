@@ -20,8 +20,10 @@ export type LeasedDelivery = {
 
 /** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = LeasedDelivery & {
-  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/slow-room.ts`). */
+  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/room.ts`). */
   owner: string;
+  /** How long the last recorded attempt of its webhook took; null if there is none. */
+  latencyMs: number | null;
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
@@ -35,5 +37,13 @@ export type Deliverable = LeasedDelivery & {
 export function firstOwner(column: string) {
   return sql`(
     select email from app_members where app_id = ${sql.ref(column)} and role = 'owner' order by email limit 1
+  )`;
+}
+
+/** How long the last recorded attempt of the webhook took whose id is in this column. */
+export function lastLatency(column: string) {
+  // The latest first: the others are gone but may be in somebody's snapshot.
+  return sql`(
+    select latency_ms from webhook_health where webhook_id = ${sql.ref(column)} order by version desc limit 1
   )`;
 }

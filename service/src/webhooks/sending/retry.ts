@@ -19,7 +19,7 @@ export type Verdict =
   /** Nothing was sent and nothing counts; the delivery goes back to waiting, `park`ed if its webhook has no room. */
   | { kind: 'postponed'; waitMs: number; park: boolean }
   /** Nothing was sent, because the webhook may no longer have the event. */
-  | { kind: 'cancelled'; by: 'deactivation' | 'permission' | 'deletion' }
+  | { kind: 'cancelled'; by: 'deactivation' | 'permission' | 'deletion' | 'suspension' }
   /** Nothing was sent, because the webhook's secret cannot be read; the delivery ends as failed. */
   | { kind: 'given_up' };
 

@@ -1,11 +1,12 @@
 /**
  * Creates the partitions for the coming days and drops those past retention. Neither makes other sessions wait: if a
- * lock is not free within a moment, the next run tries again.
+ * lock is not free within a moment, the next run tries again. `doctor` and a metric show a day that stays too long.
  */
-import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { coalesce } from '../../database/coalesce.ts';
+import { listLockHolders } from '../../database/list-lock-holders.ts';
+import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
 import { dropTotals, keepFoldsOut } from './fold-delivery-changes.ts';
-import { renewProbes } from './healing.ts';
 
 /** One worker at a time; two that lock and drop the same tables would deadlock. */
 const dropLock = 70420007;
@@ -14,39 +15,71 @@ const dropLock = 70420007;
  * a second, so that a session that locks these tables in another order is never the one that fails.
  */
 const lockTimeoutMs = 100;
+/** Locked, or changed, with every day. */
+const sharedTables = ['events', 'deliveries', 'attempts', 'delivery_totals', 'delivery_changes'];
 /** Ends the transaction, so that nothing of it stays. */
 const queuedMeanwhile = new Error('the queue needs the day');
 
 /** The partitions of one day's deliveries and attempts, and of the events of the day before. */
-type Day = { day: string; partitions: string[] };
+type Day = { day: string; partitions: string[]; overdueSeconds: number };
+
+/** A day, as `YYYYMMDD`, that is past retention and stays, with all later ones. */
+export type KeptDay = { day: string } & (
+  | { reason: 'pending' }
+  /** `holders`: the sessions that have its tables, or those of all days, locked. */
+  | { reason: 'locked'; holders: string }
+);
 
 /**
  * Returns the names of the dropped partitions: whole days older than `retentionDays` that no pending work needs. Calls
- * `onKept` with the first day that has to stay, as `YYYYMMDD`; no later day is dropped either.
+ * `onKept` with the first day that has to stay.
  */
 export async function rotatePartitions(
   database: Database,
   retentionDays: number,
-  onKept: (day: string) => void = () => {},
+  onKept: (kept: KeptDay) => void = () => {},
 ): Promise<string[]> {
   await ensurePartitions(database);
-  // They wait for up to a week, which may be longer than history is kept.
-  await renewProbes(database, retentionDays);
   const dropped: string[] = [];
   for (const day of await listExpired(database, retentionDays)) {
     // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.
     const outcome = await dropDay(database, day);
-    if (outcome === 'needed') onKept(day.day);
+    if (outcome === 'needed') onKept({ day: day.day, reason: 'pending' });
+    if (outcome === 'locked')
+      onKept({ day: day.day, reason: 'locked', holders: await listHolders(database, day) });
     if (outcome !== 'dropped') break;
     dropped.push(...day.partitions);
   }
   return dropped;
 }
 
+/** The first day past retention; null if there is none, or if pending work needs it. */
+export async function findOverdueDay(
+  database: Database,
+  retentionDays: number,
+): Promise<Day | null> {
+  const [first] = await listExpired(database, retentionDays);
+  return first && !(await isNeeded(database, first.day)) ? first : null;
+}
+
+/** Returns a reader for scrapes, which queries at most once per minute. */
+export function createOverdueReader(database: Database, retentionDays: number) {
+  return coalesce(
+    async () => (await findOverdueDay(database, retentionDays))?.overdueSeconds ?? 0,
+    { timeoutMs: 2_000, reuseMs: 60_000 },
+  );
+}
+
+/** The sessions that may keep a day from being dropped. */
+export function listHolders(database: Database, { partitions }: Day): Promise<string> {
+  return listLockHolders(database, [...sharedTables, ...partitions]);
+}
+
 /** Oldest first. Events stay a day longer, because a delivery after midnight belongs to a later day than its event. */
 async function listExpired(database: Database, retentionDays: number): Promise<Day[]> {
   const { rows } = await sql<Day>`
-    select to_char(day, 'YYYYMMDD') as day, array_agg(name order by name) as partitions
+    select to_char(day, 'YYYYMMDD') as day, array_agg(name order by name) as partitions,
+      extract(epoch from queue_now() - (day + ${retentionDays}::int + 1)::timestamp at time zone 'utc')::float8 as "overdueSeconds"
     from (
       select c.relname::text as name,
         to_date(substring(c.relname from '_(\\d{8})$'), 'YYYYMMDD') + (parent.relname = 'events')::int as day
@@ -60,11 +93,11 @@ async function listExpired(database: Database, retentionDays: number): Promise<D
   return rows;
 }
 
-/** `later`: another worker is dropping partitions, or a lock was not free in time. */
+/** `later`: another worker is dropping partitions. `locked`: a lock was not free in time. */
 async function dropDay(
   database: Database,
   { day, partitions }: Day,
-): Promise<'dropped' | 'needed' | 'later'> {
+): Promise<'dropped' | 'needed' | 'later' | 'locked'> {
   return database
     .transaction()
     .execute(async (tx) => {
@@ -90,7 +123,7 @@ async function dropDay(
     .catch((error: { code?: string }) => {
       if (error === queuedMeanwhile) return 'needed' as const;
       // lock_not_available
-      if (error.code === '55P03') return 'later' as const;
+      if (error.code === '55P03') return 'locked' as const;
       throw error;
     });
 }
@@ -109,21 +142,26 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
   return rows[0]?.gone !== false;
 }
 
-/** Whether a delivery of that day, or of an event of the day before, is pending. It takes no lock. */
-async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
+/** Whether a delivery of that day, or of an event of the day before, is pending or set aside. It takes no lock. */
+async function isNeeded(executor: Executor, day: string): Promise<boolean> {
   const dayBefore = sql`${startOf(day)} - interval '1 day'`;
   const { rows } = await sql<{ needed: boolean }>`
     select exists (
       select from pending_deliveries
-      -- Earlier than the events too, because another clock makes their ids.
+      -- Earlier than the events too: the database's clock may have been put back, or another one may have made their ids.
       where id >= uuid_v7_floor(${startOf(day)} - interval '2 days') and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
     ) or exists (
       -- Those whose ids are of other hours than their events' (migrations/0032).
       select from pending_deliveries
       where left(id::text, 6) <> left(event_id::text, 6)
         and event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})
+    ) or exists (
+      -- Their next deliveries belong to the day of fan-out, which follows that of the event.
+      select from broadcasts where event_id < uuid_v7_floor(${startOf(day)} + interval '1 day')
+    ) or ${isSetAside(day)} or exists (
+      select from set_aside where event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})
     ) as needed
-  `.execute(tx);
+  `.execute(executor);
   return rows[0]?.needed === true;
 }
 
@@ -133,9 +171,16 @@ async function isQueued(tx: Transaction, day: string): Promise<boolean> {
     select exists (
       select from pending_deliveries
       where id >= uuid_v7_floor(${startOf(day)}) and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
-    ) as queued
+    ) or ${isSetAside(day)} as queued
   `.execute(tx);
   return rows[0]?.queued === true;
+}
+
+function isSetAside(day: string) {
+  return sql`exists (
+    select from set_aside
+    where delivery_id >= uuid_v7_floor(${startOf(day)}) and delivery_id < uuid_v7_floor(${startOf(day)} + interval '1 day')
+  )`;
 }
 
 function startOf(day: string) {

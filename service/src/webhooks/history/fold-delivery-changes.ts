@@ -4,6 +4,7 @@
  * at any time. Reads of totals are in `management/count-deliveries.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { isRefusal, setAsideRefused, type SetAside } from '../../events/set-aside.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
 /** Changes per call; the next call takes the rest. */
@@ -23,13 +24,48 @@ export type Fold = {
 };
 
 /** No change waits below `floor`, an `xid`. */
-export async function foldDeliveryChanges(database: Database, floor = '0'): Promise<Fold> {
+export async function foldDeliveryChanges(
+  database: Database,
+  floor = '0',
+): Promise<Fold & { setAside: SetAside[] }> {
+  try {
+    return { ...(await fold(database, floor)), setAside: [] };
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+  const aside = await setAsideRefused(
+    database,
+    { source: 'delivery_changes', stage: 'totals' },
+    await listOldest(database, floor),
+    async (changes) => void (await fold(database, floor, changes)),
+    ({ tid, xid }) => sql`ctid = ${tid}::tid and xid = ${xid}::xid8`,
+  );
+  return { more: true, floor, setAside: aside };
+}
+
+/** A row is named by its place: nothing updates changes, and its transaction tells it from one that took its place. */
+type Change = { tid: string; xid: string };
+
+async function listOldest(database: Database, floor: string): Promise<Change[]> {
+  const { rows } = await sql<Change>`
+    select ctid::text as tid, xid::text as xid from delivery_changes
+    where xid >= ${floor}::xid8 order by xid limit ${sql.lit(changesMax)}
+  `.execute(database);
+  return rows;
+}
+
+async function fold(
+  database: Database,
+  floor: string,
+  changes: Change[] | null = null,
+): Promise<Fold> {
+  const only = changes && changes.map(({ tid }) => tid);
   const { rows } = await sql<{ taken: number; floor: string }>`
     -- prepared: fold_delivery_changes
     with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(foldLock)}) as mine),
     oldest as materialized (
       select ctid as tid, xid from delivery_changes
-      where (select mine from turn) and xid >= ${floor}::xid8
+      where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::tid[] is null or ctid = any(${only}::tid[]))
       order by xid limit ${sql.lit(changesMax)}
     ),
     taken as materialized (
@@ -69,12 +105,17 @@ export async function foldDeliveryChanges(database: Database, floor = '0'): Prom
   return { more: row.taken === changesMax, floor: row.floor };
 }
 
+type Statement = ReturnType<typeof sql>;
+
 /** Drops the totals of a day whose partition of `deliveries` is dropped in this transaction, which keeps folds out. */
-export async function dropTotals(tx: Transaction, day: ReturnType<typeof sql>): Promise<void> {
+export async function dropTotals(tx: Transaction, day: Statement): Promise<void> {
+  const isOfDay = (hour: Statement) =>
+    sql`${hour} >= ${day} and ${hour} < ${day} + interval '1 day'`;
   for (const table of ['delivery_totals', 'delivery_changes'])
-    await sql`
-      delete from ${sql.table(table)} where id_hour >= ${day} and id_hour < ${day} + interval '1 day'
-    `.execute(tx);
+    await sql`delete from ${sql.table(table)} where ${isOfDay(sql`id_hour`)}`.execute(tx);
+  await sql`
+    delete from set_aside where source = 'delivery_changes' and ${isOfDay(sql`(original->>'id_hour')::timestamptz`)}
+  `.execute(tx);
 }
 
 /** Waits for a fold that is under way, and keeps others out until the end of the transaction. */

@@ -1,0 +1,251 @@
+import type { Command } from 'commander';
+import { readPublicUrl } from '../database/public-url.ts';
+import { previewDeletion } from '../http/portal/account-deletion.ts';
+import { writeExport } from '../http/portal/account-export.ts';
+import { createNotice } from '../sign-in/account-mail.ts';
+import { createAccountLink } from '../sign-in/accounts.ts';
+import { recordActivity } from '../sign-in/activity.ts';
+import { deleteAccount } from '../sign-in/delete-account.ts';
+import {
+  accountsListedMax,
+  listAccounts,
+  lockAccount,
+  readAccount,
+} from '../sign-in/list-accounts.ts';
+import { listMethods } from '../sign-in/methods.ts';
+import { removeSecondFactor } from '../sign-in/second-factor.ts';
+import { endSessions, listSessions } from '../sign-in/sessions.ts';
+import { everybody, listSignUpBlocks, setSignUpBlock } from '../sign-in/sign-up-blocks.ts';
+import { addCommand, type CommandSpec } from './add-command.ts';
+import { cliActor } from './cli-actor.ts';
+import { mailNotice } from './mail-notice.ts';
+import { collect, parseId } from './parse-option.ts';
+import { addSuspension } from './suspension-commands.ts';
+import { table } from './with-database.ts';
+import { writeFileAtomically } from './write-atomically.ts';
+
+/** For the argument of each command about one account. */
+const account = {
+  argument: ['<account>', 'id or email address of the account'],
+  example: 'ada@example.org',
+} as const satisfies Partial<CommandSpec>;
+/** No list of these commands searches the directory. */
+const search = { find: () => Promise.resolve(null) };
+
+export function addAccountCommands(program: Command): void {
+  const accounts = program
+    .command('accounts')
+    .description('Manage accounts of the developer portal, and who may sign up.');
+  addReads(accounts);
+  addCredentials(accounts);
+  addSuspension(accounts, 'account');
+  addDeletion(accounts);
+  addSignUp(accounts);
+}
+
+function addReads(accounts: Command): void {
+  addCommand<{ search: string; suspended?: boolean }>(accounts, {
+    name: 'list',
+    description: `List accounts, newest first, at most ${accountsListedMax}.`,
+    options: [
+      ['--search <text>', 'only those whose address or name contains this', String, ''],
+      ['--suspended', 'only suspended ones'],
+    ],
+    example: '--search @example.org',
+    async act({ database, flags }) {
+      const found = await listAccounts(database, flags.search, flags.suspended === true);
+      const rows = found.map((one) => [
+        one.id,
+        one.email,
+        one.name,
+        one.createdAt.toISOString(),
+        one.suspendedAt === null ? 'active' : 'suspended',
+      ]);
+      return [found, table(['ID', 'ADDRESS', 'NAME', 'CREATED', 'STATE'], rows)];
+    },
+  });
+  addCommand(accounts, {
+    ...account,
+    name: 'show',
+    description: 'Show an account with its ways to sign in and its apps.',
+    async act({ database, given }) {
+      const found = await readAccount(database, given);
+      const { id, email, name, createdAt, methods, apps, suspendedAt, suspendedReason } = found;
+      const rows = [
+        ['Account', `${id} (${name})`],
+        ['Address', email],
+        ['Created', createdAt.toISOString()],
+        ['Signs in with', methods.map(({ provider }) => provider).join(', ') || 'nothing'],
+        ['Second factor', found.hasSecondFactor ? 'yes' : 'no'],
+        ['Sessions', String(found.sessionCount)],
+        ['Suspended', suspendedAt ? `${suspendedAt.toISOString()}: ${suspendedReason}` : 'no'],
+        ...apps.map((app) => ['App', `${app.id} (${app.name}), ${app.role}`]),
+      ];
+      return [found, table(['', ''], rows).slice(1)];
+    },
+  });
+  addCommand<{ file: string }>(accounts, {
+    ...account,
+    name: 'export',
+    description:
+      'Write the data about a user to a file that only you can read, as the user gets it in the portal.',
+    options: [['--file <file>', 'file to write', String, 'account.json']],
+    async act({ database, given, flags: { file } }) {
+      const { id, email, name, image } = await readAccount(database, given);
+      const parts = writeExport({
+        database,
+        search,
+        accounts: {
+          listMethods: (userId) => listMethods(database, userId),
+          listSessions: () => listSessions(database, id, null),
+        },
+        account: { id, email, sessionId: '' },
+        signedIn: { name, image },
+      });
+      await writeFileAtomically(file, async (write) => {
+        for await (const part of parts) await write(part);
+      });
+      return [{ id, email, file }, [`Data about ${email} written to ${file}.`]];
+    },
+  });
+}
+
+function addCredentials(accounts: Command): void {
+  addCommand(accounts, {
+    ...account,
+    name: 'link',
+    argument: ['<email>', 'email address of an existing or new account'],
+    description:
+      'Create a link that sets the password of an account, or creates the account, even if its address may not sign up. It works once, within an hour, and replaces an earlier link.',
+    async act({ database, given, config }) {
+      const link = await database.transaction().execute(async (tx) => {
+        const publicUrl = await readPublicUrl(tx, config.publicUrl);
+        return createAccountLink(tx, cliActor(), { email: given, publicUrl });
+      });
+      const purpose = link.hasAccount ? 'choose a new password' : 'create the account';
+      const title = `Link for ${link.email} to ${purpose}. It works once, within an hour:`;
+      return [link, [title, link.url]];
+    },
+  });
+  addCommand(accounts, {
+    ...account,
+    name: 'remove-second-factor',
+    argument: ['<email>', 'email address of an account, or the name that its provider gives it'],
+    description:
+      'Remove the passkeys, the authenticator app and the recovery codes of an account, and end all its sessions. For users who have lost them: make sure who asks.',
+    async act({ database, given, config }) {
+      const publicUrl = await readPublicUrl(database, config.publicUrl);
+      const done = await database
+        .transaction()
+        .execute((tx) => removeSecondFactor(tx, cliActor(), given));
+      const notice = createNotice(
+        { ...config, publicUrl },
+        'The operator removed the second factor of your account: passkeys, authenticator app and recovery codes. All your sessions were ended.',
+      );
+      const mailed = (await mailNotice(config, [done.email], notice)).length > 0;
+      return [
+        { ...done, mailed },
+        [
+          `Removed ${done.passkeys} passkeys and ${done.authenticator ? 'the' : 'no'} authenticator app of ${done.email}, and ended ${done.endedSessions} sessions.`,
+          mailed ? 'The user was notified by mail.' : 'No mail was sent: notify the user.',
+        ],
+      ];
+    },
+  });
+  addCommand(accounts, {
+    ...account,
+    name: 'end-sessions',
+    description: 'End all sessions of an account: its user has to sign in again.',
+    async act({ database, given }) {
+      const ended = await database.transaction().execute(async (tx) => {
+        const found = await lockAccount(tx, given);
+        const count = await endSessions(tx, found.id, null);
+        const details = { actor: cliActor(), count };
+        if (count > 0) await recordActivity(tx, 'account.sessions_ended', found, null, details);
+        return { ...found, endedSessions: count };
+      });
+      return [ended, [`Ended ${ended.endedSessions} sessions of ${ended.email}.`]];
+    },
+  });
+}
+
+function addDeletion(accounts: Command): void {
+  addCommand<{ yes?: boolean; app: string[] }>(accounts, {
+    ...account,
+    name: 'delete',
+    description:
+      'Show what goes with an account; with --yes, delete it with its sessions, ways to sign in and the apps without another owner. This cannot be undone.',
+    options: [
+      ['--yes', 'delete it'],
+      [
+        '--app <id>',
+        'an app that is deleted with it; name each one',
+        (text, earlier) => collect(parseId(text), earlier as string[]),
+        [],
+      ],
+    ],
+    async act({ database, given, flags }) {
+      const found = await readAccount(database, given);
+      const { id, email } = found;
+      const preview = await previewDeletion({ database, search }, email);
+      const deleted = flags.yes === true;
+      if (deleted)
+        await database
+          .transaction()
+          .execute((tx) => deleteAccount(tx, found, flags.app, null, cliActor()));
+      const { appsToDelete, appsToLeave, endingBindings, managedCount } = preview;
+      const lines = [
+        `With ${email}, these go:`,
+        ...appsToDelete.map(
+          (app) =>
+            `  app ${app.id} (${app.name}): ${app.keyCount} keys, ${app.webhookCount} webhooks, ${app.pendingDeliveryCount} pending deliveries, ${app.otherMemberCount} other members`,
+        ),
+        ...endingBindings.map(({ appName, slug }) => `  the binding of ${appName} to ${slug}`),
+        ...appsToLeave.map((app) => `  the membership in app ${app.id} (${app.name}), which stays`),
+        `The address stays a manager of ${managedCount} organisations and alliances.`,
+        `To delete:  npx orgdir accounts delete ${email} --yes${appsToDelete.map((app) => ` --app ${app.id}`).join('')}`,
+      ];
+      return [{ id, email, deleted, ...preview }, deleted ? [`Deleted ${email}.`] : lines];
+    },
+  });
+}
+
+const pattern: CommandSpec['argument'] = ['<pattern>', 'an address, or a domain'];
+
+function addSignUp(accounts: Command): void {
+  for (const [name, argument, description] of [
+    [
+      'block',
+      pattern,
+      'Let nobody sign up with an address, or with any address of a domain and its subdomains. Existing accounts stay: suspend them.',
+    ],
+    ['unblock', pattern, 'Let them sign up again.'],
+    [
+      'close-sign-up',
+      undefined,
+      'Let nobody sign up. `orgdir accounts link` still creates accounts.',
+    ],
+    ['open-sign-up', undefined, 'Let people sign up again.'],
+  ] as const)
+    addCommand(accounts, {
+      name,
+      description,
+      ...(argument && { argument, example: 'example.org' }),
+      async act({ database, given }) {
+        const isBlocked = name === 'block' || name === 'close-sign-up';
+        const done = await database
+          .transaction()
+          .execute((tx) => setSignUpBlock(tx, cliActor(), argument ? given : everybody, isBlocked));
+        return [done, [done.changed ? 'Done.' : 'Nothing to change.']];
+      },
+    });
+  addCommand(accounts, {
+    name: 'blocks',
+    description: 'List who may not sign up. `*` stands for everybody.',
+    async act({ database }) {
+      const found = await listSignUpBlocks(database);
+      const rows = found.map((one) => [one.pattern, one.createdAt.toISOString()]);
+      return [found, table(['ADDRESS OR DOMAIN', 'SINCE'], rows)];
+    },
+  });
+}

@@ -1,0 +1,235 @@
+/**
+ * Keeps one bad row from stopping a stage: a stage that is refused runs again with fewer rows, and the row that is refused
+ * alone moves to `set_aside`. Nothing looks for it there until an operator retries or drops it
+ * (`commands/set-aside-commands.ts`), or retention drops it.
+ */
+import { cutText } from '../contract/cut-text.ts';
+import {
+  isConnectionFault,
+  sql,
+  type Database,
+  type Executor,
+  type Transaction,
+} from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
+import { ServiceError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { EventFilter } from './list-events.ts';
+import type { RejectedEvent } from './published-events.ts';
+
+type Statement = ReturnType<typeof sql>;
+type Source =
+  | 'published_events'
+  | 'outbox'
+  | 'pending_deliveries'
+  | 'webhook_outcomes'
+  | 'delivery_changes'
+  | 'operational_events';
+
+/** As the worker's tasks are called. */
+type Stage =
+  | 'intake'
+  | 'fan-out'
+  | 'claim'
+  | 'load'
+  | 'attempt'
+  | 'record'
+  | 'leases'
+  | 'health'
+  | 'totals'
+  | 'replays'
+  | 'mail';
+
+export type SetAside = {
+  id: string;
+  stage: Stage;
+  source: Source;
+  eventId: string | null;
+  deliveryId: string | null;
+  webhookId: string | null;
+  code: string | null;
+  reason: string;
+};
+
+type Refused = {
+  source: Source;
+  stage: Stage;
+  error: unknown;
+  /** What else an operator should know. */
+  note?: string;
+  /** A statement that returns the row as `original`; `take` makes one that moves it. */
+  moved: Statement;
+};
+
+const reasonLengthMax = 1_000;
+
+/**
+ * Whether the error is about the rows that were given: a value or constraint (SQLSTATE classes 22 and 23), a limit of
+ * PostgreSQL (54), or an exception in our code. Others, such as a deadlock, a time-out or a full disk, are temporary.
+ */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof ServiceError || isConnectionFault(error)) return false;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
+    ? /^(22|23|54)/.test(code)
+    : error instanceof Error && !('syscall' in error);
+}
+
+/** Runs `step` for all rows. If that is refused, runs it for fewer, down to one, and calls `onRefused` with that one. */
+export async function isolateRefused<Row>(
+  rows: Row[],
+  step: (rows: Row[]) => Promise<void>,
+  onRefused: (row: Row, error: unknown) => Promise<void>,
+): Promise<void> {
+  if (rows.length === 0) return;
+  try {
+    await step(rows);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const [first] = rows;
+    if (rows.length === 1) return onRefused(first as Row, error);
+    // In order: outcomes of a webhook, for example, are added as they were recorded.
+    const half = Math.ceil(rows.length / 2);
+    await isolateRefused(rows.slice(0, half), step, onRefused);
+    await isolateRefused(rows.slice(half), step, onRefused);
+  }
+}
+
+/** Moves a row, or nothing if it is gone, and returns what was set aside. */
+export async function setAside(
+  executor: Executor,
+  { source, stage, error, note, moved }: Refused,
+): Promise<SetAside[]> {
+  const { code } = error as { code?: unknown };
+  // PostgreSQL's detail may contain a receiver's response, so it is kept nowhere.
+  const message = error instanceof Error ? error.message : String(error);
+  const reason = cutText(note === undefined ? message : `${message} (${note})`, reasonLengthMax);
+  const { rows } = await sql<SetAside>`
+    with moved as (${moved})
+    insert into set_aside (source, stage, original, code, reason, event_id, delivery_id, webhook_id)
+    select ${source}, ${stage}, original, ${typeof code === 'string' ? code : null}, ${reason},
+      (original->>${source === 'outbox' || source === 'published_events' ? 'id' : 'event_id'})::uuid,
+      case when ${source} = 'pending_deliveries' then (original->>'id')::uuid end, (original->>'webhook_id')::uuid
+    from moved
+    returning id, stage, source, event_id as "eventId", delivery_id as "deliveryId", webhook_id as "webhookId", code, reason
+  `.execute(executor);
+  return rows;
+}
+
+/** As `isolateRefused`; moves the rows that are refused alone, each of which `condition` finds, and returns them. */
+export async function setAsideRefused<Row>(
+  executor: Executor,
+  origin: Pick<Refused, 'source' | 'stage'>,
+  rows: Row[],
+  step: (rows: Row[]) => Promise<void>,
+  condition: (row: Row) => Statement,
+): Promise<SetAside[]> {
+  const aside: SetAside[] = [];
+  await isolateRefused(rows, step, async (row, error) => {
+    const moved = take(origin.source, condition(row));
+    aside.push(...(await setAside(executor, { ...origin, error, moved })));
+  });
+  return aside;
+}
+
+/** Takes the row `r` for which the condition holds out of its table. */
+export function take(source: Source, condition: Statement): Statement {
+  return sql`delete from ${sql.table(source)} r where ${condition} returning to_jsonb(r) as original`;
+}
+
+export function logSetAside(log: Logger, rows: SetAside[]): void {
+  for (const row of rows) log.error(row, 'row.set_aside');
+}
+
+type Group = { source: Source; ids: string[]; columns: string[] };
+
+/** Moves rows back to where they came from; the worker finds them there as it finds new ones. Returns how many. */
+export async function retrySetAside(tx: Transaction, ids: string[]): Promise<number> {
+  const { rows: groups } = await sql<Group>`
+    select source, array_agg(id order by id) as ids, columns
+    from (
+      select id, source, array(
+        select attname::text from pg_attribute
+        -- A row may be of another version. "xid" and "seq" are new, so that looks that passed the old ones find the row.
+        where attrelid = to_regclass(source) and attnum > 0 and original ? attname and attname not in ('xid', 'seq')
+        order by attnum
+      ) as columns
+      from (select * from set_aside where id = any(${ids}::uuid[]) for update) locked
+    ) rows
+    group by source, columns
+  `.execute(tx);
+  let count = 0;
+  for (const group of groups) count += await moveBack(tx, group);
+  return count;
+}
+
+async function moveBack(tx: Transaction, { source, ids, columns }: Group): Promise<number> {
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  const values = sql.join(columns.map((column) => sql.ref(`r.${column}`)));
+  const { rows } = await sql<{ count: number }>`
+    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning id, original),
+    back as (
+      insert into ${sql.table(source)} (${names})
+      select ${values} from (select * from gone order by id) in_order
+      cross join lateral jsonb_populate_record(null::${sql.table(source)}, original || ${resets(source)}::jsonb) r
+      returning 1
+    )
+    select count(*) as count from back
+  `.execute(tx);
+  return rows[0]?.count ?? 0;
+}
+
+/** A delivery is due at once. One that was leased is taken back, as after a crash, because its attempt may have been made. */
+function resets(source: Source): Statement {
+  return source === 'pending_deliveries'
+    ? sql`jsonb_build_object('due_at', queue_now(), 'parked', false)`
+    : sql`'{}'`;
+}
+
+/** Drops rows for good. Returns how many. */
+export async function dropSetAside(tx: Transaction, ids: string[]): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning 1)
+    select count(*) as count from gone
+  `.execute(tx);
+  return rows[0]?.count ?? 0;
+}
+
+/** Lists rows, newest first, without their data. */
+export async function listSetAside(
+  executor: Executor,
+  { event, since, limit }: EventFilter,
+): Promise<RejectedEvent[]> {
+  const { rows } = await sql<RejectedEvent>`
+    select s.id, s.stage, s.event, o.slug as org, a.slug as alliance, s.created_at as "createdAt", s.set_aside_at as "rejectedAt",
+      s.code, s.reason, s.event_id as "eventId", s.delivery_id as "deliveryId", s.webhook_id as "webhookId"
+    from (
+      select *, coalesce(original->>'event', original->>'name') as event, (original->>'created_at')::timestamptz as created_at
+      from set_aside
+    ) s left join orgs o on o.id = (original->>'org_id')::uuid left join alliances a on a.id = (original->>'alliance_id')::uuid
+    where s.set_aside_at >= ${since.toISOString()}::timestamptz and (${event}::text is null or s.event = ${event})
+    order by s.set_aside_at desc, s.id desc limit ${limit}
+  `.execute(executor);
+  return rows;
+}
+
+/** The ids of all rows that can be retried or dropped: those that were set aside, and rejected entries. */
+export async function listRefusedIds(executor: Executor): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from set_aside union all select id from published_events where rejected_at is not null order by id
+  `.execute(executor);
+  return rows.map(({ id }) => id);
+}
+
+/** Drops rows that nobody has retried within the retention period, and those of webhooks that are gone. Returns how many. */
+export async function dropOldSetAside(database: Database, retentionDays: number): Promise<number> {
+  return deleteInBatches(database, {
+    table: 'set_aside',
+    key: 'id',
+    condition: sql`
+      set_aside_at < (select queue_now()) - ${retentionDays} * interval '1 day'
+        -- The webhook may have been deleted while the row was set aside.
+        or (webhook_id is not null and not exists (select from webhooks where webhooks.id = webhook_id))
+    `,
+  });
+}
