@@ -1,12 +1,12 @@
 /** The service's HTTP application without its response cache, so that every request reads the database. */
-import { httpAddress, loadConfig } from '../service/src/config.ts';
-import { createParts } from '../service/src/create-parts.ts';
+import { httpAddress, loadConfig } from '../service/src/settings/config.ts';
+import { createParts } from '../service/src/start/create-parts.ts';
 import { createApp } from '../service/src/http/app.ts';
 import { loadBrand } from '../service/src/http/site/brand.ts';
-import { createResponseCache } from '../service/src/http/response-cache.ts';
-import { createLogger } from '../service/src/log.ts';
-import { stopParts } from '../service/src/main.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { createResponseCache } from '../service/src/http/responses/response-cache.ts';
+import { createLogger } from '../service/src/runtime/log.ts';
+import { stopParts } from '../service/src/start/main.ts';
+import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
 
 const config = loadConfig(process.env);
 const opened = await openConfiguredDatabase(config, {

@@ -9,7 +9,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chooseSystemUser, locatePrograms } from '../service/src/database/embedded-programs.ts';
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
-import { createSecretBox } from '../service/src/secret-box.ts';
+import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import type { Figure } from './figure.ts';
 import { growthRetentionDays, growthSettings, measureGrowth } from './measure-growth.ts';
 import { measureLatency } from './measure-latency.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
-import type { SecretBox } from '../service/src/secret-box.ts';
+import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, createSecureContext } from 'node:tls';
-import { loadConfig } from '../service/src/config.ts';
+import { loadConfig } from '../service/src/settings/config.ts';
 import { createSender } from '../service/src/webhooks/sending/attempt.ts';
 import { quantile, type Figure } from './figure.ts';
 import { startProcess } from './start-process.ts';

@@ -2,7 +2,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
 import { isReached, printFigures, type Figure } from './figure.ts';
 
 export async function makeWorkFolder(): Promise<string> {

@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { createApp } from '../service/src/access/apps.ts';
 import { bindApp } from '../service/src/access/bindings.ts';
 import { addManager } from '../service/src/access/managers.ts';
-import { loadConfig } from '../service/src/config.ts';
+import { loadConfig } from '../service/src/settings/config.ts';
 import { sql, type Database, type Transaction } from '../service/src/database/database.ts';
 import { readNdjson } from '../service/src/directory/import-source.ts';
 import { importLines } from '../service/src/directory/import.ts';
-import type { SecretBox } from '../service/src/secret-box.ts';
+import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { createWebhook } from '../service/src/webhooks/management/webhooks.ts';
 import type { ReceiverAddress } from './receivers.ts';
 

@@ -1,11 +1,11 @@
 /** Workers that are killed while they probe a webhook and replay what it missed. */
 import assert from 'node:assert/strict';
-import { loadConfig } from '../service/src/config.ts';
+import { loadConfig } from '../service/src/settings/config.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { updateWebhook } from '../service/src/webhooks/management/update-webhook.ts';
-import { firstProbeJitter } from '../service/src/webhooks/queue/healing.ts';
+import { firstProbeJitter } from '../service/src/webhooks/queue/health/healing.ts';
 import { queueChannel } from '../service/src/webhooks/queue/queue-channel.ts';
-import { replay } from '../service/src/webhooks/queue/replay.ts';
+import { replay } from '../service/src/webhooks/queue/replay/replay.ts';
 import { commonEvent } from './behaviours.ts';
 import { loopbackAllowed } from './create-webhooks.ts';
 import { until } from './observe.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
 import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
-import { createSecretBox } from '../service/src/secret-box.ts';
+import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { commonEvent, rareEvent } from './behaviours.ts';
 import { fillQueue, storeEvents } from './fill-queue.ts';

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readCommit, version } from '../service/src/version.ts';
+import { readCommit, version } from '../service/src/runtime/version.ts';
 import { extractChanges } from './extract-changes.ts';
 import { stagePackage } from './stage-package.ts';
 

@@ -15,8 +15,8 @@ import { startReceivers } from '../faults/receivers.ts';
 import { startWorkerProcess } from '../faults/worker-process.ts';
 import { drained, leaseMs, shortTimes } from '../faults/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
-import { createSecretBox } from '../service/src/secret-box.ts';
+import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
+import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import { missingForMachines, startMachine } from './machine.ts';
 import { startPrimary, urlOf } from './postgres.ts';
 

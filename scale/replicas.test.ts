@@ -9,7 +9,7 @@ import { shortTimes } from '../faults/world.ts';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
 import { put } from '../service/test/support/directory.ts';
 import { startProxy } from '../service/test/support/proxy.ts';
 import { addressesOf } from './addresses.ts';

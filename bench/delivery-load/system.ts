@@ -14,7 +14,7 @@ import {
   type ConnectionSettings,
   type Database,
 } from '../../service/src/database/database.ts';
-import { createSecretBox, type SecretBox } from '../../service/src/secret-box.ts';
+import { createSecretBox, type SecretBox } from '../../service/src/runtime/secret-box.ts';
 import { childPids, cpuMs, parentPid, treeCpuMs } from '../cpu-time.ts';
 import { residentMib } from '../resident-memory.ts';
 import { startProcess, type Started } from '../start-process.ts';

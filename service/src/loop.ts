@@ -3,7 +3,7 @@
  * if woken, so that an unreachable database is not queried without pause.
  */
 import { isConnectionFault } from './database/database.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from './runtime/log.ts';
 
 export type Loop = {
   start(): void;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { print, withDatabase } from './with-database.ts';
 

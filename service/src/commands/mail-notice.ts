@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { isProviderIdentity } from '../sign-in/provider-identity.ts';
 
 /** Mails a notice to each address, and returns those whose server accepted it. */
@@ -10,7 +10,7 @@ export async function mailNotice(
 ): Promise<string[]> {
   const reachable = addresses.filter((email) => !isProviderIdentity(email));
   if (!config.mail || reachable.length === 0) return [];
-  const { createMailer } = await import('../mail.ts');
+  const { createMailer } = await import('../runtime/mail.ts');
   const mailer = createMailer(config.mail);
   const sent = await Promise.all(
     reachable.map(async (to) => {

@@ -1,13 +1,13 @@
 /** Commands that copy a whole installation: into another database, into a file, and back. */
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { withBackup, writeBackup } from '../database/backup-file.ts';
 import { checkTarget, loadSnapshot } from '../database/load-snapshot.ts';
 import { withSnapshot, type RowCounts } from '../database/read-snapshot.ts';
 import { StartError } from '../errors.ts';
-import { openConfiguredDatabase } from '../open-database.ts';
-import { secretKeyFile } from '../read-secret-keys.ts';
-import { postgresUrl } from '../setting-types.ts';
+import { openConfiguredDatabase } from '../start/open-database.ts';
+import { secretKeyFile } from '../start/read-secret-keys.ts';
+import { postgresUrl } from '../settings/setting-types.ts';
 import { print, table, toolName, withDatabase } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';
 

@@ -1,7 +1,7 @@
 /** All commands of `orgdir`, their output and their exit codes: 0 done, 1 refused or failed, 2 invalid arguments. */
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
-import { readCommit, version } from '../version.ts';
+import { readCommit, version } from '../runtime/version.ts';
 import { addAccessCommands } from './access-commands.ts';
 import { addAccountCommands } from './account-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';

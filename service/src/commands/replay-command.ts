@@ -1,5 +1,10 @@
 import type { Command } from 'commander';
-import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/queue/replay.ts';
+import {
+  countReplay,
+  replay,
+  runReplay,
+  type ReplayCounts,
+} from '../webhooks/queue/replay/replay.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';

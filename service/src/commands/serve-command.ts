@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
-import { loadConfig } from '../config.ts';
-import { createLogger } from '../log.ts';
-import { findMisspelt } from '../misspelt-settings.ts';
-import type { Service, WorkerProcess } from '../main.ts';
-import type { WorkerMessage } from '../worker-processes.ts';
+import { loadConfig } from '../settings/config.ts';
+import { createLogger } from '../runtime/log.ts';
+import { findMisspelt } from '../settings/misspelt-settings.ts';
+import type { Service, WorkerProcess } from '../start/main.ts';
+import type { WorkerMessage } from '../start/worker-processes.ts';
 import { sameSignalMs, signalCodes } from './with-database.ts';
 
 export function addServeCommand(program: Command): void {
@@ -32,7 +32,7 @@ async function serve(demo: boolean): Promise<void> {
   for (const suspect of findMisspelt(process.env).suspects) log.warn(suspect, 'setting.suspected');
   const signals = catchSignals();
   // Imported here, because the other commands start in half the time without the HTTP part.
-  const { startService } = await import('../main.ts');
+  const { startService } = await import('../start/main.ts');
   const service = await startService(config, log, {
     demo,
     onFatal: (reason) => {
@@ -52,7 +52,7 @@ async function runWorkerProcess(number: number): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger(config.logLevel);
   const signals = catchSignals();
-  const { startWorkerProcess } = await import('../main.ts');
+  const { startWorkerProcess } = await import('../start/main.ts');
   const worker = await startWorkerProcess(config, log, number);
   await Promise.race([signals.first, serveParent(worker)]);
   await worker.stop();

@@ -9,7 +9,7 @@ import {
   type Suspendable,
   type SuspensionSubject,
 } from '../access/suspensions.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { quoteName } from '../contract/quote-name.ts';
 import type { Database, Transaction } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';

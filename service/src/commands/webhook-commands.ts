@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
-import { readSecretKeys } from '../read-secret-keys.ts';
+import { readSecretKeys } from '../start/read-secret-keys.ts';
 import { resealAuthenticators } from '../sign-in/reseal-authenticators.ts';
 import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
-import { createSecretBox } from '../secret-box.ts';
+import { createSecretBox } from '../runtime/secret-box.ts';
 import {
   listWebhookStates,
   webhookStatesMax,

@@ -1,7 +1,7 @@
-import { loadConfig, type Config } from '../config.ts';
+import { loadConfig, type Config } from '../settings/config.ts';
 import { isConnectionFault, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
-import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts';
+import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 
 type Options = {

@@ -1,6 +1,6 @@
 /**
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
- * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
+ * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
@@ -16,7 +16,7 @@ import {
   type Rejection,
 } from '../events/published-events.ts';
 import { isRefusal, setAsideRefused, type SetAside } from '../events/set-aside.ts';
-import { traceEvent } from '../tracing.ts';
+import { traceEvent } from '../runtime/tracing.ts';
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
 

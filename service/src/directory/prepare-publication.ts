@@ -12,7 +12,8 @@ import {
   type EventName,
 } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
-import { traceEvent, type EventSpan } from '../tracing.ts';
+import type { EventSpan } from '../runtime/tracing-types.ts';
+import { traceEvent } from '../runtime/tracing.ts';
 import { findAlliance, publicAlliances } from './alliances.ts';
 import { findOrg, publicOrgs } from './orgs.ts';
 

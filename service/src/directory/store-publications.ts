@@ -1,6 +1,6 @@
 /**
  * Stores prepared publications: one statement for all of them, so one round trip and one commit. It looks up their
- * subjects, takes their idempotency keys, and puts the events into the outbox. Next: `webhooks/queue/fan-out.ts`.
+ * subjects, takes their idempotency keys, and puts the events into the outbox. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Executor } from '../database/database.ts';

@@ -1,6 +1,6 @@
-import { readConfig } from '../config.ts';
-import { findMisspelt } from '../misspelt-settings.ts';
-import type { Environment } from '../settings.ts';
+import { readConfig } from '../settings/config.ts';
+import { findMisspelt } from '../settings/misspelt-settings.ts';
+import type { Environment } from '../settings/settings.ts';
 import { failed, ok, warning } from './finding.ts';
 
 /** `faulty` names the invalid variables: checks that depend on them are skipped. */

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { ok, skipped, warning, type Finding } from './finding.ts';
 

@@ -1,6 +1,6 @@
 import { access, constants, lstat, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 
 /** A first start takes some 100 MB, plus 60 MB for the programs if it runs as root; crash recovery needs space, too. */

@@ -1,11 +1,11 @@
 /** Opens the configured database, without creating or migrating one, and checks its contents. */
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
 import { openEmbedded } from '../database/embedded.ts';
 import { exists } from '../database/unfinished.ts';
 import { StartError } from '../errors.ts';
-import { namesServers, splitHosts } from '../setting-types.ts';
+import { namesServers, splitHosts } from '../settings/setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkPooler } from './check-pooler.ts';

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import { checkMailServer, type MailError } from '../mail.ts';
+import type { Config } from '../settings/config.ts';
+import { checkMailServer, type MailError } from '../runtime/mail.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
 const timeoutMs = 8_000;

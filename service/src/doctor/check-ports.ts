@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { httpAddress, type Config } from '../config.ts';
+import { httpAddress, type Config } from '../settings/config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 
 type Listening = { host: string; port: number };

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { listMissingPartitions } from '../database/migrate.ts';
 import { subscribableEvents } from '../events/catalogue.ts';
-import type { QueueState } from '../metrics.ts';
+import type { QueueState } from '../runtime/metrics.ts';
 import { countWorkers } from '../webhooks/queue/members.ts';
 import { findOverdueDay, listHolders } from '../webhooks/history/retention.ts';
 import { createQueueReader } from '../webhooks/queue/queue-state.ts';

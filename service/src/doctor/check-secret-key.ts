@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
 type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;

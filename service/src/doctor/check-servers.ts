@@ -2,7 +2,7 @@
 import { sql, type Database } from '../database/database.ts';
 import { choosePrimary, readServers, type ServerState } from '../database/primary.ts';
 import { StartError } from '../errors.ts';
-import { splitHosts } from '../setting-types.ts';
+import { splitHosts } from '../settings/setting-types.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** `url` is that of the primary, or null if there is none. */

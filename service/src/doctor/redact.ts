@@ -1,5 +1,5 @@
 /** Removes secrets of the environment from a text, wherever they come from. */
-import { settings } from '../settings.ts';
+import { settings } from '../settings/settings.ts';
 
 const secrets = (kind: 'value' | 'password') =>
   Object.keys(settings).filter((name) => settings[name]?.type.secret === kind);

@@ -1,12 +1,13 @@
 /**
  * Records events in the caller's transaction, so that an event exists exactly if the change that caused it does. Sends
  * nothing and notifies nobody: transactions with a notification commit one after the other. Workers look into the
- * outbox. Next: `webhooks/queue/fan-out.ts`.
+ * outbox. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
 import type { Static } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
-import { traceEvent, type EventSpan } from '../tracing.ts';
+import type { EventSpan } from '../runtime/tracing-types.ts';
+import { traceEvent } from '../runtime/tracing.ts';
 import { catalogue, type EventName } from './catalogue.ts';
 
 type EventSubject = { orgId?: string | null; allianceId?: string | null };

@@ -13,7 +13,7 @@ import {
 } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { ServiceError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { EventFilter } from './list-events.ts';
 import type { RejectedEvent } from './published-events.ts';
 

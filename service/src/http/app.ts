@@ -1,24 +1,24 @@
 /** Builds the HTTP application: every plugin and route, in order. `main.ts` makes it listen. */
 import cors from '@fastify/cors';
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { ServiceError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { registerAdmission, type AdmitDependencies } from './admit.ts';
+import type { Logger } from '../runtime/log.ts';
+import { registerAdmission, type AdmitDependencies } from './admission/admit.ts';
 import { defer } from './defer.ts';
-import { endStalledResponses } from './end-stalled-responses.ts';
-import { registerClient } from './client.ts';
-import { handleClientError } from './client-error.ts';
-import { sendError } from './send-error.ts';
+import { endStalledResponses } from './connections/end-stalled-responses.ts';
+import { registerClient } from './site/client.ts';
+import { handleClientError } from './connections/client-error.ts';
+import { sendError } from './responses/send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import { applyDefaults } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
-import { registerOpenApi } from './openapi.ts';
-import { registerOpenApiRoute } from './openapi-route.ts';
+import { registerOpenApi } from './openapi/openapi.ts';
+import { registerOpenApiRoute } from './openapi/openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
-import { toOriginForm } from './request-target.ts';
+import { toOriginForm } from './connections/request-target.ts';
 import { traceRequests } from './trace-requests.ts';
-import { errorsOf, responses } from './responses.ts';
+import { errorsOf, responses } from './responses/responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
 import type { PortalDependencies } from './portal/api.ts';
@@ -88,7 +88,7 @@ async function createPortal(dependencies: PortalDependencies & AppDependencies) 
 }
 
 async function createPortalPages(dependencies: AppDependencies) {
-  const { registerPortalPages } = await import('./portal-pages.ts');
+  const { registerPortalPages } = await import('./site/portal-pages.ts');
   const app = prepare(createServer(dependencies), dependencies);
   await registerPortalPages(app, dependencies);
   await app.ready();
@@ -96,7 +96,7 @@ async function createPortalPages(dependencies: AppDependencies) {
 }
 
 async function createDocs(dependencies: AppDependencies) {
-  const { registerDocs } = await import('./docs.ts');
+  const { registerDocs } = await import('./site/docs.ts');
   const app = prepare(createServer(dependencies), dependencies);
   await registerDocs(app, dependencies);
   await app.ready();

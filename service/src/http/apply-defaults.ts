@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../errors.ts';
 import { supportAllMethods } from './methods.ts';
-import { requireDecodableQuery } from './request-target.ts';
-import { sendError } from './send-error.ts';
+import { requireDecodableQuery } from './connections/request-target.ts';
+import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
 
 export function applyDefaults(app: FastifyInstance): void {

@@ -6,23 +6,23 @@
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { errorBody, envelope } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
-import type { Logger } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
-import { handleClientError } from './client-error.ts';
-import { endStalledResponses } from './end-stalled-responses.ts';
+import { handleClientError } from './connections/client-error.ts';
+import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import {
   bodyArrivesWithinMs,
   endUnfinishedBodies,
   endUnfinishedBody,
-} from './end-unfinished-bodies.ts';
-import { sendError } from './send-error.ts';
+} from './connections/end-unfinished-bodies.ts';
+import { sendError } from './responses/send-error.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
 import { applyDefaults } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
-import { toOriginForm } from './request-target.ts';
-import { requireInternalHost } from './require-internal-host.ts';
+import { toOriginForm } from './connections/request-target.ts';
+import { requireInternalHost } from './admission/require-internal-host.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;

@@ -14,9 +14,9 @@ import { Type, type Static, type TObject, type TSchema } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
 import type { ErrorCode } from '../errors.ts';
 import { withEmptyBody } from './json-bodies.ts';
-import type { oneOf, responses } from './responses.ts';
-import { toEntry } from './response-cache.ts';
-import { sendEntry } from './send-entry.ts';
+import type { oneOf, responses } from './responses/responses.ts';
+import { toEntry } from './responses/response-cache.ts';
+import { sendEntry } from './responses/send-entry.ts';
 
 type Status = 200 | 201 | 202;
 

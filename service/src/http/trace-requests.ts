@@ -1,6 +1,7 @@
 /** A span for each request, if tracing is on. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { activeTracing, readTraceparent, type RequestSpan } from '../tracing.ts';
+import type { RequestSpan } from '../runtime/tracing-types.ts';
+import { activeTracing, readTraceparent } from '../runtime/tracing.ts';
 
 /** `fromCaller`: whether the caller's trace goes on. Strangers could make it too large, or join traces of others. */
 export function traceRequests(app: FastifyInstance, { fromCaller }: { fromCaller: boolean }): void {

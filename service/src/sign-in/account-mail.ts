@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { quoteName } from '../contract/quote-name.ts';
-import type { Mailer } from '../mail.ts';
-import type { Logger } from '../log.ts';
+import type { Mailer } from '../runtime/mail.ts';
+import type { Logger } from '../runtime/log.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
 

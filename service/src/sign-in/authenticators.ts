@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../runtime/secret-box.ts';
 import { matchingStep, toBase32 } from './one-time-code.ts';
 
 /** Only somebody with the password or a session can enter codes, so the limit locks out nobody else. */

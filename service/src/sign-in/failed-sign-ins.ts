@@ -3,7 +3,7 @@
  * flood of guesses cannot fill the log.
  */
 import { sql, type Database } from '../database/database.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import { recordActivity, type Account } from './activity.ts';
 import type { Caller } from './caller.ts';
 

@@ -5,7 +5,7 @@
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
 import { recordActivity, type Account } from './activity.ts';
 import { checkCode, useCode } from './authenticators.ts';

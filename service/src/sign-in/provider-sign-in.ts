@@ -1,5 +1,5 @@
 /** Signing in with GitHub, Discord or an OpenID provider, and adding one of them to an account. */
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Auth } from './auth.ts';

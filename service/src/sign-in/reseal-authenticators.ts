@@ -1,6 +1,6 @@
 /** Encrypts the secrets of authenticator apps with the first key of SECRET_KEY, so that the other keys can be removed. */
 import { sql, type Database, type Transaction } from '../database/database.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../runtime/secret-box.ts';
 
 type ResealedAuthenticators = {
   resealed: number;

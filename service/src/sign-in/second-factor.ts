@@ -7,7 +7,7 @@ import { normaliseEmail } from '../access/email.ts';
 import { quoteName } from '../contract/quote-name.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
 import { recordActivity, type Account } from './activity.ts';
 import {

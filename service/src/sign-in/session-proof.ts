@@ -4,7 +4,7 @@
  * every session and however it began.
  */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
 
 /** `confirm`: the account has a second factor to prove. `set_up`: it needs one and has none. */

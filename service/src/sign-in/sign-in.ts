@@ -3,12 +3,12 @@
  * providers (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part
  * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { unavailable } from '../database/database.ts';
-import type { Logger } from '../log.ts';
-import type { Mailer } from '../mail.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Mailer } from '../runtime/mail.ts';
+import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
 import { createAccountMail, type MailedInvitation } from './account-mail.ts';
 import type { Auth } from './auth.ts';

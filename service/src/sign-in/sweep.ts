@@ -3,7 +3,7 @@
  * of each process that serves the portal: anybody can begin sign-ins, and none of them has to end.
  */
 import { sql, type Database } from '../database/database.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../runtime/log.ts';
 import { createLoop, type Loop } from '../loop.ts';
 
 const rowsMax = 500;

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createDiscord } from './discord.ts';
 

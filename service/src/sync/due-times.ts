@@ -1,6 +1,6 @@
 /** Stores when each scheduled sync is next due: one row per kind for all processes, on the database's clock. */
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
-import type { Schedule } from '../cron.ts';
+import type { Schedule } from '../runtime/cron.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { DueTime } from './perform-run.ts';
 

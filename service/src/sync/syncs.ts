@@ -4,13 +4,13 @@
  */
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Config } from '../config.ts';
-import type { Schedule } from '../cron.ts';
+import type { Config } from '../settings/config.ts';
+import type { Schedule } from '../runtime/cron.ts';
 import type { ConnectionSettings, Database } from '../database/database.ts';
 import { coalesce } from '../database/coalesce.ts';
 import type { Listener, Session } from '../database/session.ts';
-import type { Logger } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import { createLoop, type Loop } from '../loop.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createChatProvider } from './create-chat-provider.ts';

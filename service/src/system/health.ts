@@ -5,7 +5,7 @@
 import type { Status } from '../contract/status.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
-import { createFloor } from '../floor.ts';
+import { createFloor } from '../runtime/floor.ts';
 import { toState, type MaintenanceState } from './maintenance.ts';
 
 export type Health = {

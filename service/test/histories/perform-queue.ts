@@ -1,10 +1,15 @@
 /** Fan-out, claims and records of two workers, called directly so that other steps can happen in between. */
 import { randomUUID } from 'node:crypto';
-import { claimParked, listParked, parkDue, parkMax } from '../../src/webhooks/queue/claim.ts';
-import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
-import type { LeaseRoom } from '../../src/webhooks/queue/room.ts';
-import { loadDeliveries } from '../../src/webhooks/queue/load-deliveries.ts';
-import { recordAttempts } from '../../src/webhooks/queue/record.ts';
+import {
+  claimParked,
+  listParked,
+  parkDue,
+  parkMax,
+} from '../../src/webhooks/queue/dispatch/claim.ts';
+import { fanOut } from '../../src/webhooks/queue/fan-out/fan-out.ts';
+import type { LeaseRoom } from '../../src/webhooks/queue/dispatch/room.ts';
+import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
+import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import { systemClock } from '../../src/webhooks/sending/clock.ts';
 import { unsent, type RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';

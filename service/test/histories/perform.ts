@@ -26,9 +26,9 @@ import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
-import { listHealed, replay, replayHealed } from '../../src/webhooks/queue/replay.ts';
-import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
-import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
+import { listHealed, replay, replayHealed } from '../../src/webhooks/queue/replay/replay.ts';
+import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
+import { updateWebhookHealth } from '../../src/webhooks/queue/health/update-webhook-health.ts';
 import {
   createWebhook,
   deleteWebhook,

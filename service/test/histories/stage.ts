@@ -1,7 +1,7 @@
 /** A database for consecutive histories, with a clock that the history moves. */
 import { randomBytes } from 'node:crypto';
 import { sql } from '../../src/database/database.ts';
-import { createSecretBox, type SecretBox } from '../../src/secret-box.ts';
+import { createSecretBox, type SecretBox } from '../../src/runtime/secret-box.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import type { Handed, Snapshot } from './observation.ts';
 

@@ -1,9 +1,9 @@
 /** The three OpenAPI files as text, from the routes of a service that serves nothing. */
-import { loadConfig } from '../../src/config.ts';
-import { createParts } from '../../src/create-parts.ts';
+import { loadConfig } from '../../src/settings/config.ts';
+import { createParts } from '../../src/start/create-parts.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import { createLogger } from '../../src/log.ts';
-import { stopParts } from '../../src/main.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { stopParts } from '../../src/start/main.ts';
 
 export const describeApi = () => describe('app', '/api/v1/openapi.json');
 export const describePortal = () => describe('app', '/portal/api/openapi.json');

@@ -1,8 +1,8 @@
 /** The queue's steps, as a process without a worker calls them. */
 import { randomUUID } from 'node:crypto';
 import { sql, type Database } from '../../src/database/database.ts';
-import { fanOut, type FanOut } from '../../src/webhooks/queue/fan-out.ts';
-import type { LeaseRoom } from '../../src/webhooks/queue/room.ts';
+import { fanOut, type FanOut } from '../../src/webhooks/queue/fan-out/fan-out.ts';
+import type { LeaseRoom } from '../../src/webhooks/queue/dispatch/room.ts';
 import { eventually } from './eventually.ts';
 
 /** Room for any number of events and no delivery. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
-import { presentedKey, requireRights, unauthorized } from '../admit.ts';
+import { presentedKey, requireRights, unauthorized } from '../admission/admit.ts';
 
 export type AuthenticationDependencies = { keyCache: KeyCache };
 

@@ -21,8 +21,8 @@ import {
 } from '../../directory/import.ts';
 import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
 import { invalid, ServiceError } from '../../errors.ts';
-import { keySecurity } from '../admit.ts';
-import { oneOf } from '../responses.ts';
+import { keySecurity } from '../admission/admit.ts';
+import { oneOf } from '../responses/responses.ts';
 import { validatorCompiler } from '../validate.ts';
 import { actorOf } from './authenticate.ts';
 import { receive } from './receive.ts';

@@ -13,10 +13,10 @@ import { readNdjson } from '../../directory/import-source.ts';
 import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
 import type { Published } from '../../directory/store-publications.ts';
 import { invalid, ServiceError, type ErrorCode, type Issue } from '../../errors.ts';
-import { readTraceparent } from '../../tracing.ts';
-import { keySecurity } from '../admit.ts';
-import { oneOf } from '../responses.ts';
-import { reportError } from '../send-error.ts';
+import { readTraceparent } from '../../runtime/tracing.ts';
+import { keySecurity } from '../admission/admit.ts';
+import { oneOf } from '../responses/responses.ts';
+import { reportError } from '../responses/send-error.ts';
 import { validatorCompiler } from '../validate.ts';
 import {
   example,

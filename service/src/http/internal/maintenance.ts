@@ -12,7 +12,7 @@ import {
   readMaintenance,
   type MaintenanceState,
 } from '../../system/maintenance.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { preconditionOf } from './precondition.ts';
 import { operation } from './surface.ts';
 

@@ -6,7 +6,7 @@ import { strictObject } from '../../contract/shapes.ts';
 import { managersMax } from '../../contract/shared-fields.ts';
 import type { ManagedKind } from '../../directory/import-managers.ts';
 import { readManagers, replaceManagers } from '../../directory/write-managers.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { preconditionOf } from './precondition.ts';
 import { found } from './reads.ts';
 import { allianceParams, operation, orgParams } from './surface.ts';

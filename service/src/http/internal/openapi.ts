@@ -1,8 +1,8 @@
 /** Builds openapi.internal.json from the routes, separate from the public description. */
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { securitySchemes, withNamedComponents } from '../openapi-components.ts';
-import { registerOpenApiRoute } from '../openapi-route.ts';
+import { securitySchemes, withNamedComponents } from '../openapi/openapi-components.ts';
+import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
 import { internalErrors, internalResponses } from './surface.ts';
 
 export type InternalOpenApiDependencies = {

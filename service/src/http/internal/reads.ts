@@ -15,7 +15,7 @@ import { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from '../../directory/
 import { listManagedAlliances, readManagedAlliance } from '../../directory/managed-alliances.ts';
 import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
 import { ServiceError } from '../../errors.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { allianceParams, blueprintParams, operation, orgParams } from './surface.ts';
 
 const read = { method: 'GET', returns: { 200: 'The result.' } } as const;

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { invalid } from '../../errors.ts';
-import { tooLarge } from '../send-error.ts';
+import { tooLarge } from '../responses/send-error.ts';
 
 /** Other writers wait while this request is idle. */
 const pauseMsMax = 10_000;

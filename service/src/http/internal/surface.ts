@@ -7,9 +7,9 @@ import type { Search } from '../../directory/search/search.ts';
 import type { Publisher } from '../../directory/publish-in-groups.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
-import { keySecurity } from '../admit.ts';
+import { keySecurity } from '../admission/admit.ts';
 import { operationFor, type Surface } from '../operations.ts';
-import { responses } from '../responses.ts';
+import { responses } from '../responses/responses.ts';
 import { actorOf } from './authenticate.ts';
 
 export type RouteDependencies = {

@@ -11,7 +11,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
 import { listRuns, readRun } from '../../sync/runs.ts';
 import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { found } from './reads.ts';
 import { operation } from './surface.ts';
 

@@ -18,7 +18,7 @@ import { deleteBlueprint, patchBlueprint, putBlueprint } from '../../directory/w
 import type { WriteOptions, Written } from '../../directory/write-options.ts';
 import { deleteOrg, patchOrg, putOrg } from '../../directory/write-org.ts';
 import { invalid } from '../../errors.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import {
   AllianceBody,
   AllianceChanges,

@@ -8,7 +8,7 @@ import { exampleId } from '../../contract/examples.ts';
 import { listBindable } from '../../directory/bindable.ts';
 import type { DirectoryReads } from '../../directory/list.ts';
 import { invalid } from '../../errors.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { operation } from './account-context.ts';
 import { done, doneResponse } from './sign-in.ts';
 

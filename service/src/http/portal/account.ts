@@ -15,7 +15,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
 import { completeMax } from '../../sign-in/session-proof.ts';
 import { mountOperations } from '../operations.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { operation } from './account-context.ts';
 import { deleteAccount, getAccountDeletion } from './account-deletion.ts';
 import { exportAccount } from './account-export.ts';

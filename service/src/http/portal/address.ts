@@ -10,7 +10,7 @@ import {
 } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { operation } from './account-context.ts';
 import { done, doneResponse, requireLinks, unusableLink } from './sign-in.ts';
 

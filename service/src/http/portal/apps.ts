@@ -6,7 +6,7 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const appName = plainName('The name of the app', 'Announcer');

@@ -6,7 +6,7 @@ import { pageEnvelope } from '../../contract/envelope.ts';
 import { PortalAuditEntry } from '../../contract/portal.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { listOf } from '../responses.ts';
+import { listOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';
 
 const AuditQuery = Type.Object(

@@ -11,7 +11,7 @@ import { userAgentCharsMax, type Caller } from '../../sign-in/caller.ts';
 import type { MissingFactor } from '../../sign-in/session-proof.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
-import { createLimit, rejectDuringMaintenance } from '../admit.ts';
+import { createLimit, rejectDuringMaintenance } from '../admission/admit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

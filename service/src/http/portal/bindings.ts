@@ -10,7 +10,7 @@ import { noNul, strictObject } from '../../contract/shapes.ts';
 import { findBindable, listBindable } from '../../directory/bindable.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
-import { listOf } from '../responses.ts';
+import { listOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
 import { operation } from './surface.ts';
 

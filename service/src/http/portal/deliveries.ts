@@ -18,7 +18,7 @@ import { listAppDeliveries } from '../../webhooks/management/list-app-deliveries
 import { redeliverSeveral } from '../../webhooks/management/redeliver-several.ts';
 import { isText } from '../../webhooks/management/search-deliveries.ts';
 import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhooks.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
 import { DeliveryQuery } from '../webhooks/bodies.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';

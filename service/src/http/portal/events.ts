@@ -4,7 +4,7 @@ import { examples } from '../../contract/examples.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { checkEvents } from '../../webhooks/management/webhooks.ts';
-import { listOf } from '../responses.ts';
+import { listOf } from '../responses/responses.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const example = {

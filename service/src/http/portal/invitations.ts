@@ -29,7 +29,7 @@ import type { Caller } from '../../sign-in/caller.ts';
 import { readMailbox } from '../../sign-in/read-mailbox.ts';
 import { createToken, digest } from '../../sign-in/token.ts';
 import { mountOperations, operationFor } from '../operations.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
 import { callerOf } from './authenticate.ts';
 import { done, doneResponse, requireLinks } from './sign-in.ts';

@@ -16,7 +16,7 @@ import { nullable, plainName, strictObject, time } from '../../contract/shapes.t
 import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';
 
 const NewKey = strictObject(

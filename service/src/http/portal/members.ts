@@ -16,7 +16,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { AppMember, role } from '../../contract/portal.ts';
 import { deleted, strictObject, uuid } from '../../contract/shapes.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
 import { onOnePage, operation } from './surface.ts';
 

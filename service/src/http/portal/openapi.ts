@@ -1,9 +1,9 @@
 /** Builds openapi.portal.json from the routes, separate from the public description. */
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { withNamedComponents } from '../openapi-components.ts';
-import { infoOf, type OpenApiDependencies } from '../openapi.ts';
-import { registerOpenApiRoute } from '../openapi-route.ts';
+import { withNamedComponents } from '../openapi/openapi-components.ts';
+import { infoOf, type OpenApiDependencies } from '../openapi/openapi.ts';
+import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
 import { openSurface, portalErrors, portalResponses } from './surface.ts';
 
 export type PortalOpenApiDependencies = OpenApiDependencies;

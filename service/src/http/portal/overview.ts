@@ -3,7 +3,7 @@ import { exampleId, exampleLaterTime, exampleTime } from '../../contract/example
 import { envelope } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
 import { readOverview } from '../../webhooks/management/overview.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';
 
 const app = { appId: exampleId, appName: 'Announcer' };

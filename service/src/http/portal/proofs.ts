@@ -15,7 +15,7 @@ import { invalid, ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import { mountOperations, operationFor } from '../operations.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
 import type { SignInLimits } from './sign-in-limits.ts';
 import { done, doneResponse, setCookies } from './sign-in.ts';

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { envelope } from '../../contract/envelope.ts';
 import { strictObject, time } from '../../contract/shapes.ts';
 import { countRecoverable } from '../../webhooks/management/recover.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { recoverDaysMax } from '../webhooks/bodies.ts';
 import { requireRecent } from '../webhooks/delivery-operations.ts';
 import { operation } from '../webhooks/operation.ts';

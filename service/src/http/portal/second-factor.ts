@@ -14,7 +14,7 @@ import {
 import type { Caller } from '../../sign-in/caller.ts';
 import type { SecondFactor } from '../../sign-in/second-factor.ts';
 import { mountOperations, operationFor } from '../operations.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
 import { passkeyOptionsResponse } from './proofs.ts';
 import { done, doneResponse } from './sign-in.ts';

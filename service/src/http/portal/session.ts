@@ -2,7 +2,7 @@
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PortalSession } from '../../contract/portal.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { signedInOf } from './authenticate.ts';
 import { toPortalSession } from './portal-session.ts';
 import { operation } from './surface.ts';

@@ -5,7 +5,12 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
-import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
+import {
+  addressBucket,
+  createRequestCounter,
+  minuteMs,
+  secondsUntil,
+} from '../admission/rate-limit.ts';
 
 type Attempt = {
   ip: string;

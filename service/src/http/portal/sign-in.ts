@@ -25,7 +25,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { mountOperations, operationFor } from '../operations.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { callerOf, readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
 import { openSurface, type PortalRouteDependencies } from './surface.ts';

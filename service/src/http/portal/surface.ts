@@ -9,7 +9,7 @@ import type { Search } from '../../directory/search/search.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { operationFor, type Surface } from '../operations.ts';
-import { responses } from '../responses.ts';
+import { responses } from '../responses/responses.ts';
 import {
   parameters as webhookParameters,
   type WebhookDependencies,

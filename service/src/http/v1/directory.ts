@@ -25,10 +25,10 @@ import type { Page } from '../../directory/list.ts';
 import { listOrgs, readOrg } from '../../directory/orgs.ts';
 import type { Search } from '../../directory/search/search.ts';
 import { ServiceError } from '../../errors.ts';
-import { keySecurity } from '../admit.ts';
-import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
-import type { ResponseCache } from '../response-cache.ts';
-import { sendEntry, sendWhenLoaded } from '../send-entry.ts';
+import { keySecurity } from '../admission/admit.ts';
+import { errorsOf, listOf, oneOf, responses } from '../responses/responses.ts';
+import type { ResponseCache } from '../responses/response-cache.ts';
+import { sendEntry, sendWhenLoaded } from '../responses/send-entry.ts';
 
 export type DirectoryDependencies = {
   replicas: Replicas;

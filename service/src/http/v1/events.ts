@@ -9,10 +9,10 @@ import type { Database } from '../../database/database.ts';
 import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
 import { createCursors } from '../../events/cursors.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
-import { callerOf, keySecurity } from '../admit.ts';
-import { errorsOf, responses } from '../responses.ts';
-import { entryOf } from '../response-cache.ts';
-import { sendEntry } from '../send-entry.ts';
+import { callerOf, keySecurity } from '../admission/admit.ts';
+import { errorsOf, responses } from '../responses/responses.ts';
+import { entryOf } from '../responses/response-cache.ts';
+import { sendEntry } from '../responses/send-entry.ts';
 
 const EventQuery = Type.Object(
   {

@@ -5,9 +5,9 @@ import { examples } from '../../contract/examples.ts';
 import { noQuery } from '../../contract/shapes.ts';
 import { Status } from '../../contract/status.ts';
 import type { Health } from '../../system/health.ts';
-import { errorsOf, oneOf, responses } from '../responses.ts';
-import { toEntry } from '../response-cache.ts';
-import { sendEntry } from '../send-entry.ts';
+import { errorsOf, oneOf, responses } from '../responses/responses.ts';
+import { toEntry } from '../responses/response-cache.ts';
+import { sendEntry } from '../responses/send-entry.ts';
 
 const cacheControl = 'public, max-age=5';
 

@@ -7,10 +7,10 @@ import { noNul, strictObject } from '../../contract/shapes.ts';
 import { Suggestion } from '../../contract/suggestion.ts';
 import type { DirectoryReads } from '../../directory/list.ts';
 import { suggest } from '../../directory/suggest.ts';
-import { keySecurity } from '../admit.ts';
-import { toEntry } from '../response-cache.ts';
-import { errorsOf, oneOf, responses } from '../responses.ts';
-import { sendEntry } from '../send-entry.ts';
+import { keySecurity } from '../admission/admit.ts';
+import { toEntry } from '../responses/response-cache.ts';
+import { errorsOf, oneOf, responses } from '../responses/responses.ts';
+import { sendEntry } from '../responses/send-entry.ts';
 
 const query = strictObject({
   q: Type.String({

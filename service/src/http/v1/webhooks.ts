@@ -1,9 +1,9 @@
 /** Serves the webhooks of the key's app under `/webhooks`. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
-import { callerOf, keySecurity } from '../admit.ts';
+import { callerOf, keySecurity } from '../admission/admit.ts';
 import { mountOperations } from '../operations.ts';
-import { errorsOf, responses } from '../responses.ts';
+import { errorsOf, responses } from '../responses/responses.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { parameters, type WebhookDependencies } from '../webhooks/operation.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';

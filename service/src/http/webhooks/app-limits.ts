@@ -1,6 +1,6 @@
 /** Limits on tests, redeliveries and searches of bodies: per app and process, shared by the app's keys and its members in the portal. */
 import { ServiceError } from '../../errors.ts';
-import { createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
+import { createRequestCounter, minuteMs, secondsUntil } from '../admission/rate-limit.ts';
 
 /** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;

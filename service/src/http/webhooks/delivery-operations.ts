@@ -13,8 +13,13 @@ import {
 import { recover } from '../../webhooks/management/recover.ts';
 import { redeliver } from '../../webhooks/management/redeliver.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
-import { countReplay, replay, replaysPerSecond, runReplay } from '../../webhooks/queue/replay.ts';
-import { listOf, oneOf } from '../responses.ts';
+import {
+  countReplay,
+  replay,
+  replaysPerSecond,
+  runReplay,
+} from '../../webhooks/queue/replay/replay.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
 import {
   DeliveryQuery,

@@ -4,7 +4,7 @@ import { examples } from '../../contract/examples.ts';
 import { Explanation } from '../../contract/explanation.ts';
 import { requireTime } from '../../contract/parse-time.ts';
 import { explainEvent, explainTime } from '../../webhooks/management/explain.ts';
-import { oneOf } from '../responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { ExplainQuery } from './bodies.ts';
 import { operation } from './operation.ts';
 

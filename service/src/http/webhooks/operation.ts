@@ -3,10 +3,10 @@
  * `/portal/api/apps/{appId}/webhooks` to the app's members.
  */
 import type { Actor } from '../../access/actor.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../settings/config.ts';
 import { uuid } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
-import type { SecretBox } from '../../secret-box.ts';
+import type { SecretBox } from '../../runtime/secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
 import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';

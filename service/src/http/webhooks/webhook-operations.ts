@@ -12,7 +12,7 @@ import {
   listWebhooks,
   readWebhook,
 } from '../../webhooks/management/webhooks.ts';
-import { listOf, oneOf } from '../responses.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
 import { testsPerMinute } from './app-limits.ts';
 import {
   DeletedWebhook,

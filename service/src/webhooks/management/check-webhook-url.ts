@@ -3,7 +3,7 @@
  * checks the addresses behind a name when it connects.
  */
 import { isIPv4 } from 'node:net';
-import type { Network } from '../../config.ts';
+import type { Network } from '../../settings/config.ts';
 import type { Issue } from '../../errors.ts';
 import { normaliseHost, literalAddresses } from '../sending/host-name.ts';
 import { isAllowedAddress } from '../sending/is-allowed-address.ts';

@@ -2,7 +2,7 @@
 import type { Overview } from '../../contract/portal.ts';
 import { suspensionOf } from '../../access/suspensions.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
-import { recoverable } from '../queue/requeue.ts';
+import { recoverable } from '../queue/replay/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 const keyNoticeDays = 14;

@@ -2,7 +2,7 @@
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
-import { requeue, recoverable, requireActive } from '../queue/requeue.ts';
+import { requeue, recoverable, requireActive } from '../queue/replay/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { requireWebhook } from './webhooks.ts';
 

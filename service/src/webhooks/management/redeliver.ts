@@ -2,7 +2,7 @@
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
-import { requeue, requireActive } from '../queue/requeue.ts';
+import { requeue, requireActive } from '../queue/replay/requeue.ts';
 
 /** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */
 export async function redeliver(

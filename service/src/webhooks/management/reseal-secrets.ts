@@ -1,6 +1,6 @@
 /** Encrypts every webhook's secrets with the first key of SECRET_KEY, so that the other keys can be removed. */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
-import type { SecretBox } from '../../secret-box.ts';
+import type { SecretBox } from '../../runtime/secret-box.ts';
 
 export type Resealed = {
   /** Secrets that were encrypted again; a previous secret counts separately. */

@@ -3,7 +3,7 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
-import { type SecretBox } from '../../secret-box.ts';
+import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { readWebhook } from './webhooks.ts';

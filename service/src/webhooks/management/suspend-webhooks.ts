@@ -12,7 +12,7 @@ import {
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { endProbes, startProbes } from '../queue/healing.ts';
+import { endProbes, startProbes } from '../queue/health/healing.ts';
 import { queueChannel } from '../queue/queue-channel.ts';
 import { urlHost } from '../sending/url-host.ts';
 

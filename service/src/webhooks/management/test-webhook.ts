@@ -4,13 +4,13 @@ import type { DeliveryDetail } from '../../contract/webhook.ts';
 import { requireNotSuspended } from '../../access/suspensions.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { traceEvent } from '../../tracing.ts';
+import { traceEvent } from '../../runtime/tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
-import type { Room } from '../queue/room.ts';
+import type { Room } from '../queue/dispatch/room.ts';
 import { openSecrets } from '../sending/open-secrets.ts';
-import { recordAttempts } from '../queue/record.ts';
+import { recordAttempts } from '../queue/record/record.ts';
 import { requireSampleEvent, requireWebhook } from './webhooks.ts';
 
 export type TestDependencies = DeliverDependencies & {

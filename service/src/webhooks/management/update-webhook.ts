@@ -6,7 +6,7 @@ import type { Webhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { endProbes, startProbes } from '../queue/healing.ts';
+import { endProbes, startProbes } from '../queue/health/healing.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { checkEvents, distinct, readWebhook } from './webhooks.ts';

@@ -21,7 +21,7 @@ import {
 } from '../../events/catalogue.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
-import { type SecretBox } from '../../secret-box.ts';
+import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 

@@ -8,9 +8,9 @@ import { sql, type Database } from '../../database/database.ts';
 import { readPublicUrl } from '../../database/public-url.ts';
 import type { Session } from '../../database/session.ts';
 import { isRefusal, logSetAside, setAsideRefused } from '../../events/set-aside.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { createLoop } from '../../loop.ts';
-import { mailsAtOnce, type Mailer } from '../../mail.ts';
+import { mailsAtOnce, type Mailer } from '../../runtime/mail.ts';
 import {
   claimMails,
   giveUpLateMails,

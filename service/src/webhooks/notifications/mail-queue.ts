@@ -1,6 +1,6 @@
 /** The mail queue of operational events: due mails, and the result of each try. `failure-mail.ts` sends them. */
 import { sql, type Database } from '../../database/database.ts';
-import type { MailError } from '../../mail.ts';
+import type { MailError } from '../../runtime/mail.ts';
 import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
 
 /** An event whose mail this process may send now. */

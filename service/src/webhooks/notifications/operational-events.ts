@@ -1,6 +1,6 @@
 /**
  * Stores operational events, which owners and developers must know about. They are written in the transaction that causes them
- * (`queue/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
+ * (`queue/health/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
  * however often it fails and recovers. Sends nothing.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';

@@ -18,20 +18,24 @@ import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
 import { dropOldSetAside, logSetAside, type SetAside } from '../../events/set-aside.ts';
-import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
-import { createFloor, type Floor, type Look } from '../../floor.ts';
+import {
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherDependencies,
+} from './dispatch/dispatcher.ts';
+import { createFloor, type Floor, type Look } from '../../runtime/floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork, leftMs } from './find-work.ts';
-import { renewProbes } from './healing.ts';
+import { renewProbes } from './health/healing.ts';
 import { dropOldStats, foldDeliveryChanges } from '../history/fold-delivery-changes.ts';
 import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { eventsNotice, queueChannel, workersChannel } from './queue-channel.ts';
-import { recoverLeases, renewDueTimes } from './recover-leases.ts';
-import { logDeactivations } from './log-deactivations.ts';
-import { listHealed, replayHealed } from './replay.ts';
+import { recoverLeases, renewDueTimes } from './record/recover-leases.ts';
+import { logDeactivations } from './health/log-deactivations.ts';
+import { listHealed, replayHealed } from './replay/replay.ts';
 import { rotatePartitions } from '../history/retention.ts';
-import { updateWebhookHealth } from './update-webhook-health.ts';
+import { updateWebhookHealth } from './health/update-webhook-health.ts';
 import { dropOldVersions } from '../history/versions.ts';
 
 export type WorkerDependencies = Omit<

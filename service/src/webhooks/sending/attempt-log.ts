@@ -1,5 +1,5 @@
 /** Writes the log line of an attempt. It has exactly these fields, and none of them is secret. */
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import type { Deliverable } from './deliverable.ts';
 import type { Verdict } from './retry.ts';

@@ -1,10 +1,10 @@
 /**
  * Makes one attempt: a POST with one deadline that covers DNS, connect, TLS, headers and body. Decides nothing and
- * stores nothing; `retry.ts` decides and `queue/record.ts` stores. This is the only file that calls receivers.
+ * stores nothing; `retry.ts` decides and `queue/record/record.ts` stores. This is the only file that calls receivers.
  */
 import { LRUCache } from 'lru-cache';
 import { Client, type Dispatcher } from 'undici';
-import type { Config, Network } from '../../config.ts';
+import type { Config, Network } from '../../settings/config.ts';
 import { createConnections, type Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
 import {

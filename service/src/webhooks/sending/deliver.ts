@@ -1,8 +1,8 @@
-/** Makes the attempt of one claimed delivery: body, signature, request, verdict. Next: `queue/record.ts`. */
-import type { Config } from '../../config.ts';
-import type { Logger } from '../../log.ts';
+/** Makes the attempt of one claimed delivery: body, signature, request, verdict. Next: `queue/record/record.ts`. */
+import type { Config } from '../../settings/config.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { logAttempt } from './attempt-log.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import type { Deliverable, LeasedDelivery } from './deliverable.ts';
@@ -11,7 +11,7 @@ import { outcomeClass } from './outcome-class.ts';
 import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
-import { traceAttempt } from '../../tracing.ts';
+import { traceAttempt } from '../../runtime/tracing.ts';
 
 export type DeliverDependencies = {
   sender: Sender;

@@ -20,7 +20,7 @@ export type LeasedDelivery = {
 
 /** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = LeasedDelivery & {
-  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/room.ts`). */
+  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/dispatch/room.ts`). */
   owner: string;
   /** How long the last recorded attempt of its webhook took; null if there is none. */
   latencyMs: number | null;

@@ -6,7 +6,7 @@ import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'n
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
-import type { Network } from '../../config.ts';
+import type { Network } from '../../settings/config.ts';
 import { normaliseHost, isLoopbackName, literalAddresses } from './host-name.ts';
 import { isAllowedAddress } from './is-allowed-address.ts';
 import type { Resolve } from './resolve.ts';

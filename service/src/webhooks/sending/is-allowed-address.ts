@@ -1,6 +1,6 @@
 /** Decides which addresses webhooks may reach: docs/reference/deliveries.md#webhook-urls. Pure. */
 import ipaddr from 'ipaddr.js';
-import type { Network } from '../../config.ts';
+import type { Network } from '../../settings/config.ts';
 
 /** The public part of IPv6. Everything else is reserved, or an IPv4 address in disguise (`::7f00:1`). */
 const publicIpv6 = ipaddr.parseCIDR('2000::/3');

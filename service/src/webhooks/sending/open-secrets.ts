@@ -1,6 +1,6 @@
 /** Returns a webhook's secrets, ready to sign with; null, with a log line, if SECRET_KEY lacks the key to one. */
 import { LRUCache } from 'lru-cache';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../runtime/log.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import type { SigningSecrets } from './sign.ts';
 

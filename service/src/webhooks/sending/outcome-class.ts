@@ -1,5 +1,5 @@
 import { isSuccess } from '../../contract/delivery-rules.ts';
-import type { OutcomeClass } from '../../metrics.ts';
+import type { OutcomeClass } from '../../runtime/metrics.ts';
 import type { AttemptResult } from './retry.ts';
 
 /** The class in which metrics count an attempt. A status that is not a valid final status counts as a reset. */

@@ -1,6 +1,6 @@
 /** Caches decrypted secrets as signing keys, because decrypting costs more than signing. */
 import { LRUCache } from 'lru-cache';
-import type { SecretBox } from '../../secret-box.ts';
+import type { SecretBox } from '../../runtime/secret-box.ts';
 import { signingKey, type SigningKey } from './sign.ts';
 
 export type SigningKeys = {

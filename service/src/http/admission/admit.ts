@@ -1,0 +1,152 @@
+/**
+ * Admits requests: maintenance, key, rate limit, scope, in the order of docs/reference/errors-and-limits.md#order-of-checks.
+ * Routes declare their scope in `config`. 404 and 405 are decided before this, bodies are read after it.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { KeyCache } from '../../access/key-cache.ts';
+import type { Caller, KeyScope } from '../../access/keys.ts';
+import { refuseSuspended } from '../../access/suspensions.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Health } from '../../system/health.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
+import { createCallerCounter, type CallerUsage } from './caller-counter.ts';
+import type { KeyCounterDependencies } from './key-counter.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: not an operation, always admitted. Null: no key needed. */
+    scope?: KeyScope | null;
+    /** Whether it works during maintenance. */
+    duringMaintenance?: boolean;
+  }
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+}
+
+export type AdmitDependencies = KeyCounterDependencies & {
+  keyCache: KeyCache;
+  health: Health;
+  rateLimitPerMinute: number;
+};
+
+export function registerAdmission(app: FastifyInstance, dependencies: AdmitDependencies): void {
+  const { keyCache, health, rateLimitPerMinute } = dependencies;
+  app.decorateRequest('caller', null);
+  const count =
+    rateLimitPerMinute > 0 ? createCallerCounter(rateLimitPerMinute, dependencies) : null;
+
+  // Callbacks instead of promises: a request with a known key waits for nothing, and each promise would cost it a
+  // microsecond.
+  app.addHook('onRequest', (request, reply, done) => {
+    const { scope, duringMaintenance } = request.routeOptions.config;
+    // Runs before the body is read: an unknown address gets a 404 whatever its body is.
+    if (request.is404) throw new ServiceError('not_found');
+    if (scope === undefined) return done();
+    if (!duringMaintenance) rejectDuringMaintenance(health);
+    const key = presentedKey(request);
+    const found = key === null ? null : keyCache.authenticate(key);
+    if (!(found instanceof Promise)) return admit(request, reply, scope, found, done);
+    // Operations without a key work while the database is away, even if the caller sends a key.
+    const known = scope === null ? found.catch(() => null) : found;
+    // oxlint-disable-next-line promise/no-callback-in-promise -- a Fastify hook uses one callback for both cases
+    known.then((caller) => admit(request, reply, scope, caller, done)).catch(done);
+  });
+
+  function admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    scope: KeyScope | null,
+    caller: Caller | null,
+    done: () => void,
+  ): void {
+    request.caller = caller;
+    const usage = count?.(request, caller) ?? null;
+    if (!(usage instanceof Promise)) return check(request, reply, scope, usage, done);
+    // oxlint-disable-next-line promise/no-callback-in-promise -- as above
+    usage.then((counted) => check(request, reply, scope, counted, done)).catch(done);
+  }
+
+  function check(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    scope: KeyScope | null,
+    usage: CallerUsage | null,
+    done: () => void,
+  ): void {
+    const exceeded = usage && applyUsage(reply, usage);
+    if (scope !== null && request.caller === null) throw unauthorized();
+    if (exceeded) throw exceeded;
+    if (scope !== null) requireRights(request.caller, scope);
+    done();
+  }
+}
+
+/** Returns the caller of a route that requires a scope. */
+export function callerOf({ caller }: FastifyRequest): Caller & { appId: string } {
+  if (!caller || caller.appId === null) throw unauthorized();
+  return { ...caller, appId: caller.appId };
+}
+
+/** Throws `suspended` and `forbidden`. */
+export function requireRights(caller: Caller | null, scope: KeyScope): void {
+  if (caller?.suspension) refuseSuspended(caller.suspension.kind, caller.suspension);
+  if (caller?.scopes.has(scope)) return;
+  throw new ServiceError('forbidden', `The API key lacks the scope ${scope}.`, {
+    details: { requiredScope: scope },
+  });
+}
+
+export function rejectDuringMaintenance(health: Health): void {
+  const { maintenance } = health.snapshot();
+  if (!maintenance) return;
+  const leftMs =
+    maintenance.expectedEnd === null ? 0 : Date.parse(maintenance.expectedEnd) - Date.now();
+  // Clamped to between half a minute and an hour, whatever end was announced.
+  const retryAfter = Math.ceil(Math.min(Math.max(leftMs / 1000, 30), 3600));
+  throw new ServiceError('maintenance', maintenance.message ?? undefined, {
+    details: { since: maintenance.since, expectedEnd: maintenance.expectedEnd },
+    headers: { 'retry-after': String(retryAfter) },
+  });
+}
+
+export function presentedKey(request: FastifyRequest): string | null {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? null;
+  const alias = request.headers['x-api-key'];
+  return typeof alias === 'string' ? alias.trim() : null;
+}
+
+/** The `security` of an operation that requires a key. */
+export const keySecurity = [{ bearer: [] }, { apiKey: [] }];
+
+export function unauthorized(): ServiceError {
+  return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
+}
+
+/** Counts a request of the site for its user, or else for its address, in this process. */
+export function createLimit(perMinute: number) {
+  const countUser = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
+  const countAddress = createRequestCounter(perMinute);
+  return (request: FastifyRequest, reply: FastifyReply, userId: string | null) =>
+    applyUsage(reply, {
+      ...(userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId)),
+      perMinute,
+      scope: null,
+    });
+}
+
+/** Sets the rate limit headers. */
+function applyUsage(reply: FastifyReply, usage: CallerUsage): ServiceError | null {
+  const { perMinute, scope } = usage;
+  reply.header('x-ratelimit-limit', perMinute);
+  reply.header('x-ratelimit-remaining', usage.remaining);
+  // Seconds since 1970, as in GitHub's API.
+  reply.header('x-ratelimit-reset', Math.ceil(usage.resetAt / 1000));
+  if (scope !== null) reply.header('x-ratelimit-scope', scope);
+  if (!usage.exceeded) return null;
+  const whose = scope === 'app' ? ' with all keys of the app' : '';
+  return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute${whose}.`, {
+    headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
+  });
+}

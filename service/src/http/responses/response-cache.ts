@@ -1,0 +1,81 @@
+/**
+ * Caches pages as bytes. A page is the same for every caller, so it is rendered once and sent until its revision changes.
+ * The revision of an entry is read in the same statement as its content, so the two always match.
+ */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Revisions, Scope } from '../../database/revisions.ts';
+
+export type Entry = { revision: number; body: Buffer; etag: string };
+export type ResponseCache = {
+  /** Returns the current entry of this URL, or null. */
+  peek(address: string): Entry | null;
+  /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
+  get(
+    location: Location,
+    load: () => Promise<{ revision: number; content: unknown }>,
+  ): Entry | Promise<Entry>;
+};
+
+/** Several URLs can share one key. */
+type Location = { scope: Scope; key: string; address: string };
+
+const bytesMax = 32 * 1024 * 1024;
+/** Memory per entry for its key, tag and bookkeeping. */
+const overheadBytes = 600;
+
+/** At the maximum length, these addresses take 5 MB. */
+const addressesMax = 10_000;
+const addressLengthMax = 500;
+
+export function createResponseCache(revisions: Revisions, enabled = true): ResponseCache {
+  const entries = new LRUCache<string, Entry>({
+    maxSize: bytesMax,
+    sizeCalculation: (entry, key) => entry.body.length + key.length + overheadBytes,
+  });
+  const loading = new Map<string, Promise<Entry>>();
+  const locations = new LRUCache<string, Location>({ max: addressesMax });
+
+  async function fill(
+    key: string,
+    load: () => Promise<{ revision: number; content: unknown }>,
+  ): Promise<Entry> {
+    const { revision, content } = await load();
+    const entry = toEntry(revision, content);
+    if (enabled) entries.set(key, entry);
+    return entry;
+  }
+
+  return {
+    peek(address) {
+      const location = locations.get(address);
+      const entry = location && entries.get(location.key);
+      return entry && entry.revision === revisions.current(location.scope) ? entry : null;
+    },
+    get(location, load) {
+      const { scope, key, address } = location;
+      if (address.length <= addressLengthMax) locations.set(address, location);
+      const entry = entries.get(key);
+      const revision = revisions.current(scope);
+      if (entry && entry.revision === revision) return entry;
+      // Only requests that saw the same revision may join this load: a later request must not get older content.
+      const flight = `${revision}\n${key}`;
+      let reading = revision === null ? undefined : loading.get(flight);
+      if (!reading) {
+        reading = fill(key, load).finally(() => loading.delete(flight));
+        loading.set(flight, reading);
+      }
+      return reading;
+    },
+  };
+}
+
+export function toEntry(revision: number, content: unknown): Entry {
+  return entryOf(revision, Buffer.from(JSON.stringify(content)));
+}
+
+/** The tag depends only on the bytes, so all processes send the same one. */
+export function entryOf(revision: number, body: Buffer): Entry {
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  return { revision, body, etag };
+}

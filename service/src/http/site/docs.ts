@@ -1,0 +1,165 @@
+/**
+ * Serves the documentation below /docs, and /llms.txt. npm builds its pages from `docs/` on installation. They get the
+ * service's frame, name and address here, and are compressed at their first request. It is loaded at the first request.
+ */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { rejectOtherMethods } from '../methods.ts';
+import { entryOf, type Entry } from '../responses/response-cache.ts';
+import { sendEntry } from '../responses/send-entry.ts';
+import { serveAssets } from './serve-assets.ts';
+import type { Brand } from './brand.ts';
+import { escape, html, htmlType, pageHeaders, renderPage, toSite, type Site } from './page.ts';
+
+/** Written by docs/site/write-dist.ts. */
+type Built = {
+  /** File names. */
+  assets: { style: string; script: string; search: string };
+  /** HTML. */
+  navigation: string;
+  /** The content of llms.txt. */
+  overview: string;
+  pages: Record<string, { title: string; body: string; markdown: string }>;
+};
+
+const built = fileURLToPath(new URL('../../../../docs/dist/', import.meta.url));
+const methods = ['GET', 'HEAD'];
+const markdownType = 'text/markdown; charset=utf-8';
+/** The pages name files of this version, which the next one does not have. */
+const cacheControl = 'no-cache';
+
+export async function registerDocs(
+  app: FastifyInstance,
+  { brand, publicUrl }: { brand: Brand; publicUrl: string },
+  folder = built,
+): Promise<void> {
+  const content = await readFile(`${folder}pages.json`, 'utf8').catch(() => null);
+  if (content === null) return registerNotBuilt(app);
+  const { assets, navigation, overview, pages } = JSON.parse(content) as Built;
+  const site = toSite({ brand, publicUrl: publicUrl.replace(/\/$/, '') });
+  const headers = pageHeaders(brand, 'own');
+  const entries = createEntries();
+
+  route(app, '/llms.txt', (request, reply) =>
+    send(request, reply, 'text/plain; charset=utf-8', 'llms.txt', () => fillText(site, overview)),
+  );
+  for (const [path, page] of Object.entries(pages)) {
+    route(app, `/docs${path && `/${path}`}`, (request, reply) =>
+      send(request, reply.headers(headers), htmlType, path, () => render(path, page)),
+    );
+    route(app, `/docs/${path || 'index'}.md`, (request, reply) =>
+      send(request, reply, markdownType, `${path}.md`, () => fillText(site, page.markdown)),
+    );
+  }
+  route(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
+  await serveAssets(app, { root: `${folder}assets`, prefix: '/docs/assets/' });
+
+  async function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    type: string,
+    name: string,
+    make: () => string,
+  ): Promise<FastifyReply> {
+    const encoding = encodingOf(request);
+    if (encoding) reply.header('content-encoding', encoding);
+    reply.header('vary', 'Accept-Encoding');
+    return sendEntry(request, reply, await entries(name, encoding, make), cacheControl, type);
+  }
+
+  function render(path: string, { title, body }: Built['pages'][string]): string {
+    const address = (asset: string) => `${site.basePath}/docs/assets/${asset}`;
+    const current = `href="{{base}}/docs${path && `/${path}`}"`;
+    const links = navigation.replace(current, `${current} aria-current="page"`);
+    return renderPage(
+      site,
+      `${title} – ${brand.name}`,
+      { html: fillHtml(site, body) },
+      {
+        head: html`<link rel="stylesheet" href="${address(assets.style)}" />
+          <link
+            rel="alternate"
+            type="text/markdown"
+            href="${site.basePath}/docs/${path || 'index'}.md"
+          />
+          <script
+            src="${address(assets.script)}"
+            data-search="${address(assets.search)}"
+            data-docs="${site.basePath}/docs"
+          ></script>`,
+        tools: html`<button type="button" id="open-search">Search <kbd>/</kbd></button
+          ><button type="button" id="switch-scheme" aria-label="Switch between light and dark">
+            ◐</button
+          ><button type="button" id="open-menu" aria-expanded="false" aria-controls="menu">
+            Menu
+          </button>`,
+        aside: html`<nav id="menu" aria-label="Documentation">
+          ${{ html: fillHtml(site, links) }}
+        </nav>`,
+      },
+    );
+  }
+}
+
+function fillHtml({ basePath, publicUrl, brand }: Site, text: string): string {
+  return fill(text, { base: basePath, url: escape(publicUrl), ...namesOf(brand) });
+}
+
+function fillText({ basePath, publicUrl, brand }: Site, text: string): string {
+  return fill(text, { base: basePath, url: publicUrl, ...namesOf(brand) });
+}
+
+/** A name is ASCII letters and digits, so HTML needs no escaping of it. */
+function namesOf({ name }: Brand): Record<string, string> {
+  return { name, lowerName: name.toLowerCase() };
+}
+
+function fill(text: string, values: Record<string, string>): string {
+  return text.replace(/\{\{(\w+)\}\}/g, (mark, name: string) => values[name] ?? mark);
+}
+
+const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) };
+type Encoding = keyof typeof compressors | null;
+
+function encodingOf({ headers }: FastifyRequest): Encoding {
+  const accepted = new Set(headers['accept-encoding']?.split(/[\s,]+/));
+  return (['br', 'gzip'] as const).find((encoding) => accepted.has(encoding)) ?? null;
+}
+
+/** Renders and compresses each page once. There are as many entries as pages, times three. */
+function createEntries(): (name: string, encoding: Encoding, make: () => string) => Promise<Entry> {
+  const entries = new Map<string, Promise<Entry>>();
+
+  async function create(encoding: Encoding, text: string): Promise<Entry> {
+    const bytes = Buffer.from(text);
+    return entryOf(0, encoding ? await compressors[encoding](bytes) : bytes);
+  }
+
+  return (name, encoding, make) => {
+    const key = `${encoding} ${name}`;
+    const entry = entries.get(key) ?? create(encoding, make());
+    entries.set(key, entry);
+    return entry;
+  };
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+function route(app: FastifyInstance, url: string, handler: Handler): void {
+  rejectOtherMethods(app, url, new Set(methods), false);
+  app.route({ method: methods, url, exposeHeadRoute: false, schema: { hide: true }, handler });
+}
+
+function registerNotBuilt(app: FastifyInstance): void {
+  for (const url of ['/docs', '/docs/*', '/llms.txt'])
+    route(app, url, async (_request, reply) =>
+      reply
+        .code(503)
+        .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
+        .type('text/plain; charset=utf-8')
+        .send('The documentation is not built: run `npm run build -w @orgdir/docs`.\n'),
+    );
+}

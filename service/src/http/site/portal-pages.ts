@@ -1,0 +1,178 @@
+/**
+ * Serves the pages of the developer portal: one HTML file for every address under /profile/developer, and its assets.
+ * npm builds them from `portal/` on installation. The HTML includes the session, which saves the first screen a
+ * request; all other data comes from `/portal/api`.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../../settings/config.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import { createLimit } from '../admission/admit.ts';
+import { rejectOtherMethods } from '../methods.ts';
+import { toPortalSession } from '../portal/portal-session.ts';
+import { signInOptionsOf } from '../portal/sign-in-options.ts';
+import { serveAssets } from './serve-assets.ts';
+
+export type PortalPagesDependencies = {
+  signIn: SignIn;
+  publicUrl: string;
+  serviceName: string;
+  version: string;
+  rateLimitPerMinute: number;
+  webhooks: Pick<Config['webhooks'], 'allowHttp' | 'allowedNetworks'>;
+};
+
+const portalPagesPrefix = '/profile/developer';
+
+const built = fileURLToPath(new URL('../../../../portal/dist/', import.meta.url));
+const methods = ['GET', 'HEAD'];
+/** A page without its session is better than a late page: it then requests the session itself. */
+const sessionWaitMs = 2_000;
+
+export async function registerPortalPages(
+  app: FastifyInstance,
+  dependencies: PortalPagesDependencies,
+  folder = built,
+): Promise<void> {
+  const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
+  const handler = html === null ? sendNotBuilt : createPageHandler(html, dependencies);
+  for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`]) {
+    rejectOtherMethods(app, url, new Set(methods), false);
+    app.route({
+      method: methods,
+      url,
+      exposeHeadRoute: false,
+      schema: { hide: true },
+      handler: handler,
+    });
+  }
+  if (html === null) return;
+  await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
+  const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
+  const readSession = createReadSession(dependencies);
+  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const page = html
+    .replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`)
+    .replace('href="data:,"', `href="${basePath}/logo"`);
+  return async (request, reply) => {
+    const session = await readSession(request, reply);
+    const nonce = randomBytes(16).toString('base64');
+    const data = {
+      serviceName,
+      version,
+      basePath,
+      session,
+      signInOptions: signInOptionsOf(signIn),
+      // Anybody can read the page, so it does not name the networks.
+      webhookUrls: {
+        allowsHttp: webhooks.allowHttp,
+        allowsNetworks: webhooks.allowedNetworks.length > 0,
+      },
+    };
+    const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
+    const head = [
+      // Preloads the data of the first screen, so that it arrives together with the script.
+      ...(session && session.missingFactor === null && isFirstScreen
+        ? ['overview', 'apps'].map(
+            (path) =>
+              `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/${path}">`,
+          )
+        : []),
+      `<script id="page-data" type="application/json" nonce="${nonce}">${toInlineJson(data)}</script>`,
+    ];
+    return reply
+      .headers(headersOf(nonce))
+      .type('text/html; charset=utf-8')
+      .send(page.replace('</head>', () => `${head.join('')}</head>`));
+  };
+}
+
+type Session = ReturnType<typeof toPortalSession> | null | undefined;
+
+/**
+ * Null: nobody is signed in. Undefined: unknown, because the database is too slow or this address has sent too many
+ * requests; the page then requests the session itself.
+ */
+function createReadSession({
+  signIn,
+  rateLimitPerMinute,
+}: PortalPagesDependencies): (request: FastifyRequest, reply: FastifyReply) => Promise<Session> {
+  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+
+  async function read(cookie: string, reply: FastifyReply): Promise<Session> {
+    const { signedIn, cookies } = await signIn.read(cookie);
+    // The page may have been sent without waiting for this.
+    if (!reply.sent) for (const each of cookies) reply.header('set-cookie', each);
+    return signedIn && toPortalSession(signedIn);
+  }
+
+  return async (request, reply) => {
+    const { cookie } = request.headers;
+    if (cookie === undefined) return null;
+    if (limit?.(request, reply, null)) return undefined;
+    return within(sessionWaitMs, read(cookie, reply));
+  };
+}
+
+/** Returns undefined if the promise fails or takes longer. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `</script>` in a name would end the element; the escaped text is the same JSON. */
+function toInlineJson(value: unknown): string {
+  return JSON.stringify(value)
+    .replaceAll('<', '\\u003c')
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029');
+}
+
+/** Pages connect to no other host and run no inline script. Styles that scripts add carry the nonce. */
+function headersOf(nonce: string): Record<string, string> {
+  const policy = {
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'style-src': `'self' 'nonce-${nonce}'`,
+    'img-src': "'self' data:",
+    'connect-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'self'",
+    'frame-ancestors': "'none'",
+  };
+  return {
+    'content-security-policy': Object.entries(policy)
+      .map((directive) => directive.join(' '))
+      .join('; '),
+    'cache-control': 'no-store',
+    // The address of the page for a first account holds a secret, which a referrer would leak.
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  };
+}
+
+const sendNotBuilt: Handler = async (_request, reply) =>
+  reply
+    .code(503)
+    .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
+    .type('text/plain; charset=utf-8')
+    .send(
+      'The pages of the portal are not built: run `npm run build:portal` and start the service again.\n',
+    );

@@ -1,0 +1,192 @@
+/** Creates every part of a process and gives each the parts it needs. Starts nothing; `main.ts` does. */
+import { createKeyCache } from '../access/key-cache.ts';
+import { httpAddress, type Config } from '../settings/config.ts';
+import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
+import { createReplicas } from '../database/replicas.ts';
+import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
+import { createRevisions } from '../database/revisions.ts';
+import { createSession } from '../database/session.ts';
+import { ingestPublished } from '../directory/ingest-published.ts';
+import { createSearch } from '../directory/search/search.ts';
+import { createPublisher, publishingPool } from '../directory/publish-in-groups.ts';
+import { createApp } from '../http/app.ts';
+import { loadBrand } from '../http/site/brand.ts';
+import { createInternalApp } from '../http/internal-app.ts';
+import { createResponseCache } from '../http/responses/response-cache.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Mailer } from '../runtime/mail.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import type { PasswordHashing } from '../sign-in/hash-password.ts';
+import { createSignIn } from '../sign-in/sign-in.ts';
+import { createSyncs } from '../sync/syncs.ts';
+import { createApiProcesses } from '../system/api-processes.ts';
+import { createHealth } from '../system/health.ts';
+import { createReadinessCheck } from '../system/readiness.ts';
+import { startTracing } from '../runtime/tracing.ts';
+import { version } from '../runtime/version.ts';
+import type { FailureMail } from '../webhooks/notifications/failure-mail.ts';
+import { leaseMs } from '../webhooks/queue/dispatch/dispatcher.ts';
+import { Room } from '../webhooks/queue/dispatch/room.ts';
+import { createQueueNotifier } from '../webhooks/queue/queue-channel.ts';
+import { createQueueReader } from '../webhooks/queue/queue-state.ts';
+import { createOverdueReader } from '../webhooks/history/retention.ts';
+import { createWorker, type Worker } from '../webhooks/queue/worker.ts';
+import { createSender, type SenderOptions } from '../webhooks/sending/attempt.ts';
+import { createAttemptLog } from '../webhooks/sending/attempt-log.ts';
+import { createSecretBox } from '../runtime/secret-box.ts';
+import { createSigningKeys } from '../webhooks/sending/signing-keys.ts';
+import type { WorkerProcesses } from './worker-processes.ts';
+
+export type PartsOptions = {
+  config: Config;
+  database: Database;
+  connection: ConnectionSettings;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: Buffer[];
+  log: Logger;
+  /** Prints a line on the terminal, such as a sign-in link if no mail is sent. */
+  print: (line: string) => void;
+  /** Tests replace it with a fast one. */
+  hashing?: PasswordHashing;
+  /** Tests replace the name servers and the certificate authorities. */
+  senderOptions?: SenderOptions;
+  /** Without it, a new one. */
+  clock?: DatabaseClock;
+};
+export type Parts = Awaited<ReturnType<typeof createParts>>;
+type Shared = ReturnType<typeof createShared>;
+
+/**
+ * `app` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
+ * is null with WORKERS=1.
+ */
+export async function createParts(options: PartsOptions) {
+  const { config } = options;
+  await startTracing(config, options.log);
+  const shared = createShared(options);
+  const mailer = await createConfiguredMailer(config);
+  const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
+  const worker = createWorker({
+    ...config,
+    ...shared,
+    ingestPublished: (on, floor) => ingestPublished(on, config.publicUrl, floor),
+  });
+  return {
+    ...shared,
+    ...createInternalParts(shared, worker),
+    mailer,
+    signIn,
+    app:
+      signIn && (await createApp({ ...config, ...shared, signIn, brand: await loadBrand(config) })),
+    worker,
+    failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
+    workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
+  };
+}
+
+/**
+ * The pool on which a process watches its database: revisions, health, readiness. Requests that wait for a connection
+ * must not delay it: without a revision confirmed within a second, each request would read its key and page again.
+ */
+const watchingPool = {
+  applicationName: `orgdir watching, pid ${process.pid}`,
+  poolSize: 2,
+  // As long as a connection may take.
+  responseTimeoutMs: 5_000,
+};
+
+/** The parts that several others use. */
+function createShared(options: PartsOptions) {
+  const { database, connection, config, secretKeys, log, clock = createDatabaseClock() } = options;
+  const { webhooks } = config;
+  const session = createSession(connection);
+  const watching = openDatabase(connection, watchingPool);
+  const revisions = createRevisions(watching, session, clock);
+  const secretBox = createSecretBox(secretKeys);
+  const room = new Room(webhooks);
+  const metrics = createMetrics();
+  metrics.inFlight(() => room.total());
+  metrics.queue(createQueueReader(database, config.retentionDays));
+  metrics.retention(createOverdueReader(database, config.retentionDays));
+  return {
+    ...options,
+    version,
+    session,
+    watching,
+    readiness: createReadinessCheck(watching),
+    metrics,
+    attemptLog: createAttemptLog(options.log),
+    revisions,
+    apiProcesses: createApiProcesses(watching, revisions),
+    replicas: createReplicas({
+      urls: config.databaseReadUrls,
+      primary: database,
+      revisions,
+      onChange: (replica, reason) =>
+        reason === null
+          ? log.info({ replica }, 'replica.used_again')
+          : log.warn({ replica, reason }, 'replica.left_out'),
+    }),
+    search: createSearch(database, revisions),
+    health: createHealth(watching, revisions),
+    keyCache: createKeyCache(database, revisions),
+    responseCache: createResponseCache(revisions),
+    clock,
+    room,
+    sender: createSender(webhooks, options.senderOptions),
+    secretBox,
+    signingKeys: createSigningKeys(secretBox),
+    leaseMs: leaseMs(webhooks),
+    deactivateAfter: webhooks.deactivateAfter,
+  };
+}
+
+/** The pool for writes of the internal API: they wait for each other, and a bulk write waits for its caller. */
+const writesPool = {
+  applicationName: `orgdir internal API, pid ${process.pid}`,
+  poolSize: 4,
+  // 100,000 rows take less on two idle cores.
+  statementTimeoutMs: 60_000,
+  idleInTransactionMs: 30_000,
+};
+
+/** The internal listener's application, and the parts that only it uses. */
+function createInternalParts(shared: Shared, worker: Worker) {
+  const { config, database, connection } = shared;
+  const { host, port, allowedHosts } = config.internal;
+  const syncs = createSyncs(shared);
+  const writes = openDatabase(connection, writesPool);
+  const publishing = openDatabase(connection, publishingPool);
+  const notifyWorkers = createQueueNotifier(database);
+  const publisher = createPublisher(publishing, () => {
+    if (!worker.wake()) notifyWorkers();
+  });
+  const internalUrl = httpAddress(host, port);
+  const api = config.roles.has('api')
+    ? { ...config, ...shared, syncs, writes, publisher, internalUrl }
+    : null;
+  return {
+    syncs,
+    writes,
+    publishing,
+    publisher,
+    internalApp: createInternalApp({ ...shared, allowedHosts, api }),
+  };
+}
+
+/** Loaded only if mail is configured, because the library takes half a megabyte. */
+async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> {
+  if (!mail) return null;
+  const { createMailer } = await import('../runtime/mail.ts');
+  return createMailer(mail);
+}
+
+async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Promise<FailureMail> {
+  const { createFailureMail } = await import('../webhooks/notifications/failure-mail.ts');
+  return createFailureMail({ ...shared.config, ...shared, mailer });
+}
+
+async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
+  const { createWorkerProcesses } = await import('./worker-processes.ts');
+  return createWorkerProcesses(shared);
+}

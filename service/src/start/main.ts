@@ -1,0 +1,268 @@
+/** Starts and stops the service: database, demo data and the parts that `create-parts.ts` creates. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { httpAddress, type Config } from '../settings/config.ts';
+import { createParts, type Parts } from './create-parts.ts';
+import { storePublicUrl } from '../database/public-url.ts';
+import { loadDemoOnce, readDemoKey } from './demo.ts';
+import { StartError } from '../errors.ts';
+import { endRequests } from '../http/connections/end-requests.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { ProcessMetrics } from '../runtime/metrics.ts';
+import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
+import { readSecretKeys } from './read-secret-keys.ts';
+import type { SignIn } from '../sign-in/sign-in.ts';
+import { stopTracing } from '../runtime/tracing.ts';
+import { version } from '../runtime/version.ts';
+
+export type Service = {
+  /** The public address; null without the role `api`. */
+  address: string | null;
+  /** The address of the internal listener. */
+  internalAddress: string;
+  demoKey: string | null;
+  /** Creates the first account; null if there is one, or without the role `api`. */
+  firstAccountLink: string | null;
+  /** Where password links are sent; null if nowhere, or without the role `api`. */
+  passwordLinks: SignIn['links'];
+  /** Ends requests and attempts in flight, then everything else. May be called twice. */
+  stop(): Promise<void>;
+};
+
+export type WorkerProcess = Pick<Service, 'stop'> & { metrics(): Promise<ProcessMetrics> };
+
+export type ServeOptions = {
+  /** Whether the first start on an embedded database loads the demo data. */
+  demo: boolean;
+  /** Called when the service cannot continue. */
+  onFatal: (reason: string) => void;
+};
+
+const print = (line: string) => console.log(line);
+
+/** If the start fails, everything that was started is stopped again. */
+export async function startService(
+  config: Config,
+  log: Logger,
+  options: ServeOptions,
+): Promise<Service> {
+  const opened = await openConfiguredDatabase(config, {
+    purpose: 'service',
+    applicationName: `orgdir serve, pid ${process.pid}`,
+    onLost: options.onFatal,
+    onMoved: (move) => log.warn(move, 'database.moved'),
+  });
+  try {
+    return await startOn(opened, config, log, options);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function startOn(
+  opened: OpenedDatabase,
+  config: Config,
+  log: Logger,
+  options: ServeOptions,
+): Promise<Service> {
+  const { database, connection, clock, embedded } = opened;
+  const { dataDir, publicUrl, roles, workers } = config;
+  logWrongClock(opened, log);
+  if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
+  const secretKeys = await readSecretKeys(config, opened);
+  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
+  const { address, internalAddress, ...links } = await startParts(parts, embedded);
+  log.info(
+    {
+      address,
+      internalAddress,
+      roles: [...roles],
+      ...(parts.workers && { workers }),
+      version,
+      database: embedded ? 'embedded' : 'server',
+    },
+    'service.started',
+  );
+  let stopping: Promise<void> | undefined;
+  return {
+    address,
+    internalAddress,
+    ...links,
+    passwordLinks: parts.signIn?.links ?? null,
+    stop: () => (stopping ??= stop(parts, opened, log)),
+  };
+}
+
+/** Only syncs and mail use these in a worker process: the other tasks have their own pool. */
+const workerProcessPoolSize = 2;
+
+/**
+ * Starts worker process `number` of a service with WORKERS (`worker-processes.ts`). It has no listener: the service shows
+ * its metrics.
+ */
+export async function startWorkerProcess(
+  config: Config,
+  log: Logger,
+  number: number,
+): Promise<WorkerProcess> {
+  const opened = await openConfiguredDatabase(config, {
+    purpose: 'service',
+    applicationName: `orgdir serve, pid ${process.pid}`,
+    poolSize: workerProcessPoolSize,
+    onMoved: (move) => log.warn(move, 'database.moved'),
+  });
+  const { database, connection, clock } = opened;
+  logWrongClock(opened, log);
+  const secretKeys = await readSecretKeys(config, { ...opened, embedded: false });
+  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
+  startTasks(parts);
+  log.info({ worker: number }, 'worker_process.started');
+  return {
+    metrics: () => parts.metrics.ofWorker(number),
+    async stop() {
+      await stopParts(parts);
+      await opened.close();
+    },
+  };
+}
+
+function logWrongClock({ wrongByMs }: OpenedDatabase, log: Logger): void {
+  if (wrongByMs !== 0) log.warn({ aheadMs: wrongByMs }, 'clock.wrong');
+}
+
+type Addresses = Pick<Service, 'address' | 'internalAddress'>;
+
+async function startParts(
+  parts: Parts,
+  embedded: boolean,
+): Promise<Addresses & Pick<Service, 'demoKey' | 'firstAccountLink'>> {
+  const { config, database, signIn } = parts;
+  try {
+    const addresses = await startListening(parts);
+    // Only now: a second process that finds its port taken must not replace the address.
+    if (config.roles.has('api')) await sharePublicUrl(parts);
+    const firstAccountLink = (await signIn?.offerFirstAccount()) ?? null;
+    const demoKey = embedded ? await readDemoKey(database, config.dataDir) : null;
+    if (config.roles.has('worker') && !parts.workers) startTasks(parts);
+    return { ...addresses, demoKey, firstAccountLink };
+  } catch (error) {
+    await stopParts(parts);
+    throw error;
+  }
+}
+
+async function startListening(parts: Parts): Promise<Addresses> {
+  const { app, internalApp, health, apiProcesses, revisions, replicas, keyCache, signIn } = parts;
+  const { config, workers } = parts;
+  const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
+  // They take longer to start than the rest of this process. If that fails, they are stopped.
+  workers?.start();
+  if (app) await health.start();
+  if (app) apiProcesses.start();
+  if (app) await revisions.start();
+  if (app) await replicas.start();
+  const address = app ? await listen(app, config, '') : null;
+  signIn?.start();
+  keyCache.start();
+  return { address, internalAddress };
+}
+
+async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
+  const { publicUrl, publicUrlIsSet } = config;
+  const before = await storePublicUrl(database, publicUrl, { isDefault: !publicUrlIsSet });
+  if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
+}
+
+function startTasks({ worker, failureMail, syncs }: Parts): void {
+  worker.start();
+  failureMail?.start();
+  syncs.start();
+}
+
+async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<void> {
+  log.info('service.stopping');
+  await stopParts(parts);
+  await opened.close();
+  log.info('service.stopped');
+}
+
+const scrapeTimeoutMs = 500;
+/** Transactions that are still open after this roll back. */
+const writeTimeoutMs = 500;
+/** Spans that a collector has not accepted by then are lost. */
+const traceTimeoutMs = 1_000;
+
+/** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
+export async function stopParts(parts: Parts): Promise<void> {
+  const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
+    parts;
+  const { apiProcesses, revisions, replicas, health, keyCache, sender, mailer, signIn, workers } =
+    parts;
+  readiness.stop();
+  await Promise.all([
+    app && endRequests(app),
+    worker.stop(),
+    failureMail?.stop(),
+    syncs.stop(),
+    workers?.stop(),
+  ]);
+  mailer?.close();
+  await signIn?.stop();
+  await Promise.all([
+    endRequests(internalApp, scrapeTimeoutMs),
+    health.stop(),
+    apiProcesses.stop(),
+    revisions.stop(),
+    replicas.stop(),
+    keyCache.stop(),
+    sender.close(),
+  ]);
+  await Promise.race([
+    Promise.all([watching, writes, publishing].map((pool) => pool.destroy())),
+    wait(writeTimeoutMs, undefined, { ref: false }),
+  ]);
+  await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);
+}
+
+type Listening = Pick<Config, 'host' | 'port'>;
+/** The prefix of HOST and PORT in the names of the variables. */
+type Prefix = '' | 'INTERNAL_';
+
+async function listen(
+  app: NonNullable<Parts['app']>,
+  { host, port }: Listening,
+  prefix: Prefix,
+): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw listenError(error as NodeJS.ErrnoException, { host, port }, prefix);
+  }
+  // With port 0, the system has chosen one.
+  const bound = app.addresses().find((each) => typeof each !== 'string');
+  return httpAddress(host, bound?.port ?? port);
+}
+
+function listenError(
+  error: NodeJS.ErrnoException,
+  { host, port }: Listening,
+  prefix: Prefix,
+): Error {
+  if (error.code === undefined) return error;
+  const options = { cause: error };
+  const fallback = prefix === '' ? 3000 : 3001;
+  if (error.code === 'EADDRINUSE')
+    return new StartError(
+      `${prefix}PORT ${port} on ${host} is used by another program; choose another port, for example ${prefix}PORT=${port < 65_535 ? port + 1 : fallback}`,
+      options,
+    );
+  if (error.code === 'EACCES')
+    return new StartError(
+      `${prefix}PORT ${port} may not be used by this user; choose a port above 1023, for example ${prefix}PORT=${fallback}`,
+      options,
+    );
+  return new StartError(
+    `${prefix}HOST ${host} is not an address of this machine (${error.code}); choose another, for example ${prefix}HOST=127.0.0.1`,
+    options,
+  );
+}

@@ -1,0 +1,46 @@
+/** Reads the keys that encrypt webhook secrets: from the configuration, or generated with the embedded database. */
+import { join } from 'node:path';
+import type { Config } from '../settings/config.ts';
+import { sql, type Database } from '../database/database.ts';
+import { readOrCreateSecret } from '../database/secret-file.ts';
+import { exists } from '../database/unfinished.ts';
+import { StartError } from '../errors.ts';
+import type { OpenedDatabase } from './open-database.ts';
+
+export const lostKeyAdvice =
+  'restore it from a backup, or set SECRET_KEY to the key; if it is lost, run orgdir database replace-secret-key';
+
+/**
+ * Newest first. Throws a `StartError` if there are none and none may be generated: the database is the operator's, or a
+ * lost key has encrypted what is stored.
+ */
+export async function readSecretKeys(
+  { secretKeys, dataDir }: Pick<Config, 'secretKeys' | 'dataDir'>,
+  { embedded, database }: Pick<OpenedDatabase, 'embedded' | 'database'>,
+): Promise<Buffer[]> {
+  if (secretKeys) return secretKeys;
+  if (!embedded)
+    throw new StartError(
+      'SECRET_KEY is required with DATABASE_URL: 32 bytes in base64, for example the output of: openssl rand -base64 32',
+    );
+  const loss = await findLostKey(database, dataDir);
+  if (loss !== null) throw new StartError(`${loss}; ${lostKeyAdvice}`);
+  return [Buffer.from(await readOrCreateSecret(secretKeyFile(dataDir)), 'base64')];
+}
+
+/** Where the key is that an installation with the embedded database generates. */
+export function secretKeyFile(dataDir: string): string {
+  return join(dataDir, 'secret-key');
+}
+
+/** Says what cannot be decrypted because the file is missing; null if it is there, or if nothing needs it. */
+export async function findLostKey(database: Database, dataDir: string): Promise<string | null> {
+  if (await exists(secretKeyFile(dataDir))) return null;
+  const { rows } = await sql<{ webhooks: number; authenticators: number }>`
+    select (select count(*) from webhooks) as webhooks, (select count(*) from authenticators) as authenticators
+  `.execute(database);
+  const { webhooks, authenticators } = rows[0] ?? { webhooks: 0, authenticators: 0 };
+  return webhooks + authenticators === 0
+    ? null
+    : `${secretKeyFile(dataDir)} is missing, and with its key the secrets of ${webhooks} webhooks and ${authenticators} authenticator apps are encrypted`;
+}

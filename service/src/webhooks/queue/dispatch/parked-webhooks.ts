@@ -1,0 +1,127 @@
+/** Remembers which webhooks have parked deliveries, and chooses those that have room, the quick ones first. */
+import type { Database } from '../../../database/database.ts';
+import { createEvery } from '../../../runtime/every.ts';
+import { createFloor, fullLookMs, type Floor } from '../../../runtime/floor.ts';
+import { listParked, transactionMaxMs, webhooksMax, type ParkedSince } from './claim.ts';
+import type { Room, Speed } from './room.ts';
+
+/** How often other processes' parked deliveries are looked for. */
+const listMs = 1_000;
+/** Between two pages of that list. */
+const pageMs = 10;
+/** Webhooks of one speed that are considered at a time. */
+const consideredMax = 1_000;
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+export class ParkedWebhooks {
+  /** Where the index of each begins; see `claimParked`. */
+  readonly since: ParkedSince = new Map();
+  readonly #room: Room;
+  /** The time up to which everything due was parked. */
+  readonly #due: Floor<null>;
+  readonly #bySpeed: Record<Speed, Set<string>> = {
+    quick: new Set(),
+    slow: new Set(),
+    unknown: new Set(),
+    stuck: new Set(),
+  };
+  readonly #floor = createFloor(null);
+  readonly #forgetsSince = createEvery(fullLookMs);
+  #list;
+  #listedAt = -Infinity;
+  /** Until then, a statement that is still under way on the server may park deliveries. */
+  #unsureUntil = -Infinity;
+
+  constructor(room: Room, due: Floor<null>) {
+    this.#room = room;
+    this.#due = due;
+    this.#list = this.#beginList();
+  }
+
+  /** `atMs`: the database's time at which they were parked. */
+  add(webhookIds: string[], atMs = longBeforeMs(this.#due.current())): void {
+    this.keep(webhookIds);
+    for (const webhookId of webhookIds) {
+      const since = this.since.get(webhookId)?.atMs ?? Infinity;
+      this.since.set(webhookId, { atMs: Math.min(since, atMs - 1) });
+    }
+  }
+
+  isEmpty(): boolean {
+    return Object.values(this.#bySpeed).every((each) => each.size === 0);
+  }
+
+  has(webhookId: string): boolean {
+    return Object.values(this.#bySpeed).some((each) => each.has(webhookId));
+  }
+
+  /** They have more parked deliveries than were claimed. */
+  keep(webhookIds: string[]): void {
+    for (const webhookId of webhookIds) this.#bySpeed[this.#room.speedOf(webhookId)].add(webhookId);
+  }
+
+  /** Takes up to `webhooksMax` webhooks out, with the number of deliveries that each may have, `most` in total. */
+  takeWithRoom(most: number): Map<string, number> {
+    if (this.#forgetsSince()) this.since.clear();
+    const rooms = new Map<string, number>();
+    let left = most;
+    for (const [speed, webhooks] of Object.entries(this.#bySpeed) as [Speed, Set<string>][]) {
+      let free = Math.min(left, this.#room.freeFor(speed));
+      let considered = Math.min(webhooks.size, consideredMax);
+      for (const webhookId of webhooks) {
+        if (considered === 0 || free <= 0 || rooms.size >= webhooksMax) break;
+        considered -= 1;
+        webhooks.delete(webhookId);
+        const take = Math.min(this.#room.leasable(webhookId), free);
+        if (take > 0) rooms.set(webhookId, take);
+        // To the end of its queue, or to that of its present speed.
+        else this.keep([webhookId]);
+        free -= take;
+        left -= take;
+      }
+    }
+    return rooms;
+  }
+
+  /** Looks for all of them, now and for as long as a statement may take whose connection was lost. */
+  findAll(): void {
+    this.since.clear();
+    this.#floor.reset();
+    this.#list = this.#beginList();
+    this.#listedAt = -Infinity;
+    this.#unsureUntil = performance.now() + transactionMaxMs;
+  }
+
+  /** Looks for some of those that other processes parked, if it is time, so that many cost no more than a few. */
+  async find(database: Database): Promise<void> {
+    if (this.nextFindMs() > 0) return;
+    // A process that has died may have left a statement.
+    if (!this.#room.isAlone()) this.#unsureUntil = performance.now() + transactionMaxMs;
+    if (this.#list.cursor === firstId) this.#list = this.#beginList();
+    const current = this.#list;
+    const found = await listParked(database, current.cursor, current.look.from);
+    this.add(found, longBeforeMs(current.look.from));
+    if (current !== this.#list) return;
+    const isLast = found.length < webhooksMax;
+    if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
+    current.cursor = isLast ? firstId : (found.at(-1) ?? firstId);
+    this.#listedAt = performance.now();
+  }
+
+  /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
+  nextFindMs(): number {
+    const isSure = this.#room.isAlone() && performance.now() > this.#unsureUntil;
+    const pauseMs = isSure ? fullLookMs : listMs;
+    const waitMs = this.#list.cursor === firstId ? pauseMs : pageMs;
+    return Math.max(Math.ceil(this.#listedAt + waitMs - performance.now()), 0);
+  }
+
+  #beginList() {
+    return { cursor: firstId, look: this.#floor.look(), begunAt: this.#due.current() };
+  }
+}
+
+/** Before any transaction began that was not yet visible at this time. */
+function longBeforeMs(at: string | null): number {
+  return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
+}

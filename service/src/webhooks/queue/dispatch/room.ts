@@ -1,0 +1,397 @@
+/**
+ * Decides how many attempts may be under way in this process. The rule is in the worker's guide, under "Isolation". Counts
+ * only: the dispatcher asks before it leases, `start-attempts.ts` before it sends.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Deliverable } from '../../sending/deliverable.ts';
+import { urlHost } from '../../sending/url-host.ts';
+
+/** Over all processes that deliver, including the tests that they send: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
+export const perWebhookMax = 8;
+/** What a webhook may have under way until its first attempt has ended. */
+const atFirstMax = 2;
+/**
+ * What a quick webhook may have under way in a crowded process, if it has answered within the last second; otherwise 1. None
+ * while one of its attempts is late.
+ */
+const whenCrowdedMax = perWebhookMax / 2;
+/** An attempt is late if it has been under way for twice as long as the last one and this much more. */
+const lateMs = 250;
+/** A webhook whose last attempt took longer is slow. */
+export const slowMs = 1_000;
+/** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
+const attemptsMax = 1024;
+/** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are under way. */
+const startsBelow = {
+  stuck: attemptsMax * 0.5,
+  unknown: attemptsMax * 0.625,
+  slow: attemptsMax * 0.75,
+  quick: attemptsMax,
+};
+/** From here on quick webhooks get `whenCrowdedMax`, and broadcasts wait. */
+const crowdedFrom = startsBelow.unknown;
+const slowPerOwnerMax = attemptsMax / 8;
+const slowPerHostMax = attemptsMax / 4;
+/** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
+const heldMax = 2 * attemptsMax;
+/** How often attempts that have become slow are looked for. */
+const ageMs = 100;
+/** What this process saw of a webhook longer ago than this may be older than what the database knows. */
+const trustedMs = 5_000;
+/** Idle webhooks that are remembered, about 200 bytes each. */
+const rememberedMax = 20_000;
+
+/** `stuck`: the last attempt took more than half of the deadline, or the webhook has fallen silent. */
+export type Speed = keyof typeof startsBelow;
+
+/** What is leased for: events as they are fanned out, slices of broadcasts, or what is parked. */
+export type Work = 'event' | 'broadcast' | 'parked';
+
+type Receiver = {
+  id: string;
+  /** How long its last attempt took; null if none has ended. */
+  latencyMs: number | null;
+  endedAt: number;
+  /** Of the last delivery, for the limits of slow attempts. */
+  owner: string;
+  host: string;
+  /** Its attempts under way, in the order in which they started. */
+  running: Set<Place>;
+  /** Its leased deliveries that have not started. */
+  waiting: number;
+};
+
+/** What a fan-out may lease. */
+export type LeaseRoom = {
+  /** Deliveries of webhooks whose last attempt was quick. */
+  total: number;
+  /** Deliveries of webhooks that have not been called yet. */
+  unknown: number;
+  /** The most for a quick webhook, over all processes, and for an unknown one. */
+  perWebhook: number;
+  atFirst: number;
+  place: number;
+  workers: number;
+  /** Webhooks that get none. */
+  full: string[];
+};
+
+type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs'>;
+
+/** A leased delivery, from its lease until it is recorded. */
+export class Place {
+  readonly receiver: Receiver;
+  readonly owner: string;
+  readonly host: string;
+  startedAt = 0;
+  isSlow = false;
+  readonly #room: Room;
+  #state: 'waiting' | 'running' | 'ended' | 'released' = 'waiting';
+
+  constructor(room: Room, receiver: Receiver) {
+    this.#room = room;
+    this.receiver = receiver;
+    this.owner = receiver.owner;
+    this.host = receiver.host;
+  }
+
+  /** Counts the attempt as under way; returns false if there is no room for it. `always`: whether there is or not. */
+  start(always = false): boolean {
+    if (!always && !this.#room.mayStart(this.receiver)) return false;
+    this.#state = 'running';
+    this.#room.started(this);
+    return true;
+  }
+
+  /** Whether it may wait until an attempt of the same webhook ends. */
+  mayWait(): boolean {
+    return this.#room.mayWait(this.receiver);
+  }
+
+  /** The attempt has ended. */
+  end(): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'ended';
+    this.#room.ended(this);
+  }
+
+  /** The delivery is recorded. */
+  release(): void {
+    this.end();
+    if (this.#state !== 'released') this.#room.released(this, this.#state === 'waiting');
+    this.#state = 'released';
+  }
+}
+
+export class Room {
+  /** Called when more may be leased, after nothing could be. */
+  onRoom = () => {};
+  /** Called when a quick webhook may have room for another attempt. */
+  onWebhookRoom: (webhookId: string) => void = () => {};
+  readonly #stuckMs: number;
+  readonly #remembered = new LRUCache<string, Receiver>({ max: rememberedMax });
+  /** Receivers that have deliveries under way or waiting. */
+  readonly #active = new Map<string, Receiver>();
+  readonly #running = new Set<Place>();
+  #slow = 0;
+  readonly #slowByOwner = new Map<string, number>();
+  readonly #slowByHost = new Map<string, number>();
+  #blocked = new Set<string>();
+  #share = { place: 0, workers: 1 };
+  #waiting = 0;
+  #held = 0;
+  #ageing: NodeJS.Timeout | undefined;
+  /** What callers were told may not be leased. */
+  readonly #full = new Set<Work>();
+
+  constructor({ timeoutMs }: { timeoutMs: number }) {
+    this.#stuckMs = timeoutMs / 2;
+  }
+
+  /** Attempts that wait for a response. */
+  total(): number {
+    return this.#running.size;
+  }
+
+  /** How many deliveries may be leased. */
+  free(work: Work): number {
+    const free = this.#free(work);
+    if (free === 0) this.#full.add(work);
+    return free;
+  }
+
+  forFanOut(total: number): LeaseRoom {
+    const full = [...this.#blocked];
+    for (const receiver of this.#active.values())
+      if (this.#leasable(receiver) <= 0) full.push(receiver.id);
+    const unknown = Math.max(Math.min(total, this.freeFor('unknown')), 0);
+    const most = { perWebhook: perWebhookMax, atFirst: atFirstMax };
+    return { total, unknown, ...most, ...this.#share, full };
+  }
+
+  /** How many deliveries of this webhook may be leased. */
+  leasable(webhookId: string): number {
+    return Math.max(this.#leasable(this.#find(webhookId) ?? unknownReceiver(webhookId)), 0);
+  }
+
+  speedOf(webhookId: string): Speed {
+    return this.#speedOf(this.#find(webhookId) ?? unknownReceiver(webhookId));
+  }
+
+  /** How many attempts of webhooks of that speed may start. */
+  freeFor(speed: Speed): number {
+    return startsBelow[speed] - (speed === 'quick' ? this.#running.size : this.#slow);
+  }
+
+  /** Counts a leased delivery. */
+  take({ webhookId, owner, url, latencyMs }: Taken): Place {
+    const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
+    const isOwnOld = performance.now() - receiver.endedAt > trustedMs;
+    if (receiver.running.size === 0 && isOwnOld) receiver.latencyMs = latencyMs;
+    Object.assign(receiver, { owner, host: urlHost(url) });
+    this.#remembered.set(webhookId, receiver);
+    this.#held += 1;
+    this.#wait(receiver, 1);
+    return new Place(this, receiver);
+  }
+
+  /** Counts a test that somebody waits for, which only the most that a webhook may have under way can refuse. */
+  takeTest(taken: Omit<Taken, 'latencyMs'>): Place | null {
+    const receiver = this.#find(taken.webhookId);
+    if (receiver && receiver.running.size >= perWebhookMax) return null;
+    const place = this.take({ ...taken, latencyMs: receiver?.latencyMs ?? null });
+    place.start(true);
+    return place;
+  }
+
+  /** Sets how many processes deliver, and this one's place among them. */
+  setShare(place: number, workers: number): void {
+    this.#share = { place, workers };
+  }
+
+  /** Whether no other process delivers. */
+  isAlone(): boolean {
+    return this.#share.workers === 1;
+  }
+
+  /** Sets the webhooks that get no attempts, because their health cannot be written. */
+  setBlocked(webhookIds: string[]): void {
+    this.#blocked = new Set(webhookIds);
+  }
+
+  // The next four are for `Place`.
+
+  mayStart(receiver: Receiver): boolean {
+    return this.#running.size < attemptsMax && receiver.running.size < this.#limit(receiver);
+  }
+
+  mayWait(receiver: Receiver): boolean {
+    return this.#limit(receiver) > 0 && this.#speedOf(receiver) === 'quick';
+  }
+
+  started(place: Place): void {
+    const { receiver } = place;
+    const isSlow = this.#speedOf(receiver) !== 'quick';
+    place.startedAt = performance.now();
+    this.#running.add(place);
+    receiver.running.add(place);
+    this.#wait(receiver, -1);
+    this.#countSlow(place, isSlow);
+    this.#ageing ??= setInterval(() => this.#age(), ageMs).unref();
+  }
+
+  ended(place: Place): void {
+    const { receiver, startedAt } = place;
+    this.#running.delete(place);
+    receiver.running.delete(place);
+    this.#countSlow(place, false);
+    receiver.endedAt = performance.now();
+    receiver.latencyMs = receiver.endedAt - startedAt;
+    this.#track(receiver);
+    if (this.#speedOf(receiver) === 'quick') this.onWebhookRoom(receiver.id);
+    this.#announceRoom();
+  }
+
+  released({ receiver }: Place, wasWaiting: boolean): void {
+    this.#held -= 1;
+    if (wasWaiting) this.#wait(receiver, -1);
+    this.#announceRoom();
+  }
+
+  /** Less than a quarter of what is not slow counts as nothing, because a small lease costs as much as a large one. */
+  #free(work: Work): number {
+    const slow = Math.min(this.#slow, startsBelow.slow);
+    const notSlow = attemptsMax - slow;
+    // New events find room next to broadcasts and backlogs.
+    const most = {
+      event: attemptsMax,
+      broadcast: crowdedFrom,
+      parked: slow + (notSlow * crowdedFrom) / attemptsMax,
+    }[work];
+    const free = Math.min(most - this.#running.size - this.#waiting, heldMax - this.#held);
+    return free < notSlow / 4 ? 0 : Math.floor(free);
+  }
+
+  /** How many attempts this webhook may have under way now. */
+  #limit(receiver: Receiver): number {
+    if (this.#blocked.has(receiver.id) || isSilent(receiver)) return 0;
+    const limit = Math.min(limitByLatency(receiver), this.#shareOf(receiver.id));
+    const speed = this.#speedOf(receiver);
+    if (speed !== 'quick')
+      return Math.min(limit, receiver.running.size + this.#slowFree(receiver, speed));
+    if (this.#running.size < crowdedFrom) return limit;
+    const hasAnswered = performance.now() - receiver.endedAt < slowMs;
+    return isLate(receiver) ? 0 : Math.min(limit, hasAnswered ? whenCrowdedMax : 1);
+  }
+
+  /** A quick webhook gets as many again, which wait for their turn, so that its next attempt waits for no statement. */
+  #leasable(receiver: Receiver): number {
+    const isAhead = this.#speedOf(receiver) === 'quick' && this.#running.size < crowdedFrom;
+    const times = isAhead ? 2 : 1;
+    return times * this.#limit(receiver) - receiver.running.size - receiver.waiting;
+  }
+
+  #speedOf(receiver: Receiver): Speed {
+    if (receiver.latencyMs === null) return 'unknown';
+    const ms = Math.max(receiver.latencyMs, unansweredMs(receiver));
+    if (isSilent(receiver) || ms > this.#stuckMs) return 'stuck';
+    return ms > slowMs ? 'slow' : 'quick';
+  }
+
+  #slowFree({ owner, host }: Receiver, speed: Speed): number {
+    return Math.min(
+      this.freeFor(speed),
+      slowPerOwnerMax - (this.#slowByOwner.get(owner) ?? 0),
+      slowPerHostMax - (this.#slowByHost.get(host) ?? 0),
+    );
+  }
+
+  #countSlow(place: Place, isSlow: boolean): void {
+    if (place.isSlow === isSlow) return;
+    place.isSlow = isSlow;
+    const by = isSlow ? 1 : -1;
+    this.#slow += by;
+    add(this.#slowByOwner, place.owner, by);
+    add(this.#slowByHost, place.host, by);
+  }
+
+  #age(): void {
+    const slowBefore = performance.now() - slowMs;
+    for (const place of this.#running) {
+      if (place.startedAt > slowBefore) break;
+      this.#countSlow(place, true);
+    }
+    this.#announceRoom();
+    if (this.#running.size > 0) return;
+    clearInterval(this.#ageing);
+    this.#ageing = undefined;
+  }
+
+  #announceRoom(): void {
+    for (const work of this.#full) {
+      if (this.#free(work) === 0) continue;
+      this.#full.delete(work);
+      this.onRoom();
+    }
+  }
+
+  #find(id: string): Receiver | undefined {
+    return this.#active.get(id) ?? this.#remembered.get(id);
+  }
+
+  #wait(receiver: Receiver, by: 1 | -1): void {
+    receiver.waiting += by;
+    this.#waiting += by;
+    this.#track(receiver);
+  }
+
+  #track(receiver: Receiver): void {
+    if (receiver.running.size + receiver.waiting > 0) this.#active.set(receiver.id, receiver);
+    else this.#active.delete(receiver.id);
+  }
+
+  #shareOf(id: string): number {
+    const { place, workers } = this.#share;
+    // As `webhook_share` computes it.
+    const turn = (place + Number.parseInt(id.slice(-6), 16)) % workers;
+    return Math.floor((perWebhookMax + turn) / workers);
+  }
+}
+
+function unknownReceiver(id: string): Receiver {
+  const running = new Set<Place>();
+  return { id, latencyMs: null, endedAt: -Infinity, owner: '', host: '', running, waiting: 0 };
+}
+
+/** As many as it answers within `perWebhookMax` seconds. */
+function limitByLatency(receiver: Receiver): number {
+  if (receiver.latencyMs === null) return atFirstMax;
+  const ms = Math.max(receiver.latencyMs, unansweredMs(receiver));
+  return Math.max(Math.min(Math.floor((perWebhookMax * slowMs) / ms), perWebhookMax), 1);
+}
+
+/** How long its oldest attempt has been under way. */
+function unansweredMs({ running }: Receiver): number {
+  const [first] = running;
+  return first ? performance.now() - first.startedAt : 0;
+}
+
+/** The same if nothing has ended since that attempt began, otherwise 0. */
+function silentMs(receiver: Receiver): number {
+  const [first] = receiver.running;
+  return first && receiver.endedAt < first.startedAt ? unansweredMs(receiver) : 0;
+}
+
+function isLate(receiver: Receiver): boolean {
+  return silentMs(receiver) > 2 * (receiver.latencyMs ?? 0) + lateMs;
+}
+
+function isSilent(receiver: Receiver): boolean {
+  return silentMs(receiver) > Math.max(slowMs, 2 * (receiver.latencyMs ?? 0));
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+}

@@ -1,0 +1,491 @@
+/**
+ * Takes events from the outbox, once and in order: gives each its position in `events` and its deliveries. Deliveries
+ * for which this process has room are inserted with their lease, so their first attempt needs no claim; all others are
+ * parked. An event for many webhooks gets its position at once and its deliveries in slices (`advanceBroadcast`), with
+ * other events in between. Sends nothing; next: `sending/deliver.ts`, or `claim.ts` for the others.
+ */
+import { arrayLiteral } from '../../../database/array-literal.ts';
+import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
+import { isRefusal, setAside, setAsideRefused, type SetAside } from '../../../events/set-aside.ts';
+import { withPartitions } from '../../../database/migrate.ts';
+import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
+import type { Lease } from '../dispatch/lease.ts';
+import { slowMs, type LeaseRoom } from '../dispatch/room.ts';
+
+/** The most events of one statement, and the least that it looks at, so that a locked one is stepped over. */
+const eventsMax = 256;
+const eventsMin = 32;
+/** An event for more webhooks is a broadcast, and no slice has more deliveries. */
+export const sliceMax = 512;
+/** Webhooks that one slice looks at. */
+const scannedMax = 4_096;
+/** The advisory lock of a fan-out. */
+export const fanOutLock = 70420006;
+
+export type FanOut = {
+  /** How many events got their position. */
+  events: number;
+  deliveries: number;
+  /** Leased to this process. */
+  leased: Deliverable[];
+  /** Webhooks whose deliveries were parked, because they have no room. */
+  parked: string[];
+  /** The database's time at which they were parked. */
+  atMs: number;
+  /** Whether another process was fanning out, so that nothing was looked at. */
+  busy: boolean;
+  /** Whether more events may wait, or slices. */
+  more: boolean;
+  /** Whether any broadcast has slices left. */
+  broadcasts: boolean;
+  /** The `xid` below which nothing is left; null if that is not known. */
+  floor: string | null;
+  /** Events and deliveries that are refused. */
+  setAside: SetAside[];
+};
+
+export type FanOutOptions = {
+  lease: Lease;
+  room: LeaseRoom;
+  /** The `floor` of an earlier call: entries below it need not be looked for. */
+  floor: string;
+  /** Leaves younger events to the process that is notified first. */
+  minAgeMs: number;
+  /** An estimate, so that no more events are looked at than there is room for. */
+  deliveriesPerEvent: number;
+};
+
+export async function fanOut(database: Database, options: FanOutOptions): Promise<FanOut> {
+  const make = () => ensureOutboxPartitions(database);
+  try {
+    return await withPartitions(make, () => fanOutOnce(database, options));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return fanOutByParts(database, options);
+  }
+}
+
+/**
+ * Sets aside events that are refused alone. The others become broadcasts, because a slice can set aside a delivery without
+ * the rest of its event.
+ */
+async function fanOutByParts(database: Database, options: FanOutOptions): Promise<FanOut> {
+  const make = () => ensureOutboxPartitions(database);
+  const { rows } = await sql<{ id: string }>`
+    select id from outbox where xid >= ${options.floor}::xid8 order by xid, id limit ${sql.lit(eventsMax)}
+  `.execute(database);
+  let events = 0;
+  const aside = await setAsideRefused(
+    database,
+    { source: 'outbox', stage: 'fan-out' },
+    rows.map(({ id }) => id),
+    async (only) => {
+      const part = await withPartitions(make, () => fanOutOnce(database, options, only));
+      events += part.events;
+    },
+    (id) => sql`id = ${id}`,
+  );
+  const more = events + aside.length > 0;
+  return { ...nothing, events, more, broadcasts: true, setAside: aside };
+}
+
+const nothing: FanOut = {
+  events: 0,
+  deliveries: 0,
+  leased: [],
+  parked: [],
+  atMs: 0,
+  busy: false,
+  more: false,
+  broadcasts: false,
+  floor: null,
+  setAside: [],
+};
+
+async function ensureOutboxPartitions(database: Database): Promise<void> {
+  // For days on which no worker ran, and for ids that a process of an earlier version made by its own, wrong clock.
+  await sql`select ensure_outbox_partitions()`.execute(database);
+}
+
+type Totals = Omit<FanOut, 'leased' | 'parked' | 'setAside'> & {
+  parked: string[] | null;
+  /** The time of the deliveries; null if there are none. */
+  madeAtMs: number | null;
+};
+type EventColumns = { data: string; eventCreatedAt: Date; traceparent: string | null };
+type DeliveryColumns = Omit<
+  Deliverable,
+  | keyof EventColumns
+  | 'leaseToken'
+  | 'leaseEndsAt'
+  | 'createdAtMs'
+  | 'trigger'
+  | 'number'
+  | 'cycleAttempt'
+>;
+/** The first row has the totals and nothing else; each other row has an event's data or a delivery. */
+type Row = { totals: Totals | null } & LeftJoined<
+  | ({ eventId: string } & EventColumns & {
+        [Column in Exclude<keyof DeliveryColumns, 'eventId'>]: null;
+      })
+  | (DeliveryColumns & { [Column in keyof EventColumns]: null })
+>;
+
+/** `only`: the ids of these events, each of which becomes a broadcast. */
+async function fanOutOnce(
+  database: Database,
+  options: FanOutOptions,
+  only: string[] | null = null,
+): Promise<FanOut> {
+  const broadcastAbove = only ? 0 : sliceMax;
+  const { lease, room, floor, minAgeMs, deliveriesPerEvent } = options;
+  const estimate = Math.ceil(room.total / deliveriesPerEvent) + 1;
+  const eventsLimit = Math.min(Math.max(estimate, eventsMin), eventsMax);
+  const leaseEndsAt = performance.now() + lease.ms;
+  const { rows } = await sql<Row>`
+    -- prepared: fan_out
+    with clock as materialized (select queue_now() as now),
+    ${turn},
+    ${waitingEvents('first', sql`xid >= ${floor}::xid8 and (${only}::uuid[] is null or id = any(${only}::uuid[]))`, eventsLimit, minAgeMs)},
+    -- A transaction with more events than that is overtaken by those after it.
+    large as materialized (
+      select max(xid) as xid from first having count(*) = ${eventsLimit}::int and min(xid) = max(xid)
+    ),
+    ${waitingEvents('overtaking', sql`xid > (select xid from large) and ${only}::uuid[] is null`, eventsMin, minAgeMs)},
+    oldest as materialized (select *, false as overtakes from first union all select *, true from overtaking),
+    ${subscribers},
+    sizes as materialized (select topic, count(*) as deliveries from subscribers group by topic),
+    -- As many as there is room for, and at least one: a backlog waits as one row per event.
+    chosen as materialized (
+      select tid, xid, id, topic, deliveries > ${broadcastAbove}::int as is_broadcast from (
+        select tid, xid, id, topic, deliveries, row_number() over (order by xid, id) as place,
+          sum(case when deliveries <= ${broadcastAbove}::int then deliveries end)
+            over (order by overtakes desc, xid, id) as total
+        from (
+          select o.*, coalesce((select deliveries from sizes s where s.topic = o.topic), 0) as deliveries from oldest o
+        ) counted
+      ) summed
+      where coalesce(total, 0) <= ${room.total}::int or place = 1
+    ),
+    subscribers_of_chosen as materialized (
+      select s.*, ${firstOwner('s.app_id')} as owner, ${lastLatency('s.webhook_id')} as latency_ms from subscribers s
+      where (topic in (select topic from chosen where not is_broadcast)) is true
+    ),
+    locked as materialized (
+      select ctid as tid from outbox where ctid = any(array(select tid from chosen)) for update skip locked
+    ),
+    taken as (
+      delete from outbox where ctid = any(array(select tid from locked))
+      returning xid, id, name, audience, org_id, alliance_id, data, created_at, traceparent
+    ),
+    placed as materialized (
+      select in_order.*, nextval('event_positions') as position,
+        (select listed from orgs o where o.id = in_order.org_id) as org_listed
+      from (select * from taken join chosen using (xid, id) order by xid, id) in_order
+    ),
+    stored as (
+      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
+      select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent from placed
+    ),
+    begun as (insert into broadcasts (event_id, position) select id, position from placed where is_broadcast),
+    addressed as (
+      select * from (
+        select e.position, e.id as event_id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
+          clock_timestamp() as id_at, now as made_at, true as may_lease, s.*
+        from clock, placed e join subscribers_of_chosen s on s.topic = e.topic
+        where not e.is_broadcast
+        offset 0
+      ) e where may_receive(audience, org_id, alliance_id, created_at, org_listed, bound_org, bound_alliance, bound_at)
+    ),
+    ${makeDeliveries(lease, room)},
+    totals as (
+      select (select count(*) from taken) as events, (select now from clock) as made_at,
+        (select count(*) from oldest) > (select count(*) from taken) and exists (select from taken)
+          or (select count(*) from taken) >= ${eventsLimit}::int as more,
+        exists (select from broadcasts) or exists (select from placed where is_broadcast) as broadcasts,
+        -- Events are taken in the order of their transactions, and all transactions below the snapshot's xmin have ended.
+        (select least(pg_snapshot_xmin(pg_current_snapshot()),
+            (select xid from oldest where tid <> all(array(select tid from locked)) order by xid limit 1),
+            (select max(xid) from first having count(*) = ${eventsLimit}::int))::text
+         from turn where mine and ${minAgeMs}::int = 0) as floor
+    )
+    ${returnLeased}
+  `.execute(database);
+  return read(rows, lease.token, leaseEndsAt);
+}
+
+/** The oldest events that wait where `where` says. */
+function waitingEvents(
+  name: string,
+  where: ReturnType<typeof sql>,
+  limit: number,
+  minAgeMs: number,
+) {
+  return sql`
+    ${sql.raw(name)} as materialized (
+      select ctid as tid, xid, id, name, audience, org_id, alliance_id,
+        -- Events of one topic go to the same webhooks, but for when these were bound.
+        case audience when 'global' then name else concat_ws(' ', name, org_id, alliance_id) end as topic
+      from outbox
+      where ${where}
+        -- One from the future is from before the database's clock was put back.
+        and created_at not between (select now from clock) - ${minAgeMs}::int * interval '1 millisecond' and (select now from clock)
+      order by xid, id limit (select case when mine then ${limit}::int else 0 end from turn)
+    )
+  `;
+}
+
+/** One process at a time, so that positions follow the order in which events become visible. */
+const turn = sql`
+  turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(fanOutLock)}) as mine)
+`;
+
+/** The webhooks of each topic, up to one more than a slice has. */
+const subscribers = sql`
+  subscribers as materialized (
+    select t.topic, s.* from (
+      select distinct topic, name, audience, case when audience <> 'global' then org_id end as org_id,
+        case when audience <> 'global' then alliance_id end as alliance_id
+      from oldest
+    ) t cross join lateral (
+      select b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at, w.* from (
+        -- The offsets keep each of these a look-up by index, whatever the planner believes of the tables.
+        select null::uuid as app_id, null::uuid as org_id, null::uuid as alliance_id, null::timestamptz as created_at
+        where t.audience = 'global'
+        union all
+        select app_id, org_id, alliance_id, created_at from bindings where t.audience = 'organization' and org_id = t.org_id
+        union all
+        select app_id, org_id, alliance_id, created_at from bindings where t.audience = 'alliance' and alliance_id = t.alliance_id
+        offset 0
+      ) b cross join lateral (
+        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at
+        from webhooks where b.app_id is null and takes_event(active, events, t.name)
+        union all
+        select id, app_id, url, secret, previous_secret, previous_secret_expires_at
+        from webhooks where app_id = b.app_id and takes_event(active, events, t.name)
+        offset 0
+      ) w limit ${sql.lit(sliceMax + 1)}
+    ) s
+  )
+`;
+
+/** Whether a version was valid when the event `e` got its position. */
+const wasValid = sql`
+  -- One from the future is from before the database's clock was put back.
+  (valid_from <= e.fanned_out_at
+    or e.fanned_out_at <= (select now from clock) and valid_from > (select now from clock))
+  and coalesce(valid_to > e.fanned_out_at, true)
+`;
+
+type SliceOptions = Pick<FanOutOptions, 'lease' | 'room' | 'minAgeMs'> & { count: number };
+/** Where a broadcast is. */
+type Head = { eventId: string; reached: string };
+
+/**
+ * Makes the next slice of a broadcast, of at most `count` deliveries. Returns zero events. If it is refused it makes fewer,
+ * down to one, which is set aside.
+ */
+export async function advanceBroadcast(database: Database, options: SliceOptions): Promise<FanOut> {
+  for (let { count } = options; ; count = Math.ceil(count / 2)) {
+    const head = count === 1 ? await readHead(database) : null;
+    try {
+      return await advanceOnce(database, { ...options, count }, head);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (head) return setNextAside(database, options, head, error);
+    }
+  }
+}
+
+async function readHead(database: Database): Promise<Head | null> {
+  const { rows } = await sql<Head>`
+    select event_id as "eventId", reached from broadcasts order by position limit 1
+  `.execute(database);
+  return rows[0] ?? null;
+}
+
+async function setNextAside(
+  database: Database,
+  { minAgeMs }: SliceOptions,
+  head: Head,
+  error: unknown,
+): Promise<FanOut> {
+  const moved = sql`
+    with clock as materialized (select queue_now() as now),
+    ${turn},
+    ${nextSubscribers(minAgeMs, 1, head)}
+    select jsonb_build_object('id', uuid_v7(e.fanned_out_at), 'event_id', e.id, 'event', e.name, 'webhook_id', webhook_id,
+      'trigger', 'event', 'created_at', e.fanned_out_at, 'due_at', e.fanned_out_at) as original
+    from placed e cross join subscribers
+  `;
+  return database.transaction().execute(async (tx) => {
+    const refused = { source: 'pending_deliveries', stage: 'fan-out', error, moved } as const;
+    const aside = await setAside(tx, refused);
+    const [next] = aside;
+    if (!next) throw error;
+    await sql`
+      update broadcasts set reached = ${next.webhookId}::uuid where event_id = ${head.eventId}
+    `.execute(tx);
+    return { ...nothing, broadcasts: true, setAside: aside };
+  });
+}
+
+/** `at`: only if the broadcast is there. */
+async function advanceOnce(
+  database: Database,
+  { lease, room, count, minAgeMs }: SliceOptions,
+  at: Head | null,
+): Promise<FanOut> {
+  const leaseEndsAt = performance.now() + lease.ms;
+  const { rows } = await sql<Row>`
+    -- prepared: advance_broadcast
+    with clock as materialized (select queue_now() as now),
+    ${turn},
+    ${nextSubscribers(minAgeMs, count, at)},
+    reached as materialized (
+      select case when (select count(*) from subscribers) = ${count}::int
+        then (select webhook_id from subscribers order by webhook_id desc limit 1)
+        else (select id from webhooks where id > b.reached order by id offset ${sql.lit(scannedMax - 1)} limit 1)
+      end as id from broadcast b
+    ),
+    advanced as (
+      update broadcasts set reached = (select id from reached), advanced_at = (select now from clock)
+      where ctid = any(array(select tid from broadcast)) and (select id from reached) is not null
+    ),
+    ended as (
+      delete from broadcasts where ctid = any(array(select tid from broadcast)) and (select id from reached) is null
+      returning event_id
+    ),
+    addressed as (
+      select e.position, e.id as event_id, e.name, e.fanned_out_at as id_at, e.fanned_out_at as made_at, s.*, ${firstOwner('s.app_id')} as owner, ${lastLatency('s.webhook_id')} as latency_ms
+      from placed e cross join subscribers s
+      -- Otherwise each use of a column would look it up again.
+      offset 0
+    ),
+    ${makeDeliveries(lease, room)},
+    totals as (
+      select 0 as events, exists (select from broadcast) as more, null::text as floor, (select fanned_out_at from placed) as made_at,
+        (select count(*) from broadcasts) > (select count(*) from ended) as broadcasts
+    )
+    ${returnLeased}
+  `.execute(database);
+  return read(rows, lease.token, leaseEndsAt);
+}
+
+/** The first broadcast, its event as `placed`, and its next webhooks as `subscribers`. */
+function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
+  return sql`
+  broadcast as materialized (
+    select ctid as tid, event_id, reached from broadcasts
+    where (select mine from turn)
+      and (${at?.eventId ?? null}::uuid is null or event_id = ${at?.eventId ?? null}::uuid and reached = ${at?.reached ?? null}::uuid)
+      and advanced_at not between (select now from clock) - ${minAgeMs}::int * interval '1 millisecond' and (select now from clock)
+    order by position limit 1 for update skip locked
+  ),
+  placed as materialized (
+    select e.* from broadcast b cross join lateral (select * from events where id = b.event_id limit 1) e
+  ),
+  -- The webhooks of the moment at which the event got its position.
+  subscribers as materialized (
+    select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, s.may_lease
+    from (
+      select * from webhooks where id > (select reached from broadcast) order by id limit ${sql.lit(scannedMax)}
+    ) w cross join lateral (
+      select w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease
+      from placed e
+      cross join lateral (
+        select active, events from webhook_versions
+        where webhook_id = w.id and ${wasValid}
+        order by valid_from desc limit 1
+      ) v
+      left join lateral (
+        select org_id, alliance_id, bound_at from binding_versions
+        where app_id = w.app_id and ${wasValid}
+        order by valid_from desc limit 1
+      ) b on true
+      left join lateral (select org_id, alliance_id, created_at from bindings where app_id = w.app_id limit 1) n on true
+      where takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        e.org_listed, b.org_id, b.alliance_id, b.bound_at)
+      -- Keeps the order of the webhooks, so that it ends with the last one that is needed.
+      offset 0
+    ) s
+    order by w.id limit ${count}::int
+  )
+  `;
+}
+
+/** Inserts the deliveries of `addressed`: `made`. */
+function makeDeliveries(lease: Lease, { total, unknown, full, ...room }: LeaseRoom) {
+  return sql`
+    counted as (
+      select a.*, may_lease and (webhook_id in (select unnest(${arrayLiteral(full)}::uuid[]))) is not true
+        and row_number() over (partition by webhook_id order by position) <= case
+          when latency_ms is null then least(${room.atFirst}::int, webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int))
+          when latency_ms <= ${sql.lit(slowMs)} then webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int)
+          else 0
+        end as fits
+      from addressed a
+    ),
+    made as materialized (
+      select uuid_v7(id_at) as id, in_order.*, fits and row_number() over (partition by fits order by position) <= ${total}::int
+        and (latency_ms is not null
+          or row_number() over (partition by fits, latency_ms is null order by position) <= ${unknown}::int) as leased
+      -- When several deliveries are parked at the same moment, the older event goes first.
+      from (select * from counted order by position) in_order
+    ),
+    queued as (
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, parked, lease_token, leased_at,
+        due_at, attempt_count, cycle_attempts)
+      select id, event_id, name, webhook_id, 'event', made_at, not leased,
+        case when leased then ${lease.token}::uuid end, case when leased then now end,
+        case when leased then now + ${lease.ms}::int * interval '1 millisecond' else now end,
+        leased::int, leased::int
+      from made, clock
+    )
+  `;
+}
+
+/** The totals, the data of events that have leased deliveries, and these. */
+const returnLeased = sql`
+  select row_to_json(row) as totals, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
+    null as event, null as url, null::bytea as secret, null::bytea as "previousSecret", null as owner, null::int as "latencyMs",
+    null as data, null::timestamptz as "eventCreatedAt", null as traceparent
+  from (
+    select events, more, floor, broadcasts, (select count(*) from made) as deliveries,
+      (extract(epoch from made_at) * 1000)::float8 as "madeAtMs", (select not mine from turn) as busy,
+      (select extract(epoch from now) * 1000 from clock)::float8 as "atMs",
+      (select array_agg(distinct webhook_id) from made where not leased) as parked
+    from totals
+  ) row
+  union all
+  select null, null, null, id, null, null, null, null, null, null, data, created_at, traceparent
+  from placed where (id in (select event_id from made where leased)) is true
+  union all
+  select null, id, webhook_id, event_id, name, url, secret,
+    case when previous_secret_expires_at > now() then previous_secret end, owner, latency_ms, null, null, null
+  from made where leased
+`;
+
+function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
+  const totals = rows[0]?.totals;
+  if (!totals) throw new Error('the fan-out returned no totals');
+  const { parked, madeAtMs, ...rest } = totals;
+  const contents = new Map<string, Pick<Deliverable, keyof EventColumns>>();
+  for (const row of rows)
+    if (row.id === null && row.eventId !== null)
+      contents.set(row.eventId, {
+        data: row.data,
+        eventCreatedAt: row.eventCreatedAt.toISOString(),
+        traceparent: row.traceparent,
+      });
+  const firstAttempt = { trigger: 'event', number: 1, cycleAttempt: 1 } as const;
+  const lease = { leaseToken, leaseEndsAt, createdAtMs: madeAtMs ?? rest.atMs };
+  const leased: Deliverable[] = [];
+  for (const row of rows) {
+    const content = row.eventId === null ? undefined : contents.get(row.eventId);
+    // Adds to the row instead of copying it; nothing else uses it.
+    if (row.id !== null && content) leased.push(Object.assign(row, content, lease, firstAttempt));
+  }
+  return { ...rest, leased, parked: parked ?? [], setAside: [] };
+}

@@ -1,0 +1,349 @@
+/**
+ * Queues what a webhook missed, in the order of the events and at a bounded rate: deliveries that failed or were cancelled
+ * by a deactivation, and events that were fanned out while the webhook was inactive. Each event is delivered once, and
+ * only if the app may have it. Sends nothing; the worker claims the deliveries as they fall due.
+ */
+import type { Actor } from '../../../access/actor.ts';
+import { recordAudit } from '../../../access/audit-log.ts';
+import {
+  isConnectionFault,
+  isStatementTimeout,
+  sql,
+  type Database,
+  type Transaction,
+} from '../../../database/database.ts';
+import { isolateRefused, setAside, type SetAside } from '../../../events/set-aside.ts';
+import { ServiceError } from '../../../errors.ts';
+import { urlHost } from '../../sending/url-host.ts';
+import { fanOutLock } from '../fan-out/fan-out.ts';
+import { queueChannel } from '../queue-channel.ts';
+import { recoverable, requeue, requireActive } from './requeue.ts';
+
+/** docs/reference/deliveries.md#replay */
+const replayedMax = 10_000;
+export const replaysPerSecond = 20;
+
+export type TimeRange = { since: Date; until: Date };
+export type ReplayCounts = {
+  failed: number;
+  cancelled: number;
+  missed: number;
+  /** Whether there is more than one replay may queue. */
+  more: boolean;
+};
+export type Replayed = { appId: string; webhookId: string };
+
+/** The first key of the advisory lock of an app's replays; the second is the app. */
+const replayLock = 70420016;
+/** A statement of a replay that somebody waits for is cancelled after this time. */
+const statementMaxMs = 5_000;
+/** How long a replay after healing waits for a row that somebody has locked. */
+const lockTimeoutMs = 250;
+
+/**
+ * Runs a replay or its count for a user. Throws `conflict` if another one of the app runs, or if the time range has more
+ * events than can be read in time.
+ */
+export async function runReplay<Result>(
+  database: Database,
+  appId: string,
+  run: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  await waitForFanOut(database);
+  return database.transaction().execute(async (tx) => {
+    await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
+    await takeTurn(tx, appId);
+    return run(tx).catch((error: unknown) => {
+      if (!isStatementTimeout(error)) throw error;
+      throw new ServiceError(
+        'conflict',
+        'This time range has too many events to read at once; choose a shorter one.',
+        { cause: error },
+      );
+    });
+  });
+}
+
+/** One at a time for each app, because it may read many events. Throws `conflict`. */
+async function takeTurn(tx: Transaction, appId: string): Promise<void> {
+  const { rows } = await sql<{ mine: boolean }>`
+    select pg_try_advisory_xact_lock(${replayLock}::int, hashtext(${appId})) as mine
+  `.execute(tx);
+  if (rows[0]?.mine) return;
+  throw new ServiceError(
+    'conflict',
+    'Another replay of this app is being counted or queued; try again in a moment.',
+  );
+}
+
+/** A fan-out under way may have seen a webhook as inactive. Once it has ended, a replay finds what it left out. */
+async function waitForFanOut(database: Database): Promise<void> {
+  await database
+    .transaction()
+    .execute((tx) => sql`select pg_advisory_xact_lock_shared(${fanOutLock})`.execute(tx));
+}
+
+/**
+ * Queues at most 10,000 deliveries, those of the oldest events first, and returns how many. Deliveries that PostgreSQL
+ * refuses are set aside. Throws `not_found`, `conflict`.
+ */
+export async function replay(
+  tx: Transaction,
+  actor: Actor,
+  webhook: Replayed,
+  range: TimeRange,
+  aside: SetAside[] = [],
+): Promise<ReplayCounts> {
+  const { appId, webhookId } = webhook;
+  // Chooses before it locks the webhook, because that may take a while.
+  const { chosen, more } = await choose(tx, webhook, range);
+  const { url } = await requireActive(tx, appId, webhookId, sql`for no key update`);
+  const dueTimes = await spread(tx, chosen.length);
+  const queue = async (kind: Kind) => {
+    let count = 0;
+    await isolateRefused(
+      chosen.flatMap((one, place) =>
+        one.status === kind ? { one, dueAt: dueTimes[place] as Date } : [],
+      ),
+      async (some) => {
+        count += await inSavepoint(tx, () => queueSome(tx, webhook, some));
+      },
+      async ({ one }, error) => {
+        const refused = { source: 'pending_deliveries', stage: 'replays', error } as const;
+        aside.push(...(await setAside(tx, { ...refused, moved: unqueued(webhookId, one) })));
+      },
+    );
+    return count;
+  };
+  const counts = {
+    failed: await queue('failed'),
+    cancelled: await queue('cancelled'),
+    missed: await queue('missed'),
+  };
+  await recordAudit(tx, actor, {
+    action: 'webhook.replayed',
+    subject: { kind: 'webhook', id: webhookId },
+    appId,
+    details: {
+      ...range,
+      count: counts.failed + counts.cancelled + counts.missed,
+      host: urlHost(url),
+    },
+  });
+  return { ...counts, more };
+}
+
+type Due = { one: Chosen; dueAt: Date };
+
+/** `some`: of one kind. */
+async function queueSome(
+  tx: Transaction,
+  { appId, webhookId }: Replayed,
+  some: Due[],
+): Promise<number> {
+  const times = some.map(({ dueAt }) => dueAt);
+  const ids = some.flatMap(({ one }) => one.deliveryId ?? []);
+  if (ids.length > 0) return requeue(tx, appId, webhookId, ids, recoverable, times);
+  const eventIds = some.map(({ one }) => one.eventId);
+  return queueMissed(tx, webhookId, eventIds, times);
+}
+
+async function inSavepoint<Result>(tx: Transaction, run: () => Promise<Result>): Promise<Result> {
+  await sql`savepoint part`.execute(tx);
+  try {
+    const result = await run();
+    await sql`release savepoint part`.execute(tx);
+    return result;
+  } catch (error) {
+    await sql`rollback to savepoint part`.execute(tx);
+    throw error;
+  }
+}
+
+/** The row of the queue that a delivery that has ended, or a missed event, would have become. */
+function unqueued(webhookId: string, { deliveryId, eventId }: Chosen) {
+  const row = (attempts: Statement) => sql`
+    jsonb_build_object('id', id, 'event_id', event_id, 'event', event, 'webhook_id', ${webhookId}::uuid,
+      'trigger', 'redelivery', 'attempt_count', ${attempts}, 'created_at', created_at, 'due_at', created_at) as original
+  `;
+  if (deliveryId !== null)
+    return sql`delete from deliveries where id = ${deliveryId} returning ${row(sql`attempt_count`)}`;
+  return sql`
+    select ${row(sql`0`)} from (
+      select uuid_v7(fanned_out_at) as id, id as event_id, name as event, fanned_out_at as created_at
+      from events where id = ${eventId}
+    ) missed
+  `;
+}
+
+/** Counts what a replay queues. Throws `not_found`, `conflict`. */
+export async function countReplay(
+  tx: Transaction,
+  webhook: Replayed,
+  range: TimeRange,
+): Promise<ReplayCounts> {
+  const { chosen, more } = await choose(tx, webhook, range);
+  const count = (kind: Kind) => chosen.filter(({ status }) => status === kind).length;
+  return {
+    failed: count('failed'),
+    cancelled: count('cancelled'),
+    missed: count('missed'),
+    more,
+  };
+}
+
+/** Returns a time for each delivery, from now on, by the clock of the queue. */
+async function spread(tx: Transaction, count: number): Promise<Date[]> {
+  const { rows } = await sql<{ now: Date }>`select queue_now() as now`.execute(tx);
+  const start = rows[0]?.now.getTime() ?? 0;
+  return Array.from(
+    { length: count },
+    (_, place) => new Date(start + (place * 1000) / replaysPerSecond),
+  );
+}
+
+const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
+
+/** The webhooks that probes have activated and whose owners want a replay. */
+export async function listHealed(database: Database): Promise<string[]> {
+  const { rows } = await sql<{ webhookId: string }>`
+    select webhook_id as "webhookId" from webhook_healing where replay_since is not null order by webhook_id
+  `.execute(database);
+  return rows.map(({ webhookId }) => webhookId);
+}
+
+/**
+ * Replays what such a webhook missed. Returns why that failed, or null, and adds what was set aside to `aside`. The webhook
+ * is listed until it succeeds.
+ */
+export async function replayHealed(
+  database: Database,
+  webhookId: string,
+  aside: SetAside[] = [],
+): Promise<string | null> {
+  const refused: SetAside[] = [];
+  try {
+    await waitForFanOut(database);
+    await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId, refused));
+    aside.push(...refused);
+    return null;
+  } catch (error) {
+    // Another replay of the app, or a deactivation, came first.
+    if (error instanceof ServiceError && error.code === 'conflict') return null;
+    // One webhook that is locked, or that takes too long, must not keep back the others.
+    if (isConnectionFault(error) && !isStatementTimeout(error)) throw error;
+    return (error as Error).message;
+  }
+}
+
+async function replayAfterHealing(
+  tx: Transaction,
+  webhookId: string,
+  aside: SetAside[],
+): Promise<void> {
+  // The number of events decides how they are best read.
+  await sql`set local plan_cache_mode = force_custom_plan`.execute(tx);
+  await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
+  type Healed = { appId: string; active: boolean; replaySince: Date; since: Date; until: Date };
+  const { rows } = await sql<Healed>`
+    select w.app_id as "appId", w.active, h.replay_since as "replaySince", now() as until,
+      greatest(h.replay_since, now() - interval '14 days') as since
+    from webhook_healing h join webhooks w on w.id = h.webhook_id
+    where h.webhook_id = ${webhookId} and h.replay_since is not null
+  `.execute(tx);
+  const [healed] = rows;
+  if (!healed) return;
+  const { active, appId, replaySince, since, until } = healed;
+  await takeTurn(tx, appId);
+  // Locks the webhook before its healing, as changes by owners do.
+  if (active) await replay(tx, worker, { appId, webhookId }, { since, until }, aside);
+  await sql`
+    update webhook_healing set replay_since = null
+    where webhook_id = ${webhookId} and replay_since = ${replaySince.toISOString()}::timestamptz
+  `.execute(tx);
+}
+
+type Statement = ReturnType<typeof sql>;
+type Kind = 'failed' | 'cancelled' | 'missed';
+type Chosen = { deliveryId: string | null; eventId: string; status: Kind };
+
+/** Throws `not_found`, `conflict`. */
+async function choose(
+  tx: Transaction,
+  { appId, webhookId }: Replayed,
+  { since, until }: TimeRange,
+): Promise<{ chosen: Chosen[]; more: boolean }> {
+  await requireActive(tx, appId, webhookId);
+  const from = sql`${since.toISOString()}::timestamptz`;
+  const to = sql`${until.toISOString()}::timestamptz`;
+  const { rows } = await sql<Chosen>`
+    select "deliveryId", "eventId", status from (
+      select d.id as "deliveryId", d.event_id as "eventId", d.status, e.position
+      from webhooks w left join bindings b on b.app_id = w.app_id
+      join deliveries d on d.webhook_id = w.id and ${recoverable} and d.completed_at >= ${from} and d.completed_at < ${to}
+      cross join lateral (select * from events where events.id = d.event_id limit 1) e
+      where w.id = ${webhookId} and e.audience <> 'webhook' and ${mayReceiveNow}
+      union all
+      select null, e.id, 'missed', e.position
+      from webhooks w left join bindings b on b.app_id = w.app_id cross join events e
+      -- However many versions there are, each event looks up its own.
+      cross join lateral (
+        select events from webhook_versions
+        where webhook_id = w.id and valid_from <= e.fanned_out_at and coalesce(valid_to > e.fanned_out_at, true)
+        order by valid_from desc limit 1
+      ) v
+      where w.id = ${webhookId} and e.position is not null and e.fanned_out_at >= ${from} and e.fanned_out_at < ${to}
+        -- The id contains the time at which the event was published; it may have waited for fan-out.
+        and e.id >= uuid_v7_floor(${from} - interval '1 day') and e.id < uuid_v7_floor(${to} + interval '1 day')
+        -- Fan-out's conditions, except that the webhook was active: an event without a delivery was missed.
+        and takes_event(true, v.events, e.name)
+        and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
+        and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, from, to)}
+        and not exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached)
+        -- The delivery gets the day of its event, which retention drops earlier than the event.
+        and to_regclass('orgdir.deliveries_' || to_char(e.fanned_out_at at time zone 'utc', 'YYYYMMDD')) is not null
+    ) found
+    order by position limit ${replayedMax + 1}
+  `.execute(tx);
+  return { chosen: rows.slice(0, replayedMax), more: rows.length > replayedMax };
+}
+
+/** Over the event `e` and the binding `b`. */
+const mayReceiveNow = sql`
+  may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, (select o.listed from orgs o where o.id = e.org_id),
+    b.org_id, b.alliance_id, b.created_at)
+`;
+
+/** No delivery of the event `e`, which was fanned out in that time. A fan-out gives deliveries ids of its own time. */
+function hasNoDelivery(...[webhook, from, to]: Statement[]) {
+  return sql`
+    not exists (select from pending_deliveries p where p.webhook_id = ${webhook} and p.event_id = e.id)
+    and not exists (select from set_aside a where a.webhook_id = ${webhook} and a.event_id = e.id and a.delivery_id is not null)
+    and not exists (
+      select from deliveries o where o.webhook_id = ${webhook} and o.event_id = e.id
+        and o.id >= uuid_v7_floor(${from} - interval '1 minute') and o.id < uuid_v7_floor(${to} + interval '1 minute')
+    )
+  `;
+}
+
+/** A delivery gets the time at which it would have been made, so that it is found with its event. Returns how many. */
+async function queueMissed(
+  tx: Transaction,
+  webhookId: string,
+  eventIds: string[],
+  dueTimes: Date[],
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with queued as (
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
+      select uuid_v7(e.fanned_out_at), e.id, e.name, ${webhookId}, 'redelivery', e.fanned_out_at, g.due_at
+      from unnest(${eventIds}::uuid[], ${dueTimes.map((at) => at.toISOString())}::timestamptz[]) as g(event_id, due_at)
+      join events e on e.id = g.event_id
+      where ${hasNoDelivery(sql`${webhookId}::uuid`, sql`e.fanned_out_at`, sql`e.fanned_out_at`)}
+      returning 1
+    )
+    select count(*) as count from queued
+  `.execute(tx);
+  await sql`select pg_notify(${queueChannel}, '')`.execute(tx);
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { publishEvent } from '../../src/directory/publish-event.ts';
+import { sql } from '../../src/database/database.ts';
+import { toUrl } from '../support/database.ts';
+import { put } from '../support/directory.ts';
+import { endedDelivery, eventually } from '../support/eventually.ts';
+import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
+import { runHere } from '../support/run-here.ts';
+import { makeKey, startTestService, testPublicUrl } from '../support/service.ts';
+
+const service = await startTestService({
+  worker: true,
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
+});
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-lists-'));
+after(() => rm(folder, { recursive: true }));
+const env = { DATABASE_URL: toUrl(service.connection), DATA_DIR: folder };
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+const {
+  rows: [org],
+} = await sql<{ id: string }>`select id from orgs`.execute(service.database);
+const bound = await makeKey(service, { bindTo: { kind: 'organization', id: org?.id ?? '' } });
+
+async function list(...words: string[]): Promise<any[]> {
+  const { code, stdout, stderr } = await runHere([...words, '--json'], env);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+function publish(name: string, data: unknown = null): Promise<string> {
+  return service.database
+    .transaction()
+    .execute((tx) =>
+      publishEvent(tx, { name, org: 'acme', alliance: null, data, publicUrl: testPublicUrl }),
+    );
+}
+
+async function register(path: string, statusCode: number): Promise<{ id: string; secret: string }> {
+  const receiver = await startReceiver((response) => response.writeHead(statusCode).end());
+  const { body } = await service.call('/webhooks', {
+    method: 'POST',
+    key: bound.key,
+    json: { url: `${receiver.url}${path}` },
+  });
+  return body.data;
+}
+
+const good = await register('/good', 200);
+const bad = await register('/bad', 500);
+const application = { id: 'a-1', applicantHandle: 'ada', submittedAt: '2026-11-20T12:00:00.000Z' };
+const announced = await publish('org.created');
+const applied = await publish('application.created', application);
+await endedDelivery(service, good.id);
+await endedDelivery(service, bad.id);
+await eventually(async () => {
+  const pending = await list('deliveries', 'list', '--status', 'pending');
+  return pending.length === 0;
+});
+
+test('events list shows recorded events, newest first, with subject and data', async () => {
+  const events = await list('events', 'list');
+  assert.deepEqual(
+    events.map(({ id, event, org: about, state }) => [id, event, about, state]),
+    [
+      [applied, 'application.created', 'acme', 'distributed'],
+      [announced, 'org.created', 'acme', 'distributed'],
+    ],
+  );
+  assert.deepEqual(events[0].data.application, application);
+});
+
+test('events list filters by name, time and limit', async () => {
+  const ids = async (...words: string[]) =>
+    (await list('events', 'list', ...words)).map(({ id }) => id);
+  assert.deepEqual(await ids('--event', 'org.created'), [announced]);
+  assert.deepEqual(await ids('--limit', '1'), [applied]);
+  assert.deepEqual(await ids('--since', '2099-01-01'), []);
+  await sql`update events set created_at = now() - interval '25 hours' where id = ${announced}`.execute(
+    service.database,
+  );
+  assert.deepEqual(await ids(), [applied], 'a day unless told otherwise');
+  const since = new Date(Date.now() - 26 * 3_600_000).toISOString();
+  assert.deepEqual(await ids('--since', since), [applied, announced]);
+});
+
+test('an event that was not fanned out is waiting', async () => {
+  await service.worker.stop();
+  const id = await publish('org.created');
+  const [newest] = await list('events', 'list', '--limit', '1');
+  assert.deepEqual([newest.id, newest.state], [id, 'waiting']);
+  service.worker.start();
+});
+
+test('deliveries list shows the deliveries of all webhooks with their last attempt', async () => {
+  const found = await list('deliveries', 'list', '--event', 'application.created');
+  assert.deepEqual(
+    new Map(
+      found.map((each) => [
+        each.webhookId,
+        [each.status, each.attemptCount, each.lastAttempt.statusCode],
+      ]),
+    ),
+    new Map([
+      [good.id, ['succeeded', 1, 200]],
+      [bad.id, ['failed', 6, 500]],
+    ]),
+  );
+  const times = (await list('deliveries', 'list')).map(({ id }) => id);
+  assert.deepEqual(times, [...times].sort().toReversed(), 'newest first');
+});
+
+test('deliveries list filters by webhook, status, time and limit', async () => {
+  const narrowed = (...words: string[]) => list('deliveries', 'list', ...words);
+  const failed = await narrowed('--status', 'failed');
+  assert.ok(failed.length > 0);
+  assert.ok(failed.every(({ webhookId, status }) => webhookId === bad.id && status === 'failed'));
+  const ofOne = await narrowed('--webhook', good.id);
+  assert.ok(ofOne.length > 0);
+  assert.ok(ofOne.every(({ webhookId }) => webhookId === good.id));
+  assert.equal((await narrowed('--limit', '2')).length, 2);
+  assert.deepEqual(await narrowed('--since', '2099-01-01'), []);
+});
+
+test('no list shows a secret, a whole key, or more of a URL than its host', async () => {
+  for (const noun of ['webhooks', 'deliveries', 'events', 'keys', 'apps']) {
+    for (const form of [[], ['--json']]) {
+      const { stdout: shown } = await runHere([noun, 'list', ...form], env);
+      assert.notEqual(shown.trim(), '');
+      for (const hidden of [good.secret, bad.secret, 'whsec_', service.key, bound.key, '/good'])
+        assert.ok(!shown.includes(hidden), `${noun}: ${hidden.slice(0, 6)}`);
+    }
+  }
+});

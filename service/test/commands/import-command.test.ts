@@ -1,0 +1,102 @@
+/** `orgdir import` with real files, as its users run it. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { sql } from '../../src/database/database.ts';
+import { openTestDatabase, toUrl } from '../support/database.ts';
+import { runCommand, type CommandResult } from '../support/run-command.ts';
+import { runHere } from '../support/run-here.ts';
+import { testPublicUrl } from '../support/service.ts';
+
+const { database, connection } = await openTestDatabase();
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-import-'));
+after(() => rm(folder, { recursive: true }));
+const env = { DATABASE_URL: toUrl(connection), PUBLIC_URL: testPublicUrl, DATA_DIR: folder };
+
+async function importText(name: string, text: string, ...flags: string[]): Promise<CommandResult> {
+  const file = join(folder, name);
+  await writeFile(file, text);
+  return runHere(['import', 'orgs', file, ...flags], env);
+}
+
+async function orgs(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) from orgs`.execute(database);
+  return rows[0]?.count ?? 0;
+}
+
+test('bad rows of a CSV file have the line numbers of an editor', async () => {
+  const text =
+    '\uFEFFname,memberCount,description\r\nOne,many,"a\r\nb"\r\nTwo,2,"a\nb"\nThree,many,c\r\n\r\nFour,many,"never closed';
+  const { code, stdout, stderr } = await importText('bad.csv', text);
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.equal(
+    stderr,
+    `line 2: memberCount must be integer
+line 6: memberCount must be integer
+line 8: is not valid CSV: a quote is never closed; the lines after it were not read
+Nothing was imported: 3 bad lines. Fix the file, or skip them with --skip-bad.
+`,
+  );
+});
+
+test('a header that cannot be used is one error, even with --skip-bad', async () => {
+  const semicolons = 'name;tag\r\nOne;1\r\nTwo;2\r\n';
+  assert.deepEqual(await importText('semicolons.csv', semicolons, '--skip-bad'), {
+    code: 1,
+    stdout: '',
+    stderr: 'line 1 separates the columns with semicolons; use commas\n',
+  });
+  const repeated = await importText('repeated.csv', 'name,tag,tag\nOne,1,2\n', '--json');
+  assert.deepEqual([repeated.code, repeated.stdout], [1, '']);
+  assert.deepEqual(JSON.parse(repeated.stderr), {
+    error: {
+      code: 'validation_failed',
+      message: 'line 1 has the column tag twice; remove or rename one of them',
+      details: {
+        issues: [
+          { path: 'line 1', message: 'has the column tag twice; remove or rename one of them' },
+        ],
+      },
+    },
+  });
+  assert.equal(await orgs(), 0);
+});
+
+test('a file without entries is refused, except in a folder', async () => {
+  const refused = { code: 1, stdout: '', stderr: 'file is empty: it has no entries\n' };
+  for (const [name, text] of [
+    ['empty.csv', ''],
+    ['header.csv', '\uFEFFname,tag\r\n\r\n'],
+    ['empty.ndjson', ''],
+    ['blank.ndjson', '\uFEFF\n \r\n'],
+  ] as const)
+    assert.deepEqual(await importText(name, text), refused, name);
+  assert.deepEqual(await runCommand(['import', 'orgs', '-'], env), refused);
+  for (const name of ['alliances', 'orgs', 'blueprints'])
+    await writeFile(join(folder, `${name}.ndjson`), '');
+  assert.deepEqual((await runHere(['import', 'all', folder], env)).code, 0);
+});
+
+test('a file without slugs is refused the second time, and says how to import it anyway', async () => {
+  const text = 'name\nAcme\n"Beta, Ltd"\nGamma\n';
+  assert.equal((await importText('names.csv', text)).code, 0);
+  const before = await orgs();
+  assert.deepEqual(await importText('names.csv', `${text}Delta\n`, '--skip-bad'), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'Nothing was imported: 3 of 4 names without a slug are already in the directory ("Acme", "Beta, Ltd", "Gamma"). To replace these entries, add their slugs, which export orgs writes; to create more with the same names, use --allow-duplicates.\n',
+  });
+  const { code, stdout, stderr } = await importText('names.csv', text, '--json');
+  assert.deepEqual([code, stdout], [1, '']);
+  const { error } = JSON.parse(stderr) as { error: { code: string; details: object } };
+  assert.deepEqual(
+    [error.code, error.details],
+    ['conflict', { existing: 3, withoutSlug: 3, names: ['Acme', 'Beta, Ltd', 'Gamma'] }],
+  );
+  assert.equal(await orgs(), before);
+  const allowed = await importText('names.csv', text, '--allow-duplicates');
+  assert.deepEqual([allowed.code, allowed.stdout], [0, '3 orgs created, 0 updated.\n']);
+});

@@ -1,0 +1,431 @@
+/** Moves whole installations between the embedded database, a server of the operator's and files. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import {
+  openDatabase,
+  sql,
+  type ConnectionSettings,
+  type Database,
+} from '../../src/database/database.ts';
+import { listApplied, listMigrations, migrate } from '../../src/database/migrate.ts';
+import { stopParts } from '../../src/start/main.ts';
+import { openConfiguredDatabase, type OpenedDatabase } from '../../src/start/open-database.ts';
+import { readSecretKeys } from '../../src/start/read-secret-keys.ts';
+import {
+  connectInto,
+  newDataDir,
+  removeDataDir,
+  runCommand,
+  startCommand,
+  type Command,
+} from '../support/command.ts';
+import {
+  createDatabase,
+  dropDatabase,
+  openTestDatabase,
+  testServer,
+  toUrl,
+  withName,
+} from '../support/database.ts';
+import { announce, put } from '../support/directory.ts';
+import { eventually } from '../support/eventually.ts';
+import { queueDrained } from '../support/queue.ts';
+import { fanOutToQueue, failed, recordNew, succeeded } from '../support/queue-steps.ts';
+import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiver.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const options = { timeout: 300_000 };
+/** An old cluster is far ahead of a new one. */
+const olderBy = 900_000_000;
+const withTransactions = ['outbox', 'published_events', 'delivery_changes', 'webhook_outcomes'];
+
+test('an installation with a full queue moves to another server and back', options, async () => {
+  const first = await newFolder();
+  const receiver = await startReceiver();
+  const opened = await openEmbedded(first);
+  const secretKeys = await readSecretKeys({ secretKeys: null, dataDir: first }, opened);
+  const key = await begin(opened, secretKeys, receiver);
+  const before = await fillQueue(opened.database, { rows: 5 });
+  await opened.close();
+
+  const url = await emptyDatabase();
+  const source = await fingerprint(first);
+  const moved = await runCommand(['database', 'move', '--to', url], { env: { DATA_DIR: first } });
+  assert.equal(moved.code, 0, moved.stderr);
+  assert.match(
+    moved.stdout,
+    new RegExp(`The key in ${join(first, 'secret-key')} is not among them`),
+  );
+  assert.deepEqual(await fingerprint(first), source, 'the source is unchanged');
+
+  const target = { connectionString: url };
+  const database = open(target);
+  assert.deepEqual(await readRows(database), source.rows);
+  await requireOwnTransactions(database);
+  const seen = await deliverAll({ database, connection: target }, secretKeys, key, null);
+  await requireReceived(database, receiver, seen.events, before);
+
+  // More than the new cluster has had, and a queue again.
+  const later = await fillQueue(database, { rows: 7 });
+  await database.destroy();
+  const secretKey = secretKeys.map((each) => each.toString('base64')).join();
+  const env = { DATABASE_URL: url, SECRET_KEY: secretKey };
+  const restored = await newFolder();
+  const file = join(dirname(restored), 'orgdir.backup');
+  const written = await runCommand(['backup', file], { env });
+  assert.equal(written.code, 0, written.stderr);
+  const read = await runCommand(['restore', file], {
+    env: { DATA_DIR: restored, SECRET_KEY: secretKey },
+  });
+  assert.equal(read.code, 0, read.stderr);
+
+  receiver.received.length = 0;
+  const home = await openEmbedded(restored);
+  await requireOwnTransactions(home.database);
+  const more = await deliverAll(home, secretKeys, key, seen.cursor);
+  await requireReceived(home.database, receiver, more.events, later);
+  await home.close();
+});
+
+test(
+  'a move, a backup and a restore that are killed half-way leave nothing, and work when repeated',
+  options,
+  async () => {
+    const dataDir = await newFolder();
+    const opened = await openEmbedded(dataDir);
+    const secretKeys = await readSecretKeys({ secretKeys: null, dataDir }, opened);
+    await begin(opened, secretKeys, await startReceiver());
+    await fillQueue(opened.database, { rows: 5 });
+    const env = { DATA_DIR: dataDir };
+    const url = await emptyDatabase();
+    const file = join(dirname(dataDir), 'orgdir.backup');
+    // The last table waits for this, when the others have been copied.
+    const client = await connectInto(dataDir);
+    await client.query('begin; lock table webhooks');
+
+    await killOnceWaiting(startCommand(['database', 'move', '--to', url], { env }), client);
+    await killOnceWaiting(startCommand(['backup', file], { env }), client);
+    await client.end();
+    assert.equal(existsSync(file), false);
+
+    const target = open({ connectionString: url });
+    const { rows } = await sql`select from orgs`.execute(target);
+    assert.equal(rows.length, 0);
+    const source = await readRows(opened.database);
+    await opened.close();
+    const repeated = await runCommand(['database', 'move', '--to', url], { env });
+    assert.equal(repeated.code, 0, repeated.stderr);
+    assert.deepEqual(await readRows(target), source);
+    const written = await runCommand(['backup', file], { env });
+    assert.equal(written.code, 0, written.stderr);
+
+    const { database, connection } = await openTestDatabase();
+    const restoreEnv = {
+      DATABASE_URL: toUrl(connection),
+      SECRET_KEY: String(await readFile(join(dataDir, 'secret-key'))),
+    };
+    await database.transaction().execute(async (tx) => {
+      await sql`lock table webhooks in share mode`.execute(tx);
+      const restoring = startCommand(['restore', file], { env: restoreEnv });
+      await eventually(() => isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)));
+      restoring.signal('SIGKILL');
+      await restoring.ended;
+    });
+    const again = await runCommand(['restore', file], { env: restoreEnv });
+    assert.equal(again.code, 0, again.stderr);
+    assert.deepEqual(await readRows(database), source);
+  },
+);
+
+test('a target in use is refused, and so is a source whose service runs', options, async () => {
+  const { database, connection } = await openTestDatabase();
+  const service = await startTestService({ beside: { database, connection } });
+  const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
+  const url = await emptyDatabase();
+  const running = await runCommand(['database', 'move', '--to', url], { env });
+  assert.deepEqual([running.code, running.stdout], [1, '']);
+  assert.match(running.stderr, /^a service still runs on the source \(listener, pid \d+\)/);
+  await stopParts(service);
+
+  const other = await openTestDatabase();
+  await put(other.database, 'orgs', [{ slug: 'other', name: 'Other' }]);
+  const used = await readRows(other.database);
+  const file = join(dirname(await newFolder()), 'orgdir.backup');
+  assert.equal((await runCommand(['backup', file], { env })).code, 0);
+  for (const [args, place] of [
+    [['database', 'move', '--to', toUrl(other.connection)], env],
+    [['database', 'move', '--to', toUrl(other.connection), '--dry-run'], env],
+    [['restore', file], { ...env, DATABASE_URL: toUrl(other.connection) }],
+  ] as const) {
+    const { code, stderr } = await runCommand([...args], { env: place });
+    assert.equal(code, 1);
+    assert.match(stderr, /^the target is in use: it has rows in .*orgs/);
+  }
+  assert.deepEqual(await readRows(other.database), used);
+
+  const dry = await runCommand(['database', 'move', '--to', url, '--dry-run', '--json'], { env });
+  assert.equal(dry.code, 0, dry.stderr);
+  assert.equal(JSON.parse(dry.stdout).tables.apps, 1);
+  const { rows } = await sql<{ made: boolean }>`
+    select to_regclass('orgdir.migrations') is not null as made
+  `.execute(open({ connectionString: url }));
+  assert.equal(rows[0]?.made, false, 'a dry run changes nothing');
+});
+
+test(
+  'a backup is private, without SECRET_KEY, never overwritten, and refused if damaged',
+  options,
+  async () => {
+    const { database, connection } = await openTestDatabase();
+    const secretKeys = [Buffer.alloc(32, 7)];
+    await begin({ database, connection }, secretKeys, await startReceiver());
+    const secretKey = secretKeys[0]!.toString('base64');
+    const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: secretKey };
+    const folder = dirname(await newFolder());
+    const file = join(folder, 'orgdir.backup');
+    const { code, stdout } = await runCommand(['backup', file, '--json'], { env });
+    assert.deepEqual([code, JSON.parse(stdout).tables.webhooks], [0, 1]);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.deepEqual(await readdir(folder), ['orgdir.backup']);
+
+    const bytes = await readFile(file);
+    const plain = gunzipSync(bytes);
+    for (const form of [secretKey, secretKeys[0]!, secretKeys[0]!.toString('hex')])
+      assert.equal(plain.includes(form), false);
+    const second = await runCommand(['backup', file], { env });
+    assert.deepEqual([second.code, second.stderr], [1, `file ${file} exists; name a new one\n`]);
+    assert.deepEqual(await readFile(file), bytes);
+
+    const url = await emptyDatabase();
+    const flipped = Buffer.from(bytes);
+    flipped[bytes.length >> 1]! ^= 0xff;
+    for (const damaged of [
+      bytes.subarray(0, -9),
+      bytes.subarray(0, bytes.length >> 1),
+      flipped,
+      Buffer.from('text'),
+    ]) {
+      const name = join(folder, randomUUID());
+      await writeFile(name, damaged);
+      const refused = await runCommand(['restore', name], { env: { ...env, DATABASE_URL: url } });
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /is no backup, or is damaged/);
+    }
+    const restored = await runCommand(['restore', file], { env: { ...env, DATABASE_URL: url } });
+    assert.equal(restored.code, 0, restored.stderr);
+  },
+);
+
+test(
+  'an installation of an earlier release moves as it is and is migrated there',
+  options,
+  async () => {
+    const all = await listMigrations();
+    const source = { connectionString: await emptyDatabase() };
+    const database = open(source);
+    await migrate(database, { only: all.slice(0, -1) });
+    await sql`insert into apps (id, name) values (${randomUUID()}, 'Old')`.execute(database);
+    const url = await emptyDatabase();
+    const { code, stderr } = await runCommand(['database', 'move', '--to', url], {
+      env: { DATABASE_URL: source.connectionString, SECRET_KEY: randomKey() },
+    });
+    assert.equal(code, 0, stderr);
+    assert.deepEqual((await listApplied(database)).sort(), all.slice(0, -1));
+    const target = open({ connectionString: url });
+    assert.deepEqual((await listApplied(target)).sort(), all);
+    const { rows } = await sql<{ name: string }>`select name from apps`.execute(target);
+    assert.deepEqual(rows, [{ name: 'Old' }]);
+  },
+);
+
+// --- an installation and its queue ------------------------------------------------------------------
+
+type Home = Pick<OpenedDatabase, 'database' | 'connection'>;
+type Queued = { announced: string[]; published: string[] };
+
+/** An organisation, and a webhook for everything. Returns a key of its app. */
+async function begin(home: Home, secretKeys: Buffer[], receiver: Receiver): Promise<string> {
+  const service = await startTestService({ env: loopbackAllowed, beside: { ...home, secretKeys } });
+  await put(home.database, 'orgs', [{ slug: 'acme', name: 'Acme', contactEmail: 'a@example.org' }]);
+  const json = { url: receiver.url };
+  assert.equal((await service.call('/webhooks', { method: 'POST', json })).status, 201);
+  await stopParts(service);
+  return service.key;
+}
+
+/** Rows in each table of the queue, written by transactions of an older cluster. */
+async function fillQueue(database: Database, { rows }: { rows: number }): Promise<Queued> {
+  const { rows: webhooks } = await sql<{ id: string }>`select id from webhooks`.execute(database);
+  const webhookId = webhooks[0]?.id ?? '';
+  const announced: string[] = [];
+  const published: string[] = [];
+  for (let count = 0; count < rows; count += 1) announced.push(await announce(database));
+  await fanOutToQueue(database);
+  for (let count = 0; count < rows; count += 1) {
+    announced.push(await announce(database));
+    const made = await sql<{ id: string }>`
+      select orgdir.publish_event('org.created', org_slug => 'acme') as id
+    `.execute(database);
+    published.push(made.rows[0]?.id ?? '');
+    await recordNew(database, { webhookId, ...(count % 2 ? failed : succeeded) });
+  }
+  for (const table of withTransactions) {
+    const { numAffectedRows } = await sql`
+      update ${sql.table(table)} set xid = ((xid::text::bigint + ${olderBy})::text)::xid8
+    `.execute(database);
+    assert.ok(Number(numAffectedRows) > 0, `${table} is empty`);
+  }
+  return { announced, published };
+}
+
+/** Transactions that have ended, so that no look passes what they wrote. */
+async function requireOwnTransactions(database: Database): Promise<void> {
+  for (const table of withTransactions) {
+    const { rows } = await sql<{ ended: boolean; count: number }>`
+      select bool_and(xid < pg_snapshot_xmin(pg_current_snapshot())) as ended, count(*) as count from ${sql.table(table)}
+    `.execute(database);
+    assert.equal(rows[0]?.ended, true, table);
+  }
+}
+
+/** Runs a worker until nothing waits. Returns what `/events` has after a cursor. */
+async function deliverAll(home: Home, secretKeys: Buffer[], key: string, after_: string | null) {
+  const service = await startTestService({
+    env: loopbackAllowed,
+    worker: true,
+    beside: { ...home, secretKeys },
+  });
+  const isEmpty = async (table: string) =>
+    (await sql`select from ${sql.table(table)}`.execute(home.database)).rows.length === 0;
+  await eventually(() => isEmpty('published_events'));
+  await queueDrained(home.database);
+  await eventually(() => isEmpty('delivery_changes'));
+  const { rows } = await sql`select from set_aside`.execute(home.database);
+  assert.equal(rows.length, 0);
+  await requireTotals(home.database);
+  const page = await readEvents(service, key, after_);
+  await stopParts(service);
+  return page;
+}
+
+async function readEvents(service: TestService, key: string, from: string | null) {
+  const events: string[] = [];
+  let cursor = from;
+  for (;;) {
+    const query = cursor === null ? '' : `&after=${cursor}`;
+    const { status, body } = await service.call(`/events?limit=100${query}`, { key });
+    assert.equal(status, 200);
+    events.push(...body.data.map(({ id }: { id: string }) => id));
+    cursor = body.pagination.nextCursor;
+    if (!body.pagination.hasMore) return { events, cursor };
+  }
+}
+
+/** Everything queued was received once, and is in `/events` once. */
+async function requireReceived(
+  database: Database,
+  receiver: Receiver,
+  events: string[],
+  queued: Queued,
+): Promise<void> {
+  const expected = [...queued.announced, ...queued.published].sort();
+  assert.deepEqual([...events].sort(), expected);
+  const received = receiver.received.map(({ body }) => JSON.parse(String(body)).id as string);
+  assert.equal(received.length, expected.length);
+  const { rows } = await sql<{ eventId: string }>`
+    select event_id as "eventId" from deliveries where id = any(${received}::uuid[])
+  `.execute(database);
+  assert.deepEqual(rows.map(({ eventId }) => eventId).sort(), expected);
+}
+
+async function requireTotals(database: Database): Promise<void> {
+  const { rows } = await sql<{ totals: number; deliveries: number }>`
+    select (select sum(deliveries)::int8 from delivery_totals) as totals, (select count(*) from deliveries) as deliveries
+  `.execute(database);
+  assert.equal(rows[0]?.totals, rows[0]?.deliveries);
+}
+
+// --- databases ----------------------------------------------------------------------------------------
+
+async function newFolder(): Promise<string> {
+  const dataDir = await newDataDir();
+  after(() => removeDataDir(dataDir));
+  return dataDir;
+}
+
+function openEmbedded(dataDir: string): Promise<OpenedDatabase> {
+  return openConfiguredDatabase(
+    { databaseUrl: null, dataDir },
+    { purpose: 'tool', applicationName: 'test' },
+  );
+}
+
+async function emptyDatabase(): Promise<string> {
+  const name = `orgdir_test_${randomUUID().replaceAll('-', '')}`;
+  await createDatabase(name, 'template0');
+  after(() => dropDatabase(name));
+  return toUrl(withName(testServer(), name));
+}
+
+function open(connection: ConnectionSettings): Database {
+  const database = openDatabase(connection, { applicationName: 'test' });
+  after(() => database.destroy());
+  return database;
+}
+
+function randomKey(): string {
+  return Buffer.alloc(32, 1).toString('base64');
+}
+
+async function fingerprint(dataDir: string) {
+  const opened = await openEmbedded(dataDir);
+  const rows = await readRows(opened.database);
+  const migrations = await listApplied(opened.database);
+  const { rows: sequences } = await sql`
+    select sequencename, last_value from pg_sequences where schemaname = 'orgdir' order by 1
+  `.execute(opened.database);
+  await opened.close();
+  return { rows, migrations, sequences };
+}
+
+/** All rows as JSON, except the transactions that wrote them. */
+async function readRows(database: Database): Promise<Record<string, string[]>> {
+  const { rows: tables } = await sql<{ name: string }>`
+    select relname as name from pg_class
+    where relnamespace = 'orgdir'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'migrations'
+  `.execute(database);
+  const all: Record<string, string[]> = {};
+  for (const { name } of tables) {
+    const { rows } = await sql<{ row: string }>`
+      select (to_jsonb(t) - 'xid')::text as row from ${sql.table(name)} t order by 1
+    `.execute(database);
+    all[name] = rows.map(({ row }) => row);
+  }
+  return all;
+}
+
+type Query = (text: string) => Promise<{ rows: { blocked: boolean }[] }>;
+
+async function isBlocked(query: Query): Promise<boolean> {
+  const { rows } = await query(
+    `select exists (select from pg_locks where not granted and relation = 'orgdir.webhooks'::regclass) as blocked`,
+  );
+  return rows[0]?.blocked === true;
+}
+
+async function killOnceWaiting(
+  command: Command,
+  client: Awaited<ReturnType<typeof connectInto>>,
+): Promise<void> {
+  await eventually(() => isBlocked((text) => client.query(text)));
+  command.signal('SIGKILL');
+  await command.ended;
+  // The server notices only when it next reads from the connection, and the lock keeps it from that.
+  await client.query('select pg_terminate_backend(pid) from pg_locks where not granted');
+  await eventually(async () => !(await isBlocked((text) => client.query(text))));
+}

@@ -1,0 +1,123 @@
+/** What the role or the database sets changes nothing for the service. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { connectQuery } from '../../src/database/pooler.ts';
+import { sql } from '../../src/database/database.ts';
+import { sessionSettings } from '../../src/database/session-settings.ts';
+import { stopParts } from '../../src/start/main.ts';
+import { openTestDatabase, toUrl } from '../support/database.ts';
+import { put } from '../support/directory.ts';
+import { endedDelivery } from '../support/eventually.ts';
+import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
+import { runHere } from '../support/run-here.ts';
+import { startTestService, testPublicUrl } from '../support/service.ts';
+
+const { database, connection } = await openTestDatabase();
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-settings-'));
+after(() => rm(folder, { recursive: true }));
+const env = {
+  ...loopbackAllowed,
+  DATABASE_URL: toUrl(connection),
+  PUBLIC_URL: testPublicUrl,
+  DATA_DIR: folder,
+  PORT: '0',
+  INTERNAL_PORT: '0',
+};
+const foundedAt = '2021-02-03T04:05:06.789Z';
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', foundedAt }]);
+
+const hostile: Record<keyof typeof sessionSettings, string> = {
+  search_path: 'pg_temp',
+  timezone: 'Asia/Kathmandu',
+  datestyle: 'SQL, DMY',
+  intervalstyle: 'iso_8601',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  array_nulls: 'off',
+  standard_conforming_strings: 'off',
+  client_min_messages: 'debug5',
+  row_security: 'off',
+  default_transaction_isolation: 'serializable',
+  plan_cache_mode: 'force_custom_plan',
+  lock_timeout: '1ms',
+  idle_session_timeout: '1ms',
+  statement_timeout: '1ms',
+  idle_in_transaction_session_timeout: '1ms',
+};
+
+/** The role's only in this database, because other tests have the same role. */
+async function alter(change: string): Promise<void> {
+  const { rows } = await sql<{ role: string; name: string }>`
+    select quote_ident(current_user) as role, quote_ident(current_database()) as name
+  `.execute(database);
+  const [{ role, name } = assert.fail()] = rows;
+  await sql.raw(`alter database ${name} ${change}`).execute(database);
+  await sql.raw(`alter role ${role} in database ${name} ${change}`).execute(database);
+}
+
+async function importOrg(name: string) {
+  const file = join(folder, 'orgs.ndjson');
+  await writeFile(file, `${JSON.stringify({ name })}\n`);
+  return runHere(['import', 'orgs', file, '--emit-events'], env);
+}
+
+for (const [name, value] of Object.entries(hostile))
+  test(`${name} of the role and the database has no effect`, async () => {
+    await alter(`set ${name} = ${name === 'search_path' ? value : `'${value}'`}`);
+    try {
+      const service = await startTestService({
+        beside: { database, connection },
+        env,
+        worker: true,
+      });
+      const receiver = await startReceiver();
+      const { body } = await service.call('/webhooks', {
+        method: 'POST',
+        json: { url: receiver.url },
+      });
+      const { code, stderr } = await importOrg(`Of ${name}`);
+      assert.deepEqual([code, stderr], [0, '']);
+      const [{ body: sent } = assert.fail()] = await receiver.waitFor(1);
+      assert.match(String(sent), /"event":"org\.created"/);
+      assert.equal((await endedDelivery(service, body.data.id)).status, 'succeeded');
+      const org = await service.call('/orgs/acme');
+      assert.equal(org.body.data.foundedAt, foundedAt);
+      await service.call(`/webhooks/${body.data.id}`, { method: 'DELETE' });
+      await stopParts(service);
+    } finally {
+      await alter('reset all');
+    }
+  });
+
+test('a read-only database stops the start with one line, and the doctor reports it', async () => {
+  await alter('set default_transaction_read_only = on');
+  try {
+    const { code, stderr } = await runHere(['serve'], env);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^DATABASE_URL points to a database .* default_transaction_read_only .*\n$/,
+    );
+    const { stdout } = await runHere(['doctor', '--json'], env);
+    assert.match(
+      stdout,
+      /"check":"database","status":"failed","message":"[^"]*default_transaction_read_only/,
+    );
+  } finally {
+    await sql`set default_transaction_read_only = off`.execute(database);
+    await alter('reset all');
+  }
+});
+
+test('the settings of a pooler are as short as PgBouncer needs them', () => {
+  assert.ok(connectQuery.replaceAll("''", "'").length <= 506);
+});
+
+for (const file of ['docs/operations.md', 'compose.yaml'])
+  test(`${file} has the settings of a pooler`, async () => {
+    const text = await readFile(join(import.meta.dirname, '../../..', file), 'utf8');
+    assert.ok(text.includes(`connect_query='${connectQuery}'\n`), connectQuery);
+  });

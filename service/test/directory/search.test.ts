@@ -1,0 +1,380 @@
+/** What a search finds, and in which order: docs/reference/reads.md#search */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { sql, type Database } from '../../src/database/database.ts';
+import { blueprint, put } from '../support/directory.ts';
+import { withinASecond } from '../support/eventually.ts';
+import { startInternalApi } from '../support/internal-api.ts';
+import { startTestService } from '../support/service.ts';
+
+const service = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } });
+const { database } = service;
+
+await put(database, 'orgs', [
+  { slug: 'nokia-solutions', name: 'Nokia Solutions', memberCount: 5 },
+  { slug: 'nokia-networks', name: 'Nokia Networks', memberCount: 50 },
+  { slug: 'nokian', name: 'Nokian Tyres', memberCount: 900 },
+  { slug: 'technokia', name: 'Technokia', memberCount: 900 },
+  { slug: 'tagged', name: 'Tagged', tag: 'NOKIA', memberCount: 900 },
+  { slug: 'described', name: 'Described', description: 'Sells to Nokia.', memberCount: 900 },
+  { slug: 'a-same', name: 'Same B', memberCount: 1 },
+  { slug: 'b-same', name: 'Same A', memberCount: 1 },
+  { slug: 'hidden', name: 'Nokia Zyzzyva', listed: false },
+  { slug: 'electronics', name: 'Continental Electronics', memberCount: 1 },
+]);
+await service.settled();
+
+type Entry = { slug: string; name: string };
+async function find(query: string, path = '/orgs') {
+  const { status, body } = await service.call(`${path}?${query}`);
+  assert.equal(status, 200, JSON.stringify(body));
+  return {
+    slugs: (body.data as Entry[]).map(({ slug }) => slug),
+    total: body.pagination.total as number,
+  };
+}
+const slugs = async (search: string, rest = '') =>
+  (await find(`search=${encodeURIComponent(search)}${rest}`)).slugs;
+
+test('whole words come before starts and parts of words, names before tags and descriptions', async () => {
+  assert.deepEqual(await slugs('nokia'), [
+    'nokia-networks',
+    'nokia-solutions',
+    'tagged',
+    'described',
+    'nokian',
+    'technokia',
+  ]);
+});
+
+test('words match in any order', async () => {
+  assert.deepEqual(await slugs('solutions nokia'), ['nokia-solutions']);
+  assert.deepEqual(await slugs('sol NOK'), ['nokia-solutions']);
+  assert.deepEqual(await slugs('nokia tyres'), ['nokian']);
+  assert.deepEqual(await slugs('nokia nothing'), []);
+});
+
+test('equal matches are ordered by members and then by name, and pages do not overlap', async () => {
+  assert.deepEqual(await slugs('same'), ['b-same', 'a-same']);
+  const pages = await Promise.all(
+    [1, 2, 3, 4].map((page) => slugs('nokia', `&limit=2&page=${page}`)),
+  );
+  assert.deepEqual(pages.flat(), await slugs('nokia'));
+});
+
+test('an explicit sort wins, and filters apply', async () => {
+  const found = await slugs('nokia', '&sort=name');
+  assert.deepEqual(found, [
+    'described',
+    'nokia-networks',
+    'nokia-solutions',
+    'nokian',
+    'tagged',
+    'technokia',
+  ]);
+  assert.deepEqual(await slugs('nokia', '&sort=-name'), found.toReversed());
+  assert.deepEqual(await find('search=nokia&recruiting=true'), { slugs: [], total: 0 });
+  assert.deepEqual(await find('search=nokia&recruiting=false&limit=1&page=2'), {
+    slugs: ['nokia-solutions'],
+    total: 6,
+  });
+});
+
+test('a typing error is forgiven in words of five letters, two in words of nine', async () => {
+  for (const typo of ['nokai', 'noki', 'onkia', 'nokxia', 'mokia'])
+    if (typo.length >= 5) assert.ok((await slugs(typo)).includes('nokia-solutions'), typo);
+  assert.ok(!(await slugs('nkoi')).includes('nokia-solutions'), 'four letters');
+  for (const typo of ['contnietal', 'contiinentall', 'kontinentl'])
+    assert.deepEqual(await slugs(typo), ['electronics'], typo);
+  assert.deepEqual(await slugs('kontynntal'), [], 'three errors');
+  assert.deepEqual(await slugs('nokai solutinos'), ['nokia-solutions']);
+});
+
+test('mistyped words do not match if the exact ones fill a page', async () => {
+  assert.deepEqual((await slugs('nokian')).slice(0, 1), ['nokian']);
+  assert.ok((await slugs('nokian')).includes('nokia-solutions'));
+  assert.deepEqual(await find('search=nokian&limit=1'), { slugs: ['nokian'], total: 1 });
+});
+
+test('what is written is found, and what is removed is not', async () => {
+  const org = { slug: 'moving', name: 'Quagga Works', memberCount: 1 };
+  await put(database, 'orgs', [org]);
+  await service.settled();
+  assert.deepEqual(await slugs('quagga'), ['moving']);
+  await put(database, 'orgs', [{ ...org, name: 'Okapi Works' }]);
+  await service.settled();
+  assert.deepEqual(await slugs('quagga'), []);
+  assert.deepEqual(await slugs('okapi'), ['moving']);
+  await put(database, 'orgs', [{ ...org, name: 'Okapi Works', listed: false }]);
+  await service.settled();
+  assert.deepEqual(await slugs('okapi'), []);
+  await put(database, 'orgs', [{ ...org, name: 'Okapi Works' }]);
+  await sql`delete from orgs where slug = 'moving'`.execute(database);
+  await service.settled();
+  assert.deepEqual(await slugs('okapi'), []);
+});
+
+test('the order follows new names and numbers of members', async () => {
+  const zebra = (letter: string, memberCount = 3) => ({
+    slug: `zebra-${letter}`,
+    name: `Zebra ${letter}`,
+    memberCount,
+  });
+  await put(database, 'orgs', [zebra('m'), zebra('c')]);
+  await service.settled();
+  assert.deepEqual(await slugs('zebra'), ['zebra-c', 'zebra-m']);
+  await put(database, 'orgs', [zebra('z'), zebra('a'), zebra('d'), zebra('b')]);
+  await service.settled();
+  const order = ['zebra-a', 'zebra-b', 'zebra-c', 'zebra-d', 'zebra-m', 'zebra-z'];
+  assert.deepEqual(await slugs('zebra'), order);
+  await sql`update orgs set member_count = 4 where slug = 'zebra-m'`.execute(database);
+  await service.settled();
+  assert.deepEqual(await slugs('zebra'), [
+    'zebra-m',
+    ...order.filter((slug) => slug !== 'zebra-m'),
+  ]);
+  await sql`delete from orgs where slug like 'zebra-%'`.execute(database);
+});
+
+test('a change is found in every process within a second', async () => {
+  const other = await startTestService({ beside: service });
+  assert.equal((await other.call('/orgs?search=quokka')).body.pagination.total, 0);
+  await put(database, 'orgs', [{ slug: 'quokka', name: 'Quokka' }]);
+  await withinASecond(async () => {
+    const { body } = await other.call('/orgs?search=quokka');
+    return body.pagination.total === 1;
+  });
+});
+
+test('an import larger than what an index takes in is found too', async () => {
+  const many = Array.from({ length: 2_500 }, (_, index) => ({
+    slug: `bulk-${index}`,
+    name: `Bulk ${index}`,
+  }));
+  await put(database, 'orgs', many);
+  await service.settled();
+  assert.equal((await find('search=bulk')).total, 2_500);
+  assert.deepEqual(await slugs('bulk 1234'), ['bulk-1234']);
+  await sql`delete from orgs where slug like 'bulk-%'`.execute(database);
+  await service.settled();
+  assert.equal((await find('search=bulk')).total, 0);
+});
+
+test('a transaction that took longer than changes are kept for is found', async () => {
+  const other = await startTestService({ beside: service });
+  const totals = async () => {
+    await Promise.all([service.settled(), other.settled()]);
+    const answers = [service, other].map((each) => each.call('/orgs?search=dugong'));
+    return (await Promise.all(answers)).map(({ body }) => body.pagination.total as number);
+  };
+  assert.deepEqual(await totals(), [0, 0]);
+  await database.transaction().execute(async (tx) => {
+    await insertOrg(tx, 'dugong');
+    // As if the transaction had begun then.
+    await sql`
+      update search_changes set at = now() - interval '16 minutes' where revision is null
+    `.execute(tx);
+  });
+  assert.deepEqual(await totals(), [1, 1]);
+  await sql`delete from orgs where slug = 'dugong'`.execute(database);
+});
+
+test('changes after the move of the revision have their own time, not that of the transaction', async () => {
+  const isLater = await database.transaction().execute(async (tx) => {
+    await insertOrg(tx, 'manatee');
+    await sql`set constraints all immediate`.execute(tx);
+    await sql`delete from orgs where slug = 'manatee'`.execute(tx);
+    const { rows } = await sql<{ isLater: boolean }>`
+      select bool_and(at > now()) as "isLater" from search_changes
+      where revision = (select revision from revisions where scope = 'directory')
+    `.execute(tx);
+    return rows[0]?.isLater;
+  });
+  assert.equal(isLater, true);
+});
+
+async function insertOrg(tx: Database, slug: string): Promise<void> {
+  await sql`
+    insert into orgs (id, slug, name, name_sort, search_text) values (uuid_v7(), ${slug}, ${slug}, ${slug}, ${slug})
+  `.execute(tx);
+}
+
+test('a description without spaces is found in all of its parts', async () => {
+  const description = Array.from({ length: 1_000 }, (_, index) => String(1_000 + index)).join('');
+  await put(database, 'orgs', [{ slug: 'endless', name: 'Endless', description }]);
+  await service.settled();
+  for (const start of [0, 1, 99, 100, 1_777, 3_900])
+    assert.deepEqual(await slugs(description.slice(start, start + 100)), ['endless']);
+});
+
+test('the platform finds unlisted organisations too, and what it has just written', async () => {
+  const { call } = await startInternalApi(service);
+  const platformFinds = async (query: string) => {
+    const { body } = await call(`/orgs?${query}`);
+    return (body.data as Entry[]).map(({ slug }) => slug);
+  };
+  assert.deepEqual(await platformFinds('search=zyzzyva%20nokia'), ['hidden']);
+  assert.deepEqual(await platformFinds('search=zyzzyav'), ['hidden']);
+  assert.deepEqual(await platformFinds('search=zyzzyva&listed=true'), []);
+  assert.deepEqual(await slugs('zyzzyva'), []);
+  assert.deepEqual(await slugs('zyzzyav'), []);
+  for (const name of ['Numbat', 'Bilby', 'Quoll']) {
+    await call('/orgs/marsupial', { method: 'PUT', json: { name, listed: false } });
+    assert.deepEqual(await platformFinds(`search=${name}`), ['marsupial']);
+  }
+  await call('/orgs/marsupial', { method: 'PATCH', json: { listed: true } });
+  await service.settled();
+  assert.deepEqual(await slugs('quoll'), ['marsupial']);
+  await call('/orgs/marsupial', { method: 'PATCH', json: { listed: false } });
+  await service.settled();
+  assert.deepEqual(await slugs('quoll'), []);
+  await call('/orgs/marsupial', { method: 'DELETE' });
+  assert.deepEqual(await platformFinds('search=quoll'), []);
+});
+
+test('blueprints are found by name before their ingredients', async () => {
+  const made = (name: string, ingredient: string) =>
+    blueprint({
+      key: name,
+      name,
+      slug: name,
+      ingredients: [{ item: ingredient, name: ingredient, quantity: 1 }],
+    });
+  await put(database, 'blueprints', [made('axe', 'granite'), made('granite', 'quartz')]);
+  await service.settled();
+  assert.deepEqual((await find('search=granite', '/blueprints')).slugs, ['granite', 'axe']);
+});
+
+test('facets count the entries that the whole request matches', async () => {
+  await put(database, 'alliances', [{ slug: 'herd', name: 'Herd' }]);
+  const gnu = (slug: string, fields: object) => ({ slug, name: 'Gnu', memberCount: 1, ...fields });
+  await put(database, 'orgs', [
+    gnu('gnu-1', {
+      language: 'en',
+      primaryActivity: 'grazing',
+      secondaryActivity: 'running',
+      alliance: 'herd',
+    }),
+    gnu('gnu-2', { language: 'en', primaryActivity: 'running', secondaryActivity: 'running' }),
+    gnu('gnu-3', { language: 'de', recruiting: true }),
+    gnu('gnu-4', { language: 'fr', primaryActivity: 'hiding', listed: false, alliance: 'herd' }),
+  ]);
+  await service.settled();
+  const facetsOf = async (query: string) =>
+    (await service.call(`/orgs?facets=activity,language,recruiting,alliance&${query}`)).body.meta;
+  assert.deepEqual(await facetsOf('search=gnu&limit=1'), {
+    apiVersion: 'v1',
+    facets: {
+      activity: [
+        { value: 'running', count: 2 },
+        { value: 'grazing', count: 1 },
+      ],
+      language: [
+        { value: 'en', count: 2 },
+        { value: 'de', count: 1 },
+      ],
+      recruiting: [
+        { value: 'false', count: 2 },
+        { value: 'true', count: 1 },
+      ],
+      alliance: [{ value: 'herd', count: 1 }],
+    },
+  });
+  const { facets } = await facetsOf('search=gnu&recruiting=true&page=7');
+  assert.deepEqual(facets.language, [{ value: 'de', count: 1 }]);
+  assert.deepEqual((await facetsOf('alliance=herd')).facets.language, [{ value: 'en', count: 1 }]);
+  for (const text of ['notes', 'activity,', 'activity;language', '']) {
+    const { status, body } = await service.call(`/orgs?facets=${text}`);
+    assert.equal(status, 400);
+    assert.equal(
+      body.error.message,
+      'query.facets: must be one or more of activity, language, recruiting, alliance, separated by commas',
+    );
+  }
+  const wrong = await service.call('/blueprints?facets=active');
+  assert.equal(wrong.body.error.message, 'query.facets: must be category');
+  await put(database, 'blueprints', [blueprint()]);
+  await service.settled();
+  const { body } = await service.call('/blueprints?facets=category');
+  assert.equal(body.meta.facets.category[0].value, 'materials');
+  await sql`delete from orgs where slug like 'gnu-%'`.execute(database);
+});
+
+test('suggestions come from all kinds, the most relevant first', async () => {
+  await put(database, 'alliances', [{ slug: 'wombat-alliance', name: 'Wombat Alliance' }]);
+  await put(database, 'orgs', [
+    { slug: 'wombats', name: 'Wombats', memberCount: 9 },
+    { slug: 'hidden-wombat', name: 'Wombat', listed: false },
+  ]);
+  await put(database, 'blueprints', [blueprint({ slug: 'wombat', name: 'Wombat', key: 'wombat' })]);
+  await service.settled();
+  const suggestions = async (text: string) =>
+    (await service.call(`/suggest?q=${encodeURIComponent(text)}`)).body.data;
+  assert.deepEqual(await suggestions('wombat'), [
+    { kind: 'alliance', slug: 'wombat-alliance', name: 'Wombat Alliance' },
+    { kind: 'blueprint', slug: 'wombat', name: 'Wombat' },
+    { kind: 'organization', slug: 'wombats', name: 'Wombats' },
+  ]);
+  assert.equal((await suggestions('a')).length, 8);
+  assert.deepEqual(await suggestions('-'), []);
+});
+
+test('10,000 odd texts are found or not, and none is an error', { timeout: 300_000 }, async () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '😀',
+      '👩‍👩‍👧',
+      'שלום',
+      'مرحبا',
+      '\u202e',
+      'e\u0301',
+      '\u0301',
+      'ﷺ',
+      'İ',
+      '京',
+      '\u200d',
+    ),
+    fc.constantFrom(
+      '%',
+      '_',
+      '\\',
+      '*',
+      '.*',
+      '[a',
+      '(',
+      '^',
+      '$',
+      '&',
+      '|',
+      '!',
+      ':*',
+      '<->',
+      "'",
+      '"',
+    ),
+    fc.constantFrom(' ', 'nokia', 'a', 'constructor', '__proto__'),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
+  );
+  const text = fc.oneof(
+    fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => pieces.join('')),
+    fc.constantFrom('a', '京', '%', '😀').map((letter) => letter.repeat(50)),
+    fc.constant('a'.repeat(100)),
+  );
+  const odd = text
+    .map((each) => each.replaceAll('\0', '').slice(0, 100))
+    .filter((each) => each !== '' && each.isWellFormed());
+  const paths = ['/orgs?search', '/alliances?search', '/blueprints?search', '/suggest?q'];
+  await fc.assert(
+    fc.asyncProperty(fc.array(odd, { minLength: 20, maxLength: 20 }), async (texts) => {
+      await Promise.all(
+        texts.map(async (each, index) => {
+          const path = `${paths[index % paths.length]}=${encodeURIComponent(each)}`;
+          const { status, text: said } = await service.call(path);
+          assert.equal(status, 200, said);
+        }),
+      );
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,218 @@
+/** The portal's list of deliveries with its filters, redelivery of several, and charts. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { setMember } from '../../../src/access/members.ts';
+import { sql } from '../../../src/database/database.ts';
+import { testActor } from '../../support/actor.ts';
+import { put } from '../../support/directory.ts';
+import { signUp } from '../../support/portal.ts';
+import { queueDrained } from '../../support/queue.ts';
+import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
+import { startTestService } from '../../support/service.ts';
+
+const service = await startTestService({
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
+  worker: true,
+});
+const { database } = service;
+const owner = await signUp(service, 'owner@example.org');
+const viewer = await signUp(service, 'viewer@example.org');
+const { id: appId } = await post('/apps', { name: 'Announcer' });
+await database
+  .transaction()
+  .execute((tx) => setMember(tx, testActor, { appId, email: viewer.email, role: 'viewer' }));
+const path = `/apps/${appId}`;
+/** Fails with 503 for one organisation, and for nothing once it is repaired. */
+let broken = true;
+const receiver = await startReceiver((response, { body }) =>
+  response.writeHead(broken && body.includes('acme') ? 503 : 204).end(),
+);
+const good = await post(`${path}/webhooks`, {
+  url: `${receiver.url}token`,
+  description: 'Main',
+  events: ['org.created'],
+});
+const silent = await startReceiver((response) => response.destroy());
+const dead = await post(`${path}/webhooks`, {
+  url: silent.url,
+  events: ['alliance.created'],
+});
+await put(
+  database,
+  'orgs',
+  [
+    { slug: 'acme', name: 'Acme', description: 'Makes "anvils"' },
+    { slug: 'zenith', name: 'Zenith' },
+  ],
+  { emitEvents: true },
+);
+await put(database, 'alliances', [{ slug: 'north', name: 'North' }], { emitEvents: true });
+await queueDrained(database);
+
+async function post(where: string, json: unknown) {
+  const { status, body } = await owner.call(where, { method: 'POST', json });
+  assert.ok(status < 300, JSON.stringify(body));
+  return body.data;
+}
+
+async function list(query: Record<string, string> = {}, person = owner) {
+  const { status, body } = await person.call(
+    `${path}/deliveries?${new URLSearchParams(query).toString()}`,
+  );
+  assert.equal(status, 200, JSON.stringify(body));
+  return body;
+}
+
+/** The slugs of the subjects, newest delivery first. */
+async function find(query: Record<string, string>, person = owner): Promise<(string | null)[]> {
+  const { data, pagination, searched } = await list(query, person);
+  assert.equal(pagination.total, data.length);
+  if (searched) assert.equal(searched.complete, true);
+  return data.map(({ subject }: any) => subject?.slug ?? null);
+}
+
+test('the list has the last attempt, the subject and the webhook of each delivery', async () => {
+  const { data, pagination, searched } = await list();
+  assert.deepEqual([pagination.total, searched], [3, null]);
+  const acme = data.find(({ subject }: any) => subject.slug === 'acme');
+  assert.deepEqual(acme.subject, { kind: 'organization', slug: 'acme', name: 'Acme' });
+  assert.deepEqual(acme.webhook, { url: good.url, description: 'Main' });
+  assert.deepEqual(
+    [acme.status, acme.attemptCount, acme.lastAttempt.statusCode, acme.lastAttempt.error],
+    ['failed', 6, 503, null],
+  );
+  const north = data.find(({ subject }: any) => subject.slug === 'north');
+  assert.deepEqual(
+    [north.subject.kind, north.lastAttempt.statusCode, north.lastAttempt.error],
+    ['alliance', null, 'reset'],
+  );
+});
+
+const hourAgo = () => new Date(Date.now() - 3_600_000).toISOString();
+for (const [query, expected] of [
+  [{ response: '503' }, ['acme']],
+  [{ response: '5xx' }, ['acme']],
+  [{ response: '2xx' }, ['zenith']],
+  [{ response: '204' }, ['zenith']],
+  [{ response: '404' }, []],
+  [{ response: 'none' }, ['north']],
+  [{ error: 'reset' }, ['north']],
+  [{ error: 'timeout' }, []],
+  [{ subject: 'acme' }, ['acme']],
+  [{ subject: 'north' }, ['north']],
+  [{ subject: 'nobody' }, []],
+  [{ search: 'ANVILS' }, ['acme']],
+  [{ search: '\\"anvils\\"' }, ['acme']],
+  [{ search: '100%' }, []],
+  [{ status: 'failed', subject: 'zenith' }, []],
+  [{ status: 'failed', webhookId: good.id }, ['acme']],
+  [{ webhookId: dead.id }, ['north']],
+  [{ since: hourAgo(), response: '5xx' }, ['acme']],
+  [{ until: hourAgo() }, []],
+] as [Record<string, string>, string[]][])
+  test(`${JSON.stringify(Object.keys(query))} finds ${JSON.stringify(expected)} (${Object.values(query).join(', ')})`, async () => {
+    assert.deepEqual(await find(query), expected);
+  });
+
+test('deliveries are found by their id and by that of their event', async () => {
+  for (const person of [owner, viewer])
+    for (const { id, eventId, subject } of (await list()).data)
+      for (const search of [id, eventId, id.toUpperCase()])
+        assert.deepEqual(await find({ search }, person), [subject.slug]);
+  assert.deepEqual(await find({ search: randomUUID() }), []);
+  assert.deepEqual(await find({ search: '00000000-0000-0000-0000-000000000000' }), []);
+});
+
+test('a search reads a bounded number of deliveries and says so', async () => {
+  const webhook = await post(`${path}/webhooks`, {
+    url: 'https://example.org/',
+    events: ['alliance.created'],
+  });
+  await sql`
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
+    select uuid_v7(now() - n * interval '1 millisecond'), uuid_v7(), 'alliance.created', ${webhook.id}, 'failed', 1, now()
+    from generate_series(1, 10001) n
+  `.execute(database);
+  const webhookId = webhook.id;
+  const { pagination, searched } = await list({ webhookId, response: '5xx' });
+  assert.equal(pagination.total, 0);
+  assert.deepEqual(searched, { deliveries: 10_000, complete: false });
+  assert.equal((await list({ webhookId })).pagination.total, 10_001);
+  await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
+});
+
+test('a viewer sees no paths of URLs and cannot search bodies', async () => {
+  const { data } = await list({}, viewer);
+  assert.ok(!JSON.stringify(data).includes('token'));
+  assert.equal((await viewer.call(`${path}/deliveries?search=anvils`)).status, 403);
+});
+
+test('another app sees and resends none of it', async () => {
+  const stranger = await signUp(service, 'stranger@example.org');
+  const { body } = await stranger.call('/apps', { method: 'POST', json: { name: 'Other' } });
+  const other = `/apps/${body.data.id}`;
+  const { data } = await list();
+  assert.deepEqual((await stranger.call(`${other}/deliveries`)).body.data, []);
+  for (const query of [`deliveries?webhookId=${good.id}`, `delivery-stats?webhookId=${good.id}`])
+    assert.equal((await stranger.call(`${other}/${query}`)).status, 404);
+  const found = await stranger.call(`${other}/deliveries?search=${data[0].id}`);
+  assert.equal(found.body.pagination.total, 0);
+  const resent = await stranger.call(`${other}/deliveries/redeliver`, {
+    method: 'POST',
+    json: { deliveryIds: [data[0].id] },
+  });
+  assert.deepEqual(resent.body.data, [
+    { deliveryId: data[0].id, redelivered: false, reason: 'There is no such delivery.' },
+  ]);
+});
+
+test('the subject of an event that the app may no longer receive is hidden', async () => {
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', listed: false }]);
+  assert.deepEqual(await find({ status: 'failed', webhookId: good.id }), [null]);
+  assert.deepEqual(await find({ subject: 'acme' }), []);
+  assert.deepEqual(await find({ search: 'acme' }), []);
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', listed: true }]);
+});
+
+test('charts count first outcomes, and a redelivery of several does not change them', async () => {
+  const read = async (query = '') =>
+    (await owner.call(`${path}/delivery-stats?${query}`)).body.data;
+  const outcomes = ({ succeeded, failed, cancelled, pending }: Record<string, number>) => [
+    succeeded,
+    failed,
+    cancelled,
+    pending,
+  ];
+  const day = await read();
+  assert.deepEqual([day.periods.length, day.periodHours], [24, 1]);
+  assert.deepEqual(outcomes(day.total), [1, 2, 0, 0]);
+  assert.ok(day.total.latencyP50Ms >= 1 && day.total.latencyP95Ms >= day.total.latencyP50Ms);
+  const week = await read('range=week');
+  assert.deepEqual([week.periods.length, week.periodHours], [28, 6]);
+  assert.deepEqual(outcomes(week.total), [1, 2, 0, 0]);
+  const ofDead = await read(`webhookId=${dead.id}`);
+  assert.deepEqual(outcomes(ofDead.total), [0, 1, 0, 0]);
+  assert.equal(ofDead.total.latencyP50Ms, null);
+
+  broken = false;
+  await owner.call(`${path}/webhooks/${dead.id}`, { method: 'PATCH', json: { active: false } });
+  const acme = (await list({ subject: 'acme' })).data[0].id;
+  const north = (await list({ subject: 'north' })).data[0].id;
+  const missing = randomUUID();
+  assert.deepEqual(
+    await post(`${path}/deliveries/redeliver`, { deliveryIds: [north, acme, missing] }),
+    [
+      {
+        deliveryId: north,
+        redelivered: false,
+        reason: 'The webhook is deactivated; activate it first.',
+      },
+      { deliveryId: acme, redelivered: true, reason: null },
+      { deliveryId: missing, redelivered: false, reason: 'There is no such delivery.' },
+    ],
+  );
+  await queueDrained(database);
+  assert.deepEqual((await find({ status: 'succeeded' })).toSorted(), ['acme', 'zenith']);
+  assert.deepEqual(outcomes((await read()).total), [1, 2, 0, 0]);
+});

@@ -1,0 +1,188 @@
+/** Version 1 of the API only grows: nothing that was released may break (docs/reference/README.md#versioning). */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { findBreakingChanges } from '../support/find-breaking-changes.ts';
+import { openApi, type OpenApiDocument, type Operation } from '../support/openapi-check.ts';
+import { releasedOpenApiFile } from '../support/openapi-file.ts';
+
+const released = JSON.parse(readFileSync(releasedOpenApiFile, 'utf8')) as OpenApiDocument;
+
+test('openapi.json breaks nothing of openapi.released.json', async () => {
+  assert.deepEqual(await findBreakingChanges(released, openApi), []);
+});
+
+type Change = (document: OpenApiDocument) => void;
+
+const breaking: Record<string, Change> = {
+  'an operation is removed': ({ paths }) => {
+    delete paths['/api/v1/webhooks']?.['get'];
+  },
+  'a path is renamed': ({ paths }) => {
+    paths['/api/v1/organisations'] = paths['/api/v1/orgs'] ?? {};
+    delete paths['/api/v1/orgs'];
+  },
+  'a response field is removed': (document) => {
+    const { properties, required } = schema(document, 'Organisation');
+    delete properties['tag'];
+    required.splice(required.indexOf('tag'), 1);
+  },
+  'a response field has another type': (document) => {
+    Object.assign(field(document, 'Organisation', 'memberCount'), { type: 'string' });
+  },
+  'a response field becomes nullable': (document) => {
+    Object.assign(field(document, 'Organisation', 'name'), { type: ['string', 'null'] });
+  },
+  'a response field may be absent': (document) => {
+    const { required } = schema(document, 'Organisation');
+    required.splice(required.indexOf('name'), 1);
+  },
+  'a response field has a value that clients do not know': (document) => {
+    valuesOf(field(document, 'Attempt', 'trigger')).push('replay');
+  },
+  'a response header is removed': (document) => {
+    const response = operation(document, '/api/v1/orgs').responses['200'] as { headers: object };
+    response.headers = {};
+  },
+  'a response status is removed': (document) => {
+    delete operation(document, '/api/v1/orgs/{slug}').responses['404'];
+  },
+  'a success has another status': (document) => {
+    const { responses } = operation(document, '/api/v1/webhooks', 'post');
+    responses['200'] = responses['201'] as object;
+    delete responses['201'];
+  },
+  'a parameter is removed': (document) => {
+    operation(document, '/api/v1/orgs').parameters.splice(2, 1);
+  },
+  'a parameter becomes required': (document) => {
+    parameter(document, 'search').required = true;
+  },
+  'a parameter accepts one value less': (document) => {
+    valuesOf(parameter(document, 'sort').schema).pop();
+  },
+  'a parameter accepts shorter text only': (document) => {
+    parameter(document, 'search').schema['maxLength'] = 50;
+  },
+  'pages become smaller': (document) => {
+    parameter(document, 'limit').schema['default'] = 10;
+  },
+  'the largest page becomes smaller': (document) => {
+    parameter(document, 'limit').schema['maximum'] = 50;
+  },
+  'a request needs a new field': (document) => {
+    const { properties, required } = schema(document, 'WebhookInput');
+    properties['label'] = { type: 'string' };
+    required.push('label');
+  },
+  'a way to authenticate is removed': (document) => {
+    operation(document, '/api/v1/orgs').security.pop();
+  },
+  'a value of a response field is removed': (document) => {
+    valuesOf(field(document, 'Organisation', 'status')).splice(1, 1);
+  },
+  'an event is removed': ({ webhooks }) => {
+    delete webhooks['org.created'];
+  },
+  'a field of an event is removed': (document) => {
+    delete schema(document, 'Application').properties['applicantHandle'];
+  },
+};
+
+for (const [name, change] of Object.entries(breaking))
+  test(`refused: ${name}`, async () => {
+    assert.notDeepEqual(await findBreakingChanges(released, changed(change)), []);
+  });
+
+const additions: Change[] = [
+  ({ paths }) => {
+    paths['/api/v1/things'] = structuredClone(paths['/api/v1/orgs'] ?? {});
+    const [added] = Object.values(paths['/api/v1/things']);
+    assert.ok(added);
+    added.operationId = 'listThings';
+  },
+  (document) => {
+    operation(document, '/api/v1/orgs').parameters.push({
+      ...structuredClone(parameter(document, 'search')),
+      name: 'motto',
+    });
+  },
+  (document) => {
+    valuesOf(parameter(document, 'sort').schema).push('tag');
+    parameter(document, 'search').schema['maxLength'] = 200;
+  },
+  (document) => {
+    schema(document, 'WebhookInput').properties['label'] = { type: 'string' };
+    schema(document, 'Application').properties['motto'] = { type: 'string' };
+    const { properties, required } = schema(document, 'Organisation');
+    properties['motto'] = { type: 'string' };
+    required.push('motto');
+  },
+  (document) => {
+    document.webhooks['org.closed'] = structuredClone(
+      document.webhooks['org.created'] as (typeof document.webhooks)[string],
+    );
+  },
+  (document) => {
+    const { responses } = operation(document, '/api/v1/orgs/{slug}');
+    responses['410'] = structuredClone(responses['404'] as object);
+  },
+  (document) => {
+    Object.assign(field(document, 'Organisation', 'name'), { description: 'In other words.' });
+  },
+];
+
+test('a state may gain values, and loses none', async () => {
+  const status = (document: OpenApiDocument) =>
+    field(document, 'Delivery', 'status') as { 'x-extensible-enum': string[] };
+  assert.ok(status(openApi)['x-extensible-enum'].includes('failed'));
+  assert.ok(!('enum' in status(openApi)));
+  const more = structuredClone(openApi);
+  status(more)['x-extensible-enum'].push('skipped');
+  assert.deepEqual(await findBreakingChanges(openApi, more), []);
+  assert.notDeepEqual(await findBreakingChanges(more, openApi), []);
+});
+
+test('accepted: new operations, parameters, fields, events, statuses and texts', async () => {
+  const revision = changed((document) => {
+    for (const change of additions) change(document);
+  });
+  assert.deepEqual(await findBreakingChanges(released, revision), []);
+});
+
+function changed(change: Change): OpenApiDocument {
+  const document = structuredClone(released);
+  change(document);
+  assert.notDeepEqual(document, released);
+  return document;
+}
+
+type ObjectSchema = { properties: Record<string, object>; required: string[] };
+
+function schema({ components }: OpenApiDocument, name: string): ObjectSchema {
+  return components.schemas[name] as ObjectSchema;
+}
+
+function field(document: OpenApiDocument, name: string, property: string): object {
+  const found = schema(document, name).properties[property];
+  assert.ok(found);
+  return found;
+}
+
+function valuesOf(list: object): unknown[] {
+  const { enum: values, 'x-extensible-enum': states } = list as Record<string, unknown[]>;
+  return values ?? states ?? [];
+}
+
+function operation({ paths }: OpenApiDocument, path: string, method = 'get'): Operation {
+  const found = paths[path]?.[method];
+  assert.ok(found);
+  return found;
+}
+
+function parameter(document: OpenApiDocument, name: string): Operation['parameters'][number] {
+  const { parameters } = operation(document, '/api/v1/orgs');
+  const found = parameters.find((each) => each.name === name);
+  assert.ok(found);
+  return found;
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { loadConfig } from '../../../src/settings/config.ts';
+import { loadBrand } from '../../../src/http/site/brand.ts';
+import { rawRequest } from '../../support/raw-request.ts';
+import { startTestService } from '../../support/service.ts';
+import { put } from '../../support/directory.ts';
+import { eventually } from '../../support/eventually.ts';
+import { sql } from '../../../src/database/database.ts';
+import { testActor } from '../../support/actor.ts';
+import { disableMaintenance, enableMaintenance } from '../../../src/system/maintenance.ts';
+
+const service = await startTestService({
+  env: { SERVICE_NAME: 'Herald', BRAND_COLOR: '#FFD43B', PUBLIC_URL: 'https://example.org/herald' },
+});
+const get = (path: string, headers: Record<string, string> = {}) =>
+  rawRequest(service.url, { path, headers });
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+async function createOrg(name: string, listed = true): Promise<void> {
+  await put(service.database, 'orgs', [{ name, listed, description: 'Makers of & <things>' }]);
+  await service.settled();
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'orgdir-site-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+test('the start page of an empty directory has no organisation', async () => {
+  const { status, headers, text } = await get('/');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  assert.match(text, /<dt>Organisations<\/dt>\s*<dd>0<\/dd>/);
+  assert.doesNotMatch(text, /Newest organisations/);
+});
+
+test('the start page shows listed organisations only, and a request with its response', async () => {
+  await createOrg('Acme <b>& Sons</b>');
+  await createOrg('Unlisted Society', false);
+  const { text } = await get('/');
+  assert.match(text, /<h3>Acme &#60;b&#62;&#38; Sons&#60;\/b&#62;<\/h3>/);
+  assert.doesNotMatch(text, /society/i);
+  assert.match(text, /curl https:\/\/example\.org\/herald\/api\/v1\/orgs\/acme-b-sons-b /);
+  const [, shown = ''] = /<pre [^>]*aria-label="Its response">([^<]*)<\/pre>/.exec(text) ?? [];
+  const response = JSON.parse(
+    shown.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))),
+  );
+  assert.deepEqual(response, (await service.call('/orgs/acme-b-sons-b')).body);
+});
+
+test('the start page is small, has a tag, and loads nothing but the logo and its search', async () => {
+  const { headers, text } = await get('/');
+  const logo = await get('/logo');
+  assert.ok(Buffer.byteLength(text) + Buffer.byteLength(logo.text) <= 60_000);
+  assert.doesNotMatch(text, /<script[^>]|<link(?![^>]*rel="icon")/);
+  const sources = [...text.matchAll(/(?:src|rel="icon" href)="([^"]*)"/g)].map(
+    ([, source]) => source,
+  );
+  assert.equal(new Set(sources).size, 1);
+  assert.match(sources[0] ?? '', /^\/herald\/logo\?v=/);
+  assert.match(
+    String(headers['content-security-policy']),
+    /^default-src 'none'; style-src 'sha256-[^;]*; script-src 'sha256-[^;]*; connect-src 'self';/,
+  );
+  const again = await get('/', { 'if-none-match': String(headers['etag']) });
+  assert.equal(again.status, 304);
+});
+
+test('the start page searches without a script, and shows nothing unlisted', async () => {
+  await createOrg('Zanzibar <i>Society</i>');
+  const found = await get('/?q=zanzbiar%20society');
+  assert.equal(found.status, 200);
+  assert.match(found.text, /<strong>Zanzibar &#60;i&#62;Society&#60;\/i&#62;<\/strong>/);
+  assert.match(found.text, /<code>\/api\/v1\/orgs\/zanzibar-i-society-i<\/code>/);
+  assert.match(found.text, /value="zanzbiar society"/);
+  const hidden = await get('/?q=unlisted');
+  assert.match(hidden.text, /Nothing found/);
+  for (const query of ['q=', 'q=%20', 'q', 'other=1'])
+    assert.match((await get(`/?${query}`)).text, /Newest organisations/);
+  for (const query of ['q=a&q=b', 'q=%00a', `q=${'a'.repeat(500)}`, 'q=%ff', 'q="><script>'])
+    assert.equal((await get(`/?${encodeURI(query)}`)).status, 200, query);
+  assert.match(
+    (await get(`/?q=${encodeURIComponent('"><b>')}`)).text,
+    /value="&#34;&#62;&#60;b&#62;"/,
+  );
+});
+
+test('an address that searches too often is limited, and still gets the start page', async () => {
+  const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '2' } });
+  const statuses = [];
+  for (const path of ['/?q=a', '/?q=b', '/?q=c', '/'])
+    statuses.push((await rawRequest(limited.url, { path })).status);
+  assert.deepEqual(statuses, [200, 200, 429, 200]);
+});
+
+test('the start page shows maintenance', async () => {
+  const { database, health } = service;
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  const shows = async (pattern: RegExp) => {
+    await health.stop();
+    await health.start();
+    return pattern.test((await get('/')).text);
+  };
+  assert.ok(await shows(/<strong>Maintenance\.<\/strong> Moving\./));
+  await disableMaintenance(database, testActor);
+  assert.ok(!(await shows(/Maintenance\./)));
+});
+
+test('the status page of a new service shows that it works and has no history', async () => {
+  const { status, headers, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  assert.equal(headers['cache-control'], 'public, max-age=5');
+  assert.match(text, /<h1>Everything works<\/h1>/);
+  assert.match(text, /Last chat sync<\/th>\s*<td>Never<\/td>/);
+  assert.match(text, /Last 24 hours<\/th>\s*<td>–<\/td>\s*<td>–<\/td>\s*<td>–<\/td>/);
+  assert.doesNotMatch(text, /<th scope="row">\d{4}-/);
+  assert.ok(Buffer.byteLength(text) + Buffer.byteLength((await get('/logo')).text) <= 60_000);
+  assert.doesNotMatch(text, /<script|style="/);
+  assert.match((await get('/')).text, /href="\/herald\/status">Status</);
+  assert.equal((await rawRequest(service.url, { path: '/status', method: 'POST' })).status, 405);
+});
+
+test('the status page has success and delay of all deliveries together, and past maintenance', async (t) => {
+  const { database } = service;
+  t.after(() => sql`delete from service_stats`.execute(database));
+  await sql`
+    insert into service_stats (hour, status, bucket, deliveries)
+    select date_bin('1 day', now(), 'epoch') - days * interval '1 day', status, bucket, deliveries
+    from (values (1, 'succeeded', 40, 9999), (1, 'failed', 0, 1), (2, 'failed', 0, 1), (2, 'cancelled', 0, 5), (31, 'failed', 0, 1))
+      as given(days, status, bucket, deliveries)
+  `.execute(database);
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  await disableMaintenance(database, testActor);
+  // A service that starts now has not heard of the maintenance while it was on.
+  const other = await startTestService({ beside: service });
+  const { text } = await rawRequest(other.url, { path: '/status' });
+  const row = (day: number) => {
+    const name = new Date(Date.now() - day * 86_400_000).toISOString().slice(0, 10);
+    return new RegExp(`<th scope="row">${name}</th>([^]*?)</tr>`).exec(text)?.[1] ?? '';
+  };
+  assert.match(row(1), /99\.99 %[^]*939 ms[^]*939 ms/);
+  assert.match(row(2), />0 %[^]*–[^]*–/);
+  assert.match(row(0), />–<[^]*–[^]*–/);
+  assert.equal(row(3), '', 'before the first delivery');
+  assert.match(text, /Past maintenance<\/h2>\s*<table>/);
+  assert.doesNotMatch(text, /Moving/);
+});
+
+test('the status page without its database says so', async () => {
+  const { health } = service;
+  await health.stop();
+  await eventually(async () => health.snapshot().components.database === 'unavailable');
+  const { status, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.match(text, /There is a problem/);
+  assert.match(text, /The history is not available/);
+  await health.start();
+});
+
+test('browsers get errors as a page, and programs as JSON', async () => {
+  const page = await get('/nowhere', browser);
+  assert.deepEqual([page.status, page.headers['content-type']], [404, 'text/html; charset=utf-8']);
+  assert.equal(page.headers['vary'], 'Accept');
+  assert.match(page.text, /<h1>There is no such page/);
+  assert.match(page.text, /<title>There is no such page/);
+  const json = await get('/nowhere');
+  assert.equal(json.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(json.headers['vary'], 'Accept');
+  assert.equal(JSON.parse(json.text).error.code, 'not_found');
+});
+
+for (const path of ['/api/v1/nowhere', '/portal/api/nowhere', '/api/v1', '/api/v1?x'])
+  test(`${path} answers in JSON to browsers too`, async () => {
+    const { headers } = await get(path, browser);
+    assert.match(String(headers['content-type']), /^application\/json/);
+    assert.doesNotMatch(String(headers['vary']), /Accept/);
+  });
+
+test('other methods are refused', async () => {
+  for (const path of ['/', '/logo']) {
+    const { status, headers } = await rawRequest(service.url, { path, method: 'POST' });
+    assert.deepEqual([status, headers['allow']], [405, 'GET, HEAD, OPTIONS']);
+  }
+});
+
+test('the logo of the operator is served, and a colour gets readable text', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'logo.svg');
+  await writeFile(file, '<svg xmlns="http://www.w3.org/2000/svg"/>');
+  const brand = await loadBrand(loadConfig({ BRAND_LOGO: file, BRAND_COLOR: '#000080' }));
+  assert.deepEqual([brand.logo.type, brand.onColor], ['image/svg+xml', '#ffffff']);
+  assert.equal((await loadBrand(loadConfig({ BRAND_COLOR: '#ffd43b' }))).onColor, '#000000');
+});
+
+test('a logo that cannot be used stops the start with a reason', async (t) => {
+  const folder = await temporaryFolder(t);
+  const large = join(folder, 'large.png');
+  await writeFile(large, Buffer.alloc(100 * 1024 + 1));
+  const refusals: [string, RegExp][] = [
+    [join(folder, 'missing.svg'), /^BRAND_LOGO cannot be read \(ENOENT\): .*missing\.svg$/],
+    [join(folder, 'logo.gif'), /^BRAND_LOGO must be an \.svg or \.png file: .*logo\.gif$/],
+    [large, /^BRAND_LOGO must be at most 100 KiB: /],
+  ];
+  for (const [file, message] of refusals)
+    await assert.rejects(loadBrand(loadConfig({ BRAND_LOGO: file })), { message });
+});

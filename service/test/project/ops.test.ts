@@ -1,0 +1,82 @@
+/** The files for operators: those in `ops/` use only metrics that a process has. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createMetrics } from '../../src/runtime/metrics.ts';
+
+const ops = join(import.meta.dirname, '../../../ops');
+const read = (name: string) => readFileSync(join(ops, name), 'utf8');
+
+test('every metric of the alert rules and of the dashboard is in /metrics', async () => {
+  const metrics = createMetrics();
+  metrics.inFlight(() => 0);
+  metrics.lastSyncs(async () => [{ kind: 'chat', at: new Date() }]);
+  metrics.queue(async () => ({
+    due: 0,
+    oldestDueSeconds: 0,
+    pending: 0,
+    leased: 0,
+    eventsWaiting: 0,
+    oldestEventSeconds: 0,
+    setAside: {},
+    setAsideExpiring: 0,
+  }));
+  metrics.retention(async () => 0);
+  const rendered = await metrics.render();
+  const declared = new Set([...rendered.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  for (const file of ['alerts.yaml', 'grafana-dashboard.json']) {
+    const used = new Set(
+      [...read(file).matchAll(/\b(?:orgdir|process|nodejs)_\w+/g)].map(([name]) =>
+        name.replace(/_bucket$/, ''),
+      ),
+    );
+    assert.ok(used.size > 5);
+    assert.deepEqual(
+      [...used].filter((name) => !declared.has(name)),
+      [],
+      file,
+    );
+  }
+});
+
+test('operations.md describes the metric of every alert', () => {
+  const documented = readFileSync(join(ops, '../docs/operations.md'), 'utf8');
+  const metrics = new Set(read('alerts.yaml').match(/\b(?:orgdir|process)_\w+/g));
+  assert.deepEqual(
+    [...metrics].filter((name) => !documented.includes(name)),
+    [],
+  );
+});
+
+const promtool = spawnSync('promtool', ['--version']);
+test(
+  'promtool accepts the alert rules and their tests',
+  { skip: promtool.error ? 'promtool is not installed' : false },
+  () => {
+    for (const args of [
+      ['check', 'rules', 'alerts.yaml'],
+      ['test', 'rules', 'alerts.test.yaml'],
+    ]) {
+      const { status, stdout, stderr } = spawnSync('promtool', args, {
+        cwd: ops,
+        encoding: 'utf8',
+      });
+      assert.equal(status, 0, stdout + stderr);
+    }
+  },
+);
+
+test('the command at the top of compose.yaml writes secrets that only their owner can read', (t) => {
+  const compose = readFileSync(join(ops, '../compose.yaml'), 'utf8');
+  const [, command = ''] = /^# +(.*POSTGRES_PASSWORD=%s.*)$/m.exec(compose) ?? [];
+  const cwd = mkdtempSync(join(tmpdir(), 'orgdir-test-'));
+  t.after(() => rmSync(cwd, { recursive: true }));
+  const { status, stderr } = spawnSync('sh', ['-ec', `umask 022; ${command}`], { cwd });
+  assert.equal(status, 0, String(stderr));
+  assert.equal(statSync(join(cwd, '.env')).mode & 0o777, 0o600);
+  const written = readFileSync(join(cwd, '.env'), 'utf8');
+  assert.match(written, /^POSTGRES_PASSWORD=[\da-f]{32}\nSECRET_KEY=[\w+/]{43}=\n$/);
+});

@@ -1,0 +1,109 @@
+/** What an operator does with SECRET_KEY: change it, and lose it. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { sql } from '../../src/database/database.ts';
+import { createSecretBox } from '../../src/runtime/secret-box.ts';
+import { githubSignature } from '../../src/webhooks/sending/sign.ts';
+import { openTestDatabase, toUrl } from '../support/database.ts';
+import { signInAs, signUp } from '../support/portal.ts';
+import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
+import { runHere } from '../support/run-here.ts';
+import { makeKey, startTestService, type TestService } from '../support/service.ts';
+
+const opened = await openTestDatabase();
+const [first, second, third] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+/** A process of this installation with this SECRET_KEY. */
+const startWith = (...keys: Buffer[]) =>
+  startTestService({
+    env: loopbackAllowed,
+    beside: { ...opened, secretKeys: keys },
+  });
+const reseal = (...keys: Buffer[]) =>
+  runHere(['webhooks', 'reseal', '--json'], {
+    DATABASE_URL: toUrl(opened.connection),
+    SECRET_KEY: keys.map((key) => key.toString('base64')).join(','),
+  });
+const { key } = await makeKey(opened);
+const receiver = await startReceiver();
+
+const post = async (service: TestService, path: string, json?: object) =>
+  service.call(path, { method: 'POST', key, ...(json ? { json } : {}) });
+
+async function verifies(service: TestService, id: string, secret: string): Promise<void> {
+  const before = receiver.received.length;
+  const { status, body } = await post(service, `/webhooks/${id}/test`);
+  assert.deepEqual([status, body.data?.status], [200, 'succeeded']);
+  const { headers = {}, body: sent } = receiver.received[before] ?? {};
+  const text = String(sent);
+  assert.doesNotThrow(() => new StandardWebhook(secret).verify(text, headers));
+  assert.equal(headers['x-service-signature'], githubSignature(secret, text));
+}
+
+const old = await startWith(first);
+const ada = await signUp(old, 'ada@example.org');
+const { secret: appSecret } = (await ada.call('/account/authenticator', { method: 'POST' })).body
+  .data;
+const webhooks: { id: string; secret: string }[] = [];
+for (let count = 0; count < 3; count += 1)
+  webhooks.push((await post(old, '/webhooks', { url: receiver.url })).body.data);
+const [one, rotated, lost] = webhooks as [
+  { id: string; secret: string },
+  { id: string; secret: string },
+  { id: string; secret: string },
+];
+
+test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old key removed', async () => {
+  const both = await startWith(second, first);
+  await verifies(both, one.id, one.secret);
+  // Of these two secrets one is the new key's already.
+  const { secret: current } = (await post(both, `/webhooks/${rotated.id}/rotate-secret`, {})).body
+    .data;
+  const { code, stdout, stderr } = await reseal(second, first);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), {
+    resealed: 4,
+    unchanged: 1,
+    unreadable: [],
+    unreadableAccounts: [],
+  });
+  const again = await reseal(second);
+  assert.deepEqual(JSON.parse(again.stdout), {
+    resealed: 0,
+    unchanged: 5,
+    unreadable: [],
+    unreadableAccounts: [],
+  });
+  const alone = await startWith(second);
+  const { rows } = await sql<{ secret: Buffer; userId: string }>`
+    select secret, user_id as "userId" from authenticators
+  `.execute(opened.database);
+  assert.equal(createSecretBox([second]).open(rows[0]!.secret, rows[0]!.userId), appSecret);
+  await verifies(alone, one.id, one.secret);
+  const { body } = await post(alone, `/webhooks/${rotated.id}/test`);
+  assert.equal(body.data.status, 'succeeded');
+  const { headers = {}, body: sent } = receiver.received.at(-1) ?? {};
+  for (const secret of [current, rotated.secret])
+    assert.doesNotThrow(() => new StandardWebhook(secret).verify(String(sent), headers));
+});
+
+test('without the key everything except sending works, and a new secret fixes that', async () => {
+  const service = await startWith(third);
+  const listed = await service.call('/webhooks', { key });
+  assert.deepEqual([listed.status, listed.body.data.length], [200, 3]);
+  assert.equal((await post(service, `/webhooks/${lost.id}/test`)).status, 503);
+  const { code, stdout } = await reseal(third);
+  const told = JSON.parse(stdout);
+  assert.deepEqual([code, told.resealed, told.unreadable.length], [1, 0, 3]);
+  assert.deepEqual(told.unreadableAccounts, ['ada@example.org']);
+  await sql`update authenticators set confirmed_at = now()`.execute(opened.database);
+  const again = await signInAs(service, 'ada@example.org');
+  const json = { code: '123456' };
+  const completed = await again.call('/sign-in/second-factor', { method: 'POST', json });
+  assert.equal(completed.status, 503);
+  // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
+  const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
+  assert.equal(data.previousSecretExpiresAt, null);
+  await verifies(service, lost.id, data.secret);
+});

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { sql } from '../../src/database/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { openTestDatabase, toUrl } from '../support/database.ts';
+import { startOidcProvider } from '../support/oidc-provider.ts';
+import {
+  callPortal,
+  cookiesOf,
+  password,
+  postPortal,
+  signInAs,
+  signUp,
+  tokenOf,
+  type Person,
+} from '../support/portal.ts';
+import { runHere } from '../support/run-here.ts';
+import { startSmtpServer, type SmtpServer } from '../support/smtp-server.ts';
+import { startTestService } from '../support/service.ts';
+
+const provider = await startOidcProvider();
+const smtp = await startSmtpServer();
+const oidc = {
+  OIDC_ISSUER_URL: provider.issuer,
+  OIDC_CLIENT_ID: provider.client.id,
+  OIDC_CLIENT_SECRET: provider.client.secret,
+  OIDC_NAME: 'Example Login',
+};
+/** Prints its links, for signing up. */
+const local = await startTestService({ env: oidc });
+const { database } = local;
+const service = await startTestService({
+  env: {
+    ...oidc,
+    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    MAIL_FROM: 'Directory <no-reply@example.org>',
+  },
+  beside: local,
+});
+const newPassword = 'another horse entirely';
+const page = '/profile/developer/account';
+
+async function person(email: string): Promise<Person> {
+  await signUp(local, email);
+  return signInAs(service, email);
+}
+
+async function link(who: Person, sub: string): Promise<void> {
+  provider.person = { sub, email: who.email, email_verified: true };
+  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
+  const begun = await who.call('/account/methods', { method: 'POST', json });
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const cookie = `${who.credentials['cookie']}; ${cookiesOf(begun)}`;
+  const back = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
+  assert.equal(back.headers.get('location'), `http://directory.localhost${page}`);
+}
+
+async function mailTo({ mails }: SmtpServer, email: string, words: RegExp): Promise<void> {
+  await eventually(async () => mails.some(({ to, text }) => to[0] === email && words.test(text)));
+}
+
+async function actionsOf(who: Person): Promise<string[]> {
+  const { body } = await who.call('/account/activity');
+  return body.data.map(({ action }: { action: string }) => action);
+}
+
+test('sign-in methods are added and removed, and each change is mailed and audited', async () => {
+  const ada = await person('ada@example.org');
+  await link(ada, 'ada-1');
+  await mailTo(smtp, ada.email, /You can now sign in with Example Login/);
+  const { body } = await ada.call('/account/methods');
+  assert.deepEqual(
+    body.data.map((method: { provider: string }) => method.provider),
+    ['credential', 'oidc'],
+  );
+  const [own, linked] = body.data;
+  const removed = await ada.call(`/account/methods/${linked.id}`, { method: 'DELETE' });
+  assert.equal(removed.status, 200);
+  await mailTo(smtp, ada.email, /You can no longer sign in with Example Login/);
+  const last = await ada.call(`/account/methods/${own.id}`, { method: 'DELETE' });
+  assert.equal(last.status, 409);
+  const gone = await ada.call(`/account/methods/${linked.id}`, { method: 'DELETE' });
+  assert.equal(gone.status, 404);
+  assert.deepEqual(await actionsOf(ada), [
+    'account.method_removed',
+    'account.method_added',
+    'account.signed_in',
+    'account.signed_in',
+    'account.created',
+  ]);
+});
+
+test('concurrent removals never remove the last sign-in method', async () => {
+  const both = await person('both@example.org');
+  await link(both, 'both-1');
+  const { body } = await both.call('/account/methods');
+  const answers = await Promise.all(
+    body.data.map(({ id }: { id: string }) =>
+      both.call(`/account/methods/${id}`, { method: 'DELETE' }),
+    ),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+});
+
+test('adding and removing a method requires a recent proof', async () => {
+  const late = await person('late@example.org');
+  await link(late, 'late-1');
+  const { body } = await late.call('/account/methods');
+  await sql`
+    update sessions set proven_at = now() - interval '31 minutes'
+    where user_id = (select id from users where email = ${late.email})
+  `.execute(database);
+  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
+  const answers = [
+    await late.call(`/account/methods/${body.data[1].id}`, { method: 'DELETE' }),
+    await late.call('/account/methods', { method: 'POST', json }),
+  ];
+  for (const { status, body: refused } of answers) {
+    assert.equal(status, 403);
+    assert.equal(refused.error.code, 'proof_required');
+  }
+});
+
+test('a link to a provider that was started before a reset adds nothing after it', async () => {
+  const email = 'begun@example.org';
+  const victim = await person(email);
+  provider.person = { sub: 'attacker', email: 'attacker@example.org', email_verified: true };
+  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
+  const begun = await victim.call('/account/methods', { method: 'POST', json });
+  await local.signIn.accounts.requestLink(email);
+  const token = tokenOf(local.printed.at(-1) ?? '');
+  await postPortal(local, '/password', { token, password: newPassword });
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const cookie = `${victim.credentials['cookie']}; ${cookiesOf(begun)}`;
+  const back = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
+  assert.match(back.headers.get('location') ?? '', /error=unable_to_link_account/);
+  const owner = await signInAs(service, email, newPassword);
+  assert.equal((await owner.call('/account/methods')).body.data.length, 1);
+});
+
+test('a password change requires the current one, ends other sessions, and is mailed', async () => {
+  const bob = await person('bob@example.org');
+  const elsewhere = await signInAs(service, bob.email);
+  const change = (currentPassword: string) =>
+    bob.call('/account/password', { method: 'PUT', json: { currentPassword, newPassword } });
+  const wrong = await change('not this one');
+  assert.deepEqual(wrong.body.error.details.issues, [
+    { path: 'body.currentPassword', message: 'is wrong' },
+  ]);
+  assert.equal((await elsewhere.call('/session')).status, 200);
+  assert.equal((await change(password)).status, 200);
+  assert.equal((await elsewhere.call('/session')).status, 401);
+  assert.equal((await bob.call('/session')).status, 200);
+  await mailTo(smtp, bob.email, /Your password was changed/);
+  await signInAs(service, bob.email, newPassword);
+});
+
+test('sessions are listed and ended one by one or all at once', async () => {
+  const eve = await person('eve@example.org');
+  const [first, second] = [await signInAs(service, eve.email), await signInAs(service, eve.email)];
+  const listed = (await eve.call('/account/sessions')).body.data;
+  assert.equal(listed.length, 4, 'with that of signing up');
+  const current = listed.filter((session: { current: boolean }) => session.current);
+  assert.equal(current.length, 1);
+  assert.ok(!JSON.stringify(listed).includes('token'));
+  const { body } = await first.call('/session');
+  const path = `/account/sessions/${body.data.id}`;
+  assert.equal((await eve.call(path, { method: 'DELETE' })).status, 200);
+  assert.equal((await eve.call(path, { method: 'DELETE' })).status, 404);
+  assert.equal((await first.call('/session')).status, 401);
+  const others = await eve.call('/account/sessions', { method: 'DELETE' });
+  assert.deepEqual(others.body.data, { ended: 2 });
+  assert.equal((await second.call('/session')).status, 401);
+  assert.equal((await eve.call('/session')).status, 200);
+  assert.deepEqual((await actionsOf(eve)).slice(0, 2), [
+    'account.sessions_ended',
+    'account.sessions_ended',
+  ]);
+});
+
+test('failed sign-ins are counted in one audit entry with their origin', async () => {
+  const guessed = await person('guessed@example.org');
+  for (let index = 0; index < 3; index += 1)
+    await postPortal(service, '/sign-in', { email: guessed.email, password: 'not this one' });
+  await postPortal(service, '/sign-in', { email: 'nobody@example.org', password });
+  type Failure = { action: string; details: { count: number; ips: string[] } };
+  let failures: Failure[] = [];
+  await eventually(async () => {
+    await service.signIn.stop();
+    const { body } = await guessed.call('/account/activity');
+    const entries: Failure[] = body.data;
+    failures = entries.filter(({ action }) => action === 'account.sign_in_failed');
+    return failures.reduce((sum, { details }) => sum + details.count, 0) === 3;
+  });
+  assert.deepEqual(failures[0]?.details.ips, ['127.0.0.1']);
+  const { rows } = await sql`select 1 from audit_log where details::text like '%nobody@%'`.execute(
+    database,
+  );
+  assert.equal(rows.length, 0);
+});
+
+test("the account activity has IP addresses, pages, and only the user's entries", async () => {
+  const ada = await person('activity@example.org');
+  const agent = 'A browser/1.0';
+  await postPortal(
+    service,
+    '/sign-in',
+    { email: ada.email, password },
+    { headers: { 'user-agent': agent } },
+  );
+  const { body } = await ada.call('/account/activity?limit=1');
+  const [entry] = body.data;
+  assert.deepEqual(
+    [entry.action, entry.ipAddress, entry.userAgent, entry.details],
+    ['account.signed_in', '127.0.0.1', agent, { method: 'password' }],
+  );
+  assert.deepEqual(body.pagination, { page: 1, limit: 1, total: 4, totalPages: 4 });
+  const other = await person('other@example.org');
+  const theirs = await other.call('/account/activity');
+  assert.ok(!theirs.text.includes(agent));
+});
+
+test('`orgdir accounts link` prints a link that works once, and `audit list` names who made it', async () => {
+  const env = {
+    DATABASE_URL: toUrl(local.connection),
+    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+    PUBLIC_URL: 'https://directory.test',
+  };
+  const email = 'handed@example.org';
+  const made = await runHere(['accounts', 'link', 'Handed@Example.org'], env);
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(
+    made.stdout,
+    /create the account. It works once, within an hour:\nhttps:\/\/directory\.test\//,
+  );
+  const set = { token: tokenOf(made.stdout), password, name: 'H' };
+  assert.equal((await postPortal(local, '/password', set)).status, 200);
+  assert.equal((await postPortal(local, '/password', set)).status, 403);
+  const again = await runHere(['accounts', 'link', email, '--json'], env);
+  const printed = JSON.parse(again.stdout);
+  assert.deepEqual([printed.email, printed.hasAccount], [email, true]);
+  const bad = await runHere(['accounts', 'link', 'no address'], env);
+  assert.equal(bad.code, 1);
+  assert.match(bad.stderr, /must be an email address/);
+  const listed = await runHere(['audit', 'list', '--action', 'account', '--json'], env);
+  const entries = JSON.parse(listed.stdout) as { action: string; actor: { kind: string } }[];
+  const kinds = entries.filter(({ action }) => action === 'account.link_created');
+  assert.deepEqual(
+    kinds.map(({ actor }) => actor.kind),
+    ['cli', 'cli'],
+  );
+});
+
+test('an upgrade deletes unverified accounts with their data and keeps the others', async () => {
+  const { database: old } = await openTestDatabase();
+  await sql
+    .raw(
+      `alter table users drop constraint users_proven; drop trigger delete_password_links on users; drop table password_links; drop index audit_log_by_account;
+       create index users_unverified on users (created_at) where not email_verified;
+       insert into users (id, name, email, email_verified) values
+         ('00000000-0000-7000-8000-000000000001', 'V', 'victim@example.org', false),
+         ('00000000-0000-7000-8000-000000000002', 'K', 'kept@example.org', true);
+       insert into accounts (id, user_id, provider_id, account_id, password)
+         select gen_random_uuid(), id, 'credential', id::text, 'x' from users;
+       insert into sessions (id, user_id, token, expires_at) select gen_random_uuid(), id, id::text, now() + interval '1 day' from users;
+       insert into verifications (id, identifier, value, expires_at) values (gen_random_uuid(), 'reset-password:plain', 'x', now())`,
+    )
+    .execute(old);
+  const file = new URL('../../migrations/0015_account_security.sql', import.meta.url);
+  await sql.raw(await readFile(file, 'utf8')).execute(old);
+  const { rows } = await sql<{ left: number[]; kept: string[] }>`
+    select array[(select count(*) from accounts), (select count(*) from sessions), (select count(*) from verifications)]::int[] as left,
+      (select array_agg(email::text) from users) as kept
+  `.execute(old);
+  assert.deepEqual(rows[0], { left: [1, 0, 0], kept: ['kept@example.org'] });
+});

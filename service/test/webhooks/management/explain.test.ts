@@ -1,0 +1,217 @@
+/** Explanations over HTTP: each reason, what they reveal, and times without a record. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { deleteApp } from '../../../src/access/apps.ts';
+import { unbindApp } from '../../../src/access/bindings.ts';
+import { removeManager } from '../../../src/access/managers.ts';
+import { lockApp } from '../../../src/access/require-role.ts';
+import { sql } from '../../../src/database/database.ts';
+import { migrate } from '../../../src/database/migrate.ts';
+import { findOrg } from '../../../src/directory/orgs.ts';
+import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
+import { dropOldVersions } from '../../../src/webhooks/history/versions.ts';
+import { testActor } from '../../support/actor.ts';
+import { put } from '../../support/directory.ts';
+import { fanOutParked } from '../../support/queue.ts';
+import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
+import { openBeforeUpgrade } from '../../support/upgrade.ts';
+
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'rival', name: 'Rival' },
+  { slug: 'hidden', name: 'Hidden', listed: false },
+]);
+const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))!.id } as const;
+
+async function makeWebhook(json: { events?: string[] } = {}, bindTo?: typeof acme) {
+  const { key, appId } = await makeKey(service, bindTo ? { bindTo } : {});
+  const { body } = await service.call('/webhooks', {
+    method: 'POST',
+    key,
+    json: { url: 'https://example.org/', ...json },
+  });
+  return { id: body.data.id as string, key, appId };
+}
+
+async function publish(org: string, name = 'application.created'): Promise<string> {
+  const application = {
+    id: 'a-1',
+    applicantHandle: 'wanderer',
+    submittedAt: '2026-11-20T12:00:00.000Z',
+  };
+  const data = name === 'application.created' ? application : null;
+  return database
+    .transaction()
+    .execute((tx) =>
+      publishEvent(tx, { name, org, alliance: null, data, publicUrl: testPublicUrl }),
+    );
+}
+
+type Webhook = Awaited<ReturnType<typeof makeWebhook>>;
+const explain = ({ id, key }: Webhook, eventId: string) =>
+  service.call(`/webhooks/${id}/explain/${eventId}`, { key });
+const explainTime = ({ id, key }: Webhook, query: Record<string, string>) =>
+  service.call(`/webhooks/${id}/explain?${new URLSearchParams(query).toString()}`, { key });
+const patch = ({ id, key }: Webhook, json: object) =>
+  service.call(`/webhooks/${id}`, { method: 'PATCH', key, json });
+
+test('an event waits, has a delivery, or was not sent for a reason', async () => {
+  const getting = await makeWebhook({}, acme);
+  const other = await makeWebhook({ events: ['org.created'] }, acme);
+  const inactive = await makeWebhook({}, acme);
+  await patch(inactive, { active: false });
+  const eventId = await publish('acme');
+  const waiting = (await explain(getting, eventId)).body.data;
+  assert.deepEqual([waiting.result, waiting.unknown], ['waiting', []]);
+  await fanOutParked(database);
+  const late = await service.call('/webhooks', {
+    method: 'POST',
+    key: getting.key,
+    json: { url: 'https://example.org/' },
+  });
+  // What changes afterwards does not change the reason.
+  await patch(inactive, { active: true });
+  await patch(other, { events: null });
+
+  const delivered = (await explain(getting, eventId)).body.data;
+  assert.deepEqual(
+    [delivered.result, delivered.delivery.status, delivered.delivery.eventId],
+    ['delivered', 'pending', eventId],
+  );
+  const unsubscribed = (await explain(other, eventId)).body.data;
+  assert.deepEqual(
+    [unsubscribed.result, unsubscribed.checks, unsubscribed.unknown],
+    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }, []],
+  );
+  assert.match(unsubscribed.message, /not subscribed to application\.created/);
+  const missed = (await explain(inactive, eventId)).body.data;
+  assert.deepEqual([missed.result, missed.checks.active], ['not_sent', false]);
+  assert.match(missed.message, /deactivated/);
+  const unborn = (await explain({ ...getting, id: late.body.data.id }, eventId)).body.data;
+  assert.deepEqual([unborn.result, unborn.checks.existed], ['not_sent', false]);
+});
+
+test('an event that the app may not have looks like a missing one, byte for byte', async () => {
+  const webhook = await makeWebhook();
+  const foreign = await makeWebhook();
+  const sent = await service.call(`/webhooks/${foreign.id}/test`, {
+    method: 'POST',
+    key: foreign.key,
+  });
+  const bound = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  const waiting = await explain(webhook, eventId);
+  await fanOutParked(database);
+  const missing = await explain(webhook, randomUUID());
+  assert.equal(missing.body.data.result, 'unavailable');
+  for (const one of [
+    waiting,
+    await explain(webhook, eventId),
+    await explain(webhook, sent.body.data.eventId),
+  ]) {
+    assert.equal(one.text, missing.text);
+    assert.equal(one.headers.get('etag'), missing.headers.get('etag'));
+  }
+  // A delivery is known to its app even when the app may not have the event any more.
+  await database.transaction().execute((tx) => unbindApp(tx, testActor, bound.appId));
+  assert.equal((await explain(bound, eventId)).body.data.result, 'delivered');
+  assert.equal((await explain({ ...bound, id: webhook.id }, eventId)).status, 404);
+});
+
+test('an event is also explained by its name, subject and time', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  await fanOutParked(database);
+  const query = { event: 'application.created', subject: 'acme', at: new Date().toISOString() };
+  const known = (await explainTime(webhook, query)).body.data;
+  assert.equal(known.result, 'would_send');
+  assert.ok(known.nearby.some(({ id }: { id: string }) => id === eventId));
+
+  const unlisted = await explainTime(webhook, { ...query, subject: 'hidden' });
+  assert.deepEqual(
+    [unlisted.body.data.result, unlisted.body.data.checks.bound, unlisted.body.data.nearby],
+    ['not_sent', false, []],
+  );
+  const missing = await explainTime(webhook, { ...query, subject: 'nobody' });
+  assert.equal(unlisted.text, missing.text);
+  const announced = { ...query, event: 'org.created' };
+  assert.equal(
+    (await explainTime(webhook, { ...announced, subject: 'hidden' })).text,
+    (await explainTime(webhook, { ...announced, subject: 'nobody' })).text,
+  );
+
+  await database.transaction().execute((tx) => unbindApp(tx, testActor, webhook.appId));
+  const after = (await explainTime(webhook, { ...query, at: new Date().toISOString() })).body.data;
+  assert.deepEqual([after.result, after.checks.bound], ['not_sent', false]);
+  const then = (await explainTime(webhook, query)).body.data;
+  assert.deepEqual([then.checks.bound, then.nearby], [true, []]);
+});
+
+test('times without a record are unknown', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  await patch(webhook, { active: false });
+  await fanOutParked(database);
+  await patch(webhook, { active: true });
+  await sql`
+    update webhook_versions set valid_from = valid_from - interval '40 days', valid_to = valid_to - interval '40 days'
+    where webhook_id = ${webhook.id} and valid_to is not null
+  `.execute(database);
+  await dropOldVersions(database, 30);
+  const unknown = (await explain(webhook, eventId)).body.data;
+  assert.equal(unknown.result, 'unknown');
+  assert.deepEqual(
+    [unknown.checks, unknown.unknown],
+    [
+      { bound: true, listed: null, existed: null, active: null, subscribed: null },
+      ['existed', 'active', 'subscribed'],
+    ],
+  );
+  await sql`update events set fanned_out_at = null, org_listed = null where id = ${eventId}`.execute(
+    database,
+  );
+  assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
+});
+
+test('a manager is removed while the app of a binding is being changed', async () => {
+  const { appId, owner } = await makeKey(service, { bindTo: acme });
+  await database.transaction().execute(async (tx) => {
+    await lockApp(tx, appId);
+    await database.transaction().execute(async (other) => {
+      await sql`set local lock_timeout = '2s'`.execute(other);
+      assert.equal(await removeManager(other, testActor, acme, owner), true);
+    });
+    // Ends the same binding, if it were still there.
+    await deleteApp(tx, testActor, appId);
+  });
+  const { rows } = await sql`select from binding_versions where app_id = ${appId}`.execute(
+    database,
+  );
+  assert.equal(rows.length, 0, 'versions of a deleted app');
+});
+
+test('an upgrade records the settings from then on', async () => {
+  const { database: old } = await openBeforeUpgrade('0022_queue_floors.sql');
+  await sql`
+    with app as (insert into apps (id, name) values (uuid_v7(), 'Herald') returning id)
+    insert into webhooks (id, app_id, url, events, secret)
+    select uuid_v7(), id, 'https://example.org/', '{org.created}', '\\x00' from app
+  `.execute(old);
+  await migrate(old);
+  const { rows } = await sql`
+    select v.active, v.events, v.valid_from >= w.created_at as later, b.org_id from webhooks w
+    join webhook_versions v on v.webhook_id = w.id and v.valid_to is null
+    join binding_versions b on b.app_id = w.app_id and b.valid_to is null
+  `.execute(old);
+  assert.deepEqual(rows, [{ active: true, events: ['org.created'], later: true, org_id: null }]);
+});
+
+test('an operator names a webhook without its app', async () => {
+  const webhook = await makeWebhook();
+  assert.equal(await requireAppOf(database, webhook.id), webhook.appId);
+  await assert.rejects(requireAppOf(database, randomUUID()), { code: 'not_found' });
+});

@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { removeManager } from '../../../src/access/managers.ts';
+import { sql } from '../../../src/database/database.ts';
+import { findOrg } from '../../../src/directory/orgs.ts';
+import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { githubSignature } from '../../../src/webhooks/sending/sign.ts';
+import { testActor } from '../../support/actor.ts';
+import { put } from '../../support/directory.ts';
+import { endedDelivery, eventually } from '../../support/eventually.ts';
+import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
+import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
+
+const service = await startTestService({
+  worker: true,
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
+});
+const { database } = service;
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'rival', name: 'Rival' },
+]);
+const acme = (await findOrg(database, 'acme'))!;
+const application = { id: 'a-1', applicantHandle: 'h', submittedAt: '2026-11-20T12:00:00.000Z' };
+
+const publish = (name = 'org.created', org = 'acme', data: unknown = null) =>
+  database
+    .transaction()
+    .execute((tx) =>
+      publishEvent(tx, { name, org, alliance: null, data, publicUrl: testPublicUrl }),
+    );
+const post = (path: string, json?: unknown, key = service.key) =>
+  service.call(path, { method: 'POST', key, ...(json === undefined ? {} : { json }) });
+const patch = (path: string, json: unknown, key = service.key) =>
+  service.call(path, { method: 'PATCH', key, json });
+
+async function register(url: string, key = service.key) {
+  const { body } = await post('/webhooks', { url }, key);
+  return body.data as { id: string; secret: string };
+}
+
+test('a webhook is read, changed, deactivated and activated', async () => {
+  const receiver = await startReceiver();
+  const { id } = await register('https://example.org/old');
+  const first = await service.call(`/webhooks/${id}`);
+  assert.equal(first.body.data.url, 'https://example.org/old');
+  const again = await service.call(`/webhooks/${id}`, {
+    headers: { 'if-none-match': first.headers.get('etag') ?? '' },
+  });
+  assert.equal(again.status, 304);
+
+  const changed = await patch(`/webhooks/${id}`, {
+    url: receiver.url,
+    events: ['org.created'],
+    description: 'New',
+  });
+  assert.deepEqual(
+    [
+      changed.status,
+      changed.body.data.url,
+      changed.body.data.events,
+      changed.body.data.description,
+    ],
+    [200, receiver.url, ['org.created'], 'New'],
+  );
+  const off = await patch(`/webhooks/${id}`, { active: false });
+  assert.deepEqual([off.body.data.active, off.body.data.deactivatedReason], [false, 'owner']);
+  const offAgain = await patch(`/webhooks/${id}`, { active: false });
+  assert.equal(offAgain.body.data.deactivatedAt, off.body.data.deactivatedAt);
+  const eventId = await publish();
+  // To whom an event goes is settled when it is fanned out, which must be while the webhook is off.
+  await eventually(async () => {
+    const { rows } = await sql`
+      select 1 from events where id = ${eventId} and position is not null
+    `.execute(database);
+    return rows.length === 1;
+  });
+  const on = await patch(`/webhooks/${id}`, { active: true, events: null });
+  assert.deepEqual(
+    [on.body.data.active, on.body.data.deactivatedReason, on.body.data.events],
+    [true, null, null],
+  );
+  await publish('org.created', 'rival');
+  const received = await receiver.waitFor(1);
+  assert.deepEqual(
+    received.map(({ body }) => JSON.parse(String(body)).data.slug),
+    ['rival'],
+    'what happened meanwhile is not delivered',
+  );
+  await service.call(`/webhooks/${id}`, { method: 'DELETE' });
+});
+
+test('an invalid change changes nothing', async () => {
+  const { id } = await register('https://example.org/hook');
+  const before = await service.call(`/webhooks/${id}`);
+  for (const changes of [
+    { url: 'https://10.0.0.1/' },
+    { events: ['no.such'] },
+    { description: 'x', events: ['application.created'] },
+    { active: 'yes' },
+    {},
+    { secret: 'x' },
+  ]) {
+    assert.equal((await patch(`/webhooks/${id}`, changes)).status, 400, JSON.stringify(changes));
+  }
+  assert.equal((await service.call(`/webhooks/${id}`)).text, before.text);
+  await service.call(`/webhooks/${id}`, { method: 'DELETE' });
+});
+
+test('after a rotation both secrets verify during the overlap', async () => {
+  const receiver = await startReceiver();
+  const { id, secret: old } = await register(receiver.url);
+  const rotated = await post(`/webhooks/${id}/rotate-secret`, { overlapSeconds: 3600 });
+  const { secret: fresh, previousSecretExpiresAt } = rotated.body.data;
+  assert.notEqual(fresh, old);
+  assert.ok(previousSecretExpiresAt);
+  await post(`/webhooks/${id}/test`);
+  const [during] = receiver.received;
+  const text = String(during?.body);
+  for (const secret of [old, fresh])
+    assert.doesNotThrow(() => new StandardWebhook(secret).verify(text, during?.headers ?? {}));
+  assert.equal(during?.headers['x-service-signature'], githubSignature(old, text));
+
+  await sql`update webhooks set previous_secret_expires_at = now() where id = ${id}`.execute(
+    database,
+  );
+  await post(`/webhooks/${id}/test`);
+  const later = receiver.received[1];
+  assert.throws(() => new StandardWebhook(old).verify(String(later?.body), later?.headers ?? {}));
+  assert.equal(later?.headers['x-service-signature'], githubSignature(fresh, String(later?.body)));
+  assert.equal((await service.call(`/webhooks/${id}`)).body.data.previousSecretExpiresAt, null);
+
+  const atOnce = await post(`/webhooks/${id}/rotate-secret`, { overlapSeconds: 0 });
+  assert.equal(atOnce.body.data.previousSecretExpiresAt, null);
+  const byDefault = await post(`/webhooks/${id}/rotate-secret`);
+  const overlapMs =
+    Date.parse(byDefault.body.data.previousSecretExpiresAt) -
+    Date.parse(byDefault.body.data.updatedAt);
+  assert.equal(overlapMs, 86_400_000);
+  await service.call(`/webhooks/${id}`, { method: 'DELETE' });
+});
+
+test('zero bytes of any type are no body, as generated clients send them, and null is refused', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  const json = 'application/json';
+  const form = 'application/x-www-form-urlencoded';
+  const send = (method: string, path: string, body: string, type = json) =>
+    service.call(path, { method, key, body, headers: { 'content-type': type } });
+  for (const body of ['', ' null '])
+    assert.equal((await send('POST', '/webhooks', body)).status, 400, body);
+  const actions = [`/webhooks/${id}/test`, `/webhooks/${id}/rotate-secret`];
+  for (const path of actions) {
+    assert.equal((await send('POST', path, '')).status, 200, path);
+    const refused = await send('POST', path, ' null ');
+    assert.equal(refused.status, 400, path);
+    assert.deepEqual(refused.body.error.details.issues, [
+      { path: 'body', message: 'must not be null' },
+    ]);
+    assert.equal((await send('POST', path, '', form)).status, 200, path);
+  }
+  assert.equal((await send('POST', '/webhooks', '', form)).status, 400);
+  assert.equal((await send('DELETE', `/webhooks/${id}`, 'null')).status, 400);
+  assert.equal((await send('DELETE', `/webhooks/${id}`, '')).status, 200);
+});
+
+test('an event that is listed twice counts once', async () => {
+  const receiver = await startReceiver();
+  const twice = { events: ['org.created', 'alliance.created', 'org.created'] };
+  const once = ['org.created', 'alliance.created'];
+  const created = await post('/webhooks', { url: receiver.url, ...twice });
+  assert.deepEqual(created.body.data.events, once);
+  const path = `/webhooks/${created.body.data.id}`;
+  const updated = await service.call(path, { method: 'PATCH', json: twice });
+  assert.deepEqual(updated.body.data.events, once);
+});
+
+test('filters take every time of RFC 3339', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  await post(`/webhooks/${id}/test`, undefined, key);
+  const count = async (query: Record<string, string>) => {
+    const path = `/webhooks/${id}/deliveries?${new URLSearchParams(query).toString()}`;
+    return (await service.call(path, { key })).body.pagination.total;
+  };
+  assert.equal(await count({ since: '2016-12-31T23:59:60Z' }), 1);
+  assert.equal(await count({ since: '2026-01-01T00:00:00.000000000001+23:59' }), 1);
+  assert.equal(await count({ until: '2026-01-01t00:00:00z' }), 0);
+});
+
+test('deliveries are listed newest first, filtered, and shown with body and attempts', async () => {
+  const receiver = await startReceiver((response, _, count) =>
+    response.writeHead(count === 1 ? 500 : 200).end(),
+  );
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  await publish();
+  await endedDelivery(service, id);
+  await post(`/webhooks/${id}/test`, undefined, key);
+  const list = async (query = '') =>
+    (await service.call(`/webhooks/${id}/deliveries${query}`, { key })).body;
+  const all = await list();
+  assert.deepEqual(
+    all.data.map((each: any) => [each.event, each.status, each.attemptCount]),
+    [
+      ['webhook.test', 'succeeded', 1],
+      ['org.created', 'succeeded', 2],
+    ],
+  );
+  assert.equal(all.pagination.total, 2);
+  assert.deepEqual((await list('?limit=1&page=2')).data[0].id, all.data[1].id);
+  assert.deepEqual(
+    (await list('?event=org.created')).data.map((each: any) => each.id),
+    [all.data[1].id],
+  );
+  assert.equal((await list('?status=failed')).pagination.total, 0);
+  assert.equal((await list('?status=pending')).pagination.total, 0);
+  assert.equal((await list(`?since=${all.data[0].createdAt}`)).pagination.total, 1);
+  assert.equal(
+    (await list(`?until=${all.data[0].createdAt}&status=succeeded`)).pagination.total,
+    1,
+  );
+  const detail = await service.call(`/webhooks/${id}/deliveries/${all.data[1].id}`, { key });
+  assert.deepEqual(
+    detail.body.data.attempts.map((each: any) => [each.number, each.trigger, each.statusCode]),
+    [
+      [1, 'event', 500],
+      [2, 'event', 200],
+    ],
+  );
+  assert.equal(detail.body.data.body, String(receiver.received[0]?.body));
+  for (const path of [
+    `/webhooks/${id}/deliveries`,
+    `/webhooks/${id}/deliveries/${all.data[0].id}`,
+  ]) {
+    assert.equal((await service.call(path)).status, 404, "another app's");
+  }
+  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});
+
+test('a redelivery has the same id and bytes, in a new cycle', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end());
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  await publish();
+  const ended = await endedDelivery(service, id);
+  assert.equal(ended.status, 'failed');
+  // Held until all have asked: once the attempt is recorded, another redelivery is welcome.
+  const held: ServerResponse[] = [];
+  receiver.respond = (response) => held.push(response);
+  const answers = await Promise.all(
+    [1, 2, 3].map(() => post(`/webhooks/${id}/deliveries/${ended.id}/redeliver`, undefined, key)),
+  );
+  await receiver.waitFor(7);
+  receiver.respond = (response) => response.end();
+  for (const response of held) response.end();
+  assert.equal(answers.filter(({ status }) => status === 202).length, 1);
+  assert.ok(answers.every(({ status }) => status === 202 || status === 409));
+  const detail = await eventually(async () => {
+    const { body } = await service.call(`/webhooks/${id}/deliveries/${ended.id}`, { key });
+    return body.data.status === 'succeeded' ? body.data : null;
+  });
+  assert.equal(detail.attemptCount, 7);
+  assert.deepEqual(detail.attempts.at(-1).trigger, 'redelivery');
+  assert.equal(receiver.received.length, 7);
+  assert.deepEqual(receiver.received[6]?.body, receiver.received[0]?.body);
+
+  const tested = await post(`/webhooks/${id}/test`, undefined, key);
+  assert.equal(
+    (await post(`/webhooks/${id}/deliveries/${tested.body.data.id}/redeliver`, undefined, key))
+      .status,
+    409,
+  );
+  assert.equal(
+    (await post(`/webhooks/${id}/deliveries/${id}/redeliver`, undefined, key)).status,
+    404,
+  );
+  await patch(`/webhooks/${id}`, { active: false }, key);
+  assert.equal(
+    (await post(`/webhooks/${id}/deliveries/${ended.id}/redeliver`, undefined, key)).status,
+    409,
+  );
+  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});
+
+test('an event that an app may no longer have is neither shown nor redelivered', async () => {
+  const receiver = await startReceiver();
+  const { key, owner } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
+  const { id } = await register(receiver.url, key);
+  await publish('application.created', 'acme', application);
+  const { id: deliveryId } = await endedDelivery(service, id);
+  const read = () => service.call(`/webhooks/${id}/deliveries/${deliveryId}`, { key });
+  assert.match((await read()).body.data.body, /applicantHandle/);
+  await database
+    .transaction()
+    .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id: acme.id }, owner));
+  const after = await read();
+  assert.deepEqual([after.body.data.body, after.text.includes('applicantHandle')], [null, false]);
+  assert.equal(
+    (await post(`/webhooks/${id}/deliveries/${deliveryId}/redeliver`, undefined, key)).status,
+    409,
+  );
+  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});
+
+test('recovery redelivers failed deliveries and those that a deactivation cancelled', async () => {
+  let healthy = false;
+  const receiver = await startReceiver((response) => response.writeHead(healthy ? 200 : 500).end());
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  const since = new Date().toISOString();
+  for (let index = 0; index < 5; index += 1) await publish();
+  await eventually(async () => !(await service.call(`/webhooks/${id}`, { key })).body.data.active);
+  assert.equal(
+    (await post(`/webhooks/${id}/recover`, { since }, key)).status,
+    409,
+    'it must be activated first',
+  );
+  healthy = true;
+  const active = await patch(`/webhooks/${id}`, { active: true }, key);
+  assert.equal(active.body.data.exhaustedInARow, 0);
+  const recovered = await post(`/webhooks/${id}/recover`, { since }, key);
+  assert.deepEqual([recovered.status, recovered.body.data.count], [202, 5]);
+  await eventually(
+    async () =>
+      (await service.call(`/webhooks/${id}/deliveries?status=succeeded`, { key })).body.pagination
+        .total === 5,
+  );
+  assert.equal((await post(`/webhooks/${id}/recover`, { since }, key)).body.data.count, 0);
+  for (const bad of [{}, { since: 'yesterday' }, { since: '2020-01-01T00:00:00Z' }]) {
+    assert.equal((await post(`/webhooks/${id}/recover`, bad, key)).status, 400);
+  }
+  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});

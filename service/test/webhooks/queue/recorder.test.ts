@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { sql, type Database } from '../../../src/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics.ts';
+import { createRecorder } from '../../../src/webhooks/queue/record/recorder.ts';
+import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
+import { openCuttableDatabase } from '../../support/cuttable-database.ts';
+import { openTestDatabase } from '../../support/database.ts';
+import { eventually } from '../../support/eventually.ts';
+import {
+  attemptOf,
+  attemptsMade,
+  failed,
+  insertLeased,
+  succeeded,
+} from '../../support/queue-steps.ts';
+
+function startRecorder(database: Database, giveUpAfterMs = 600) {
+  const logged: string[] = [];
+  const written: string[][] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      logged.push((JSON.parse(String(chunk)) as { msg: string }).msg);
+      done();
+    },
+  });
+  const recorder = createRecorder({
+    database,
+    giveUpAfterMs,
+    outcomesFloor: () => '0',
+    onRecorded: (attempts) => void written.push(attempts.map(({ delivery }) => delivery.id)),
+    log: pino({}, output),
+    metrics: createMetrics(),
+  });
+  return { recorder, logged, written };
+}
+
+function unknown(): RecordedAttempt {
+  const delivery = {
+    id: uuidv7(),
+    leaseToken: randomUUID(),
+    webhookId: uuidv7(),
+    eventId: uuidv7(),
+    event: 'org.created',
+    trigger: 'event',
+    number: 1,
+    cycleAttempt: 1,
+    createdAtMs: 0,
+  } as const;
+  return attemptOf(delivery, succeeded);
+}
+
+test('the recorder waits once for an unavailable database, for all batches', async () => {
+  const { opened, cut } = await openCuttableDatabase();
+  cut();
+  const { recorder, logged } = startRecorder(opened.database);
+  await Promise.all(Array.from({ length: 1_200 }, () => recorder.record(unknown())));
+  const count = (msg: string) => logged.filter((each) => each === msg).length;
+  assert.deepEqual([count('attempts.waiting'), logged.at(-1)], [1, 'attempts.lost']);
+  assert.ok(count('attempts.lost') > 1, 'they were several batches');
+});
+
+test('after an outage that lost attempts, the recorder waits for the database again', async () => {
+  const { opened, cut, mend } = await openCuttableDatabase();
+  const delivery = await insertLeased(opened.database, uuidv7());
+  cut();
+  const { recorder, logged } = startRecorder(opened.database, 2_000);
+  await recorder.record(unknown());
+  const recorded = recorder.record(attemptOf(delivery, succeeded));
+  await eventually(async () => logged.length === 3);
+  mend();
+  await recorded;
+  assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost', 'attempts.waiting']);
+  assert.equal((await attemptsMade(opened.database, delivery.id)).length, 1);
+});
+
+test('an attempt that the database refuses is set aside and does not fail its batch', async () => {
+  const { database } = await openTestDatabase();
+  const leaseToken = randomUUID();
+  const insert = () => insertLeased(database, uuidv7(), { leaseToken });
+  const first = attemptOf(await insert(), succeeded);
+  const good = [attemptOf(await insert(), succeeded), attemptOf(await insert(), failed)];
+  const refused = attemptOf(await insert(), { statusCode: 99_999, verdict: { kind: 'failed' } });
+  await sql`alter table attempts add constraint known check (status_code < 1000)`.execute(database);
+  const { recorder, logged } = startRecorder(database);
+  // The first is a batch alone; the others arrive while it is written.
+  await Promise.all([first, ...good, refused].map((attempt) => recorder.record(attempt)));
+  for (const { delivery } of [first, ...good])
+    assert.equal((await attemptsMade(database, delivery.id)).length, 1);
+  assert.deepEqual(await attemptsMade(database, refused.delivery.id), []);
+  assert.deepEqual(logged, ['row.set_aside']);
+  const { rows } = await sql<{ id: string }>`
+    select delivery_id as id from set_aside where not exists (select from pending_deliveries)
+  `.execute(database);
+  assert.deepEqual(rows, [{ id: refused.delivery.id }]);
+});
+
+test('an attempt whose row somebody has locked is recorded later, and holds up no others', async () => {
+  const { database } = await openTestDatabase();
+  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const [locked, free] = [await insert(), await insert()];
+  const { recorder, logged } = startRecorder(database);
+  const later = await database.transaction().execute(async (tx) => {
+    await sql`select from pending_deliveries where id = ${locked.delivery.id} for share`.execute(
+      tx,
+    );
+    const recorded = recorder.record(locked);
+    await recorder.record(free);
+    assert.equal((await attemptsMade(database, free.delivery.id)).length, 1);
+    await eventually(async () => logged.length > 0);
+    // Not awaited: it resolves when the row is free.
+    return { recorded };
+  });
+  await later.recorded;
+  assert.equal((await attemptsMade(database, locked.delivery.id)).length, 1);
+  assert.deepEqual(logged, ['attempts.waiting']);
+});
+
+test('a process that stops does not wait for a row that somebody has locked', async () => {
+  const { database } = await openTestDatabase();
+  const locked = attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const { recorder, logged } = startRecorder(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from pending_deliveries for update`.execute(tx);
+    await recorder.stop(recorder.record(locked));
+  });
+  assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost']);
+});

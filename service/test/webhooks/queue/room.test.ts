@@ -1,0 +1,295 @@
+/** Tests how many attempts may be under way in a process, by what is known of their webhooks. */
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { Room, type Place, type Speed } from '../../../src/webhooks/queue/dispatch/room.ts';
+
+const timeoutMs = 10_000;
+const a = '0198f2a4-5b7c-7d3e-9f10-00000000000a';
+const latencies: Record<Speed, number | null> = {
+  quick: 5,
+  slow: 2_000,
+  stuck: 9_000,
+  unknown: null,
+};
+
+/** The clock by which attempts age, and the timer that looks at it. */
+function mockClock(t: TestContext): { pass(ms: number): void } {
+  let nowMs = 1_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  return {
+    pass(ms) {
+      nowMs += ms;
+      t.mock.timers.tick(ms);
+    },
+  };
+}
+
+let webhooksNamed = 0;
+
+/** New webhooks, each of an owner and on a host of its own if nothing else is said. */
+function webhooks(count: number, speed: Speed, { owner = '', host = '' } = {}) {
+  return Array.from({ length: count }, () => {
+    webhooksNamed += 1;
+    const webhookId = `0198f2a4-5b7c-7d3e-9f10-${String(webhooksNamed).padStart(12, '0')}`;
+    return {
+      webhookId,
+      owner: owner || `${webhooksNamed}@example.org`,
+      url: `https://${host || `${webhooksNamed}.example.org`}/hook`,
+      latencyMs: latencies[speed],
+    };
+  });
+}
+
+type Webhook = ReturnType<typeof webhooks>[number];
+
+/** Starts an attempt of each; those without room leave. */
+function start(room: Room, some: Webhook[]): Place[] {
+  return some.flatMap((webhook) => {
+    const place = room.take(webhook);
+    if (place.start()) return place;
+    place.release();
+    return [];
+  });
+}
+
+/** Starts as many attempts of one webhook as it may have. */
+function fill(room: Room, webhook: Webhook): Place[] {
+  const places: Place[] = [];
+  for (;;) {
+    const [place] = start(room, [webhook]);
+    if (!place) return places;
+    places.push(place);
+  }
+}
+
+function endAll(places: Place[]): void {
+  for (const place of places.splice(0)) place.release();
+}
+
+function one(speed: Speed): Webhook {
+  return { ...(webhooks(1, speed)[0] as Webhook), webhookId: a };
+}
+
+test('a webhook has two attempts until the first has ended, then as many as it answers in eight seconds', (t) => {
+  const clock = mockClock(t);
+  for (const [tookMs, expected] of [
+    [5, 8],
+    [1_000, 8],
+    [2_000, 4],
+    [5_000, 1],
+    [60_000, 1],
+  ] as const) {
+    const room = new Room({ timeoutMs });
+    const places = fill(room, one('unknown'));
+    assert.equal(places.length, 2);
+    clock.pass(tookMs);
+    endAll(places);
+    assert.equal(fill(room, one('unknown')).length, expected, `${tookMs} ms`);
+  }
+});
+
+test('what the database knows of a webhook holds from the start of a process, and again when nothing newer is known', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  endAll(start(room, [one('slow')]));
+  assert.equal(room.speedOf(a), 'quick', 'it has just answered at once');
+  endAll(start(room, [one('slow')]));
+  assert.equal(room.speedOf(a), 'quick');
+  clock.pass(6_000);
+  room.take(one('slow')).release();
+  assert.equal(room.speedOf(a), 'slow');
+});
+
+test('a webhook that falls silent gets no more attempts until one of them ends', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  assert.equal(start(room, [one('quick')]).length, 1);
+  clock.pass(4_000);
+  assert.equal(room.speedOf(a), 'stuck');
+  assert.equal(fill(room, one('quick')).length, 0);
+  const slow = { ...one('slow'), webhookId: a.replace('a', 'b') };
+  start(room, [slow]);
+  clock.pass(3_900);
+  assert.equal(room.speedOf(slow.webhookId), 'slow');
+  clock.pass(200);
+  assert.equal(room.speedOf(slow.webhookId), 'stuck');
+});
+
+test('a quick webhook gets as many deliveries again, which wait for their turn; others do not', () => {
+  const room = new Room({ timeoutMs });
+  assert.equal(room.leasable(a), 2, 'nothing is known of it');
+  endAll(start(room, [one('quick')]));
+  assert.equal(room.leasable(a), 16);
+  const running = fill(room, one('quick'));
+  const waiting = [1, 2].map(() => room.take(one('quick')));
+  assert.equal(room.leasable(a), 6);
+  assert.deepEqual(
+    waiting.map((place) => [place.start(), place.mayWait()]),
+    [
+      [false, true],
+      [false, true],
+    ],
+  );
+  running[0]?.end();
+  assert.deepEqual([waiting[0]?.start(), waiting[1]?.start()], [true, false]);
+  const slow = room.take({ ...one('slow'), webhookId: a.replace('a', 'b') });
+  assert.equal(slow.start(), true);
+  assert.equal(slow.mayWait(), false);
+});
+
+for (const [speed, most] of [
+  ['stuck', 512],
+  ['unknown', 640],
+  ['slow', 768],
+  ['quick', 1_024],
+] as const)
+  test(`attempts of ${speed} webhooks fill up to ${most} of 1,024`, () => {
+    const room = new Room({ timeoutMs });
+    assert.equal(start(room, webhooks(1_100, speed)).length, most);
+    assert.equal(room.freeFor(speed), 0);
+    assert.equal(start(room, webhooks(1_100, 'slow')).length, Math.max(768 - most, 0));
+    assert.equal(start(room, webhooks(1_100, 'quick')).length, 1_024 - Math.max(most, 768));
+  });
+
+test('quick webhooks that fall silent together leave room for the others', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  const usual = webhooks(10, 'quick');
+  endAll(start(room, usual));
+  const silent = webhooks(160, 'quick');
+  // However many events each of the first ones gets.
+  for (const some of [silent.slice(0, 80), silent.slice(80)])
+    for (let event = 0; event < 8; event += 1) start(room, some);
+  assert.equal(room.total(), 640 + 80, 'one each from then on');
+  const answering = usual.flatMap((webhook) => start(room, [webhook, webhook, webhook, webhook]));
+  assert.equal(answering.length, 40);
+  endAll(answering);
+  assert.equal(room.free('broadcast'), 0);
+  clock.pass(300);
+  assert.equal(room.forFanOut(room.free('event')).full.length, 160, 'they are late');
+  const place = room.take(silent[0] as Webhook);
+  assert.deepEqual([place.start(), place.mayWait()], [false, false]);
+  place.release();
+  clock.pass(800);
+  assert.equal(start(room, silent).length, 0, 'and leave room for slow ones, too');
+  assert.equal(start(room, webhooks(40, 'slow')).length, 40);
+  assert.ok(room.free('event') > 0);
+});
+
+test('in a crowded process a quick webhook that answers as usual goes on', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  start(room, webhooks(640, 'unknown'));
+  const usual = { ...one('quick'), latencyMs: 300 };
+  const places = fill(room, usual);
+  assert.equal(places.length, 1, 'nothing was heard of it for a while');
+  clock.pass(300);
+  places[0]?.end();
+  places.push(...fill(room, usual));
+  assert.equal(places.length, 1 + 4);
+  clock.pass(800);
+  assert.equal(room.take(usual).mayWait(), true);
+  places.at(-1)?.end();
+  clock.pass(100);
+  assert.equal(room.take(usual).mayWait(), true, 'one request may take longer');
+});
+
+test('slow attempts of one owner have an eighth, and those of one host and port a quarter', () => {
+  const room = new Room({ timeoutMs });
+  const owner = 'owner@example.org';
+  assert.equal(start(room, webhooks(200, 'slow', { owner })).length, 128);
+  const [more] = webhooks(1, 'slow', { owner });
+  assert.ok(more);
+  assert.equal(start(room, [more]).length, 0);
+  assert.equal(room.leasable(more.webhookId), 0, 'it is not leased again');
+  assert.equal(start(room, webhooks(50, 'quick', { owner })).length, 50);
+  assert.equal(start(room, webhooks(400, 'slow', { host: 'one.example.org:8443' })).length, 256);
+  assert.equal(start(room, webhooks(400, 'slow', { host: 'one.example.org' })).length, 256);
+});
+
+test('slow attempts that end make room for others of their owner', () => {
+  const room = new Room({ timeoutMs });
+  const [first, second] = webhooks(2, 'slow', { owner: 'owner@example.org' });
+  const places = start(room, webhooks(200, 'slow', { owner: 'owner@example.org' }));
+  assert.equal(start(room, [first as Webhook]).length, 0);
+  places[0]?.end();
+  assert.equal(start(room, [second as Webhook]).length, 1);
+});
+
+test('while a process is full nothing is leased, until a larger lease fits', () => {
+  const room = new Room({ timeoutMs });
+  let calls = 0;
+  room.onRoom = () => (calls += 1);
+  const works = ['event', 'broadcast', 'parked'] as const;
+  assert.deepEqual(
+    works.map((work) => room.free(work)),
+    [1_024, 640, 640],
+  );
+  const places = start(room, webhooks(769, 'quick'));
+  assert.equal(room.free('event'), 0);
+  places.pop()?.release();
+  assert.deepEqual([room.free('event'), calls], [256, 1], 'who waits for it is called');
+});
+
+test('backlogs leave room for new events, whatever is slow', () => {
+  const room = new Room({ timeoutMs });
+  start(room, webhooks(768, 'slow'));
+  assert.deepEqual([room.free('event'), room.free('parked')], [256, 160]);
+  start(room, webhooks(100, 'quick'));
+  assert.deepEqual([room.free('event'), room.free('parked')], [156, 0]);
+});
+
+test('attempts that wait to be recorded are limited', () => {
+  const room = new Room({ timeoutMs });
+  const places = start(room, webhooks(900, 'quick'));
+  for (const place of places) place.end();
+  places.push(...start(room, webhooks(893, 'quick')));
+  for (const place of places) place.end();
+  assert.equal(room.free('event'), 0, 'a smaller lease is not worth its statement');
+  let calls = 0;
+  room.onRoom = () => (calls += 1);
+  places.pop()?.release();
+  assert.deepEqual([room.free('event'), calls], [256, 1]);
+});
+
+test('the end of an attempt of a quick webhook is announced', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  const ended: string[] = [];
+  room.onWebhookRoom = (id) => ended.push(id);
+  endAll(fill(room, one('unknown')));
+  assert.deepEqual(ended, [a, a]);
+  const places = start(room, [one('unknown')]);
+  clock.pass(2_000);
+  endAll(places);
+  assert.deepEqual(ended, [a, a]);
+});
+
+test('a blocked webhook gets no attempts until it is unblocked', () => {
+  const room = new Room({ timeoutMs });
+  room.setBlocked([a]);
+  assert.deepEqual([room.leasable(a), start(room, [one('quick')])], [0, []]);
+  assert.deepEqual(room.forFanOut(1).full, [a]);
+  room.setBlocked([]);
+  assert.equal(fill(room, one('quick')).length, 8);
+});
+
+test('a process has no more of a webhook than its share', () => {
+  const shares = Array.from({ length: 12 }, (_, place) => {
+    const room = new Room({ timeoutMs });
+    room.setShare(place, 12);
+    return fill(room, one('quick')).length;
+  });
+  assert.deepEqual(
+    shares.toSorted((x, y) => x - y),
+    [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+  );
+});
+
+test('only the most that a webhook may have under way refuses a test', () => {
+  const room = new Room({ timeoutMs });
+  assert.equal(start(room, webhooks(1_024, 'quick')).length, 1_024);
+  const tests = Array.from({ length: 9 }, () => room.takeTest(one('unknown')));
+  assert.deepEqual([tests.filter(Boolean).length, tests.at(-1)], [8, null]);
+});

@@ -1,0 +1,151 @@
+/** Tests one delivery from claim to verdict: its log line, invalid addresses and unreadable keys. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { after, test } from 'node:test';
+import { pino } from 'pino';
+import { loadConfig } from '../../../src/settings/config.ts';
+import { sql } from '../../../src/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics.ts';
+import { createSender } from '../../../src/webhooks/sending/attempt.ts';
+import { systemClock } from '../../../src/webhooks/sending/clock.ts';
+import { deliver } from '../../../src/webhooks/sending/deliver.ts';
+import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
+import { createSecretBox } from '../../../src/runtime/secret-box.ts';
+import { generateSecret } from '../../../src/webhooks/management/generate-secret.ts';
+import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
+import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
+import { startTestService } from '../../support/service.ts';
+
+const { webhooks } = loadConfig(loopbackAllowed);
+const sender = createSender(webhooks);
+after(() => sender.close());
+const box = createSecretBox([randomBytes(32)]);
+const webhookId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+
+function prepare(secretBox = box) {
+  const lines: Record<string, unknown>[] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      lines.push(JSON.parse(String(chunk)) as Record<string, unknown>);
+      done();
+    },
+  });
+  const log = pino({ base: {} }, output);
+  const dependencies = {
+    sender,
+    webhooks,
+    signingKeys: createSigningKeys(secretBox),
+    clock: systemClock,
+    metrics: createMetrics(),
+    serviceName: 'Service',
+    version: '0',
+    log,
+    attemptLog: log,
+  };
+  return { dependencies, lines };
+}
+
+function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable {
+  return {
+    id: '0198f2a4-5b7c-7d3e-9f10-000000000001',
+    leaseToken: '0198f2a4-5b7c-7d3e-9f10-000000000002',
+    traceparent: null,
+    leaseEndsAt: Infinity,
+    webhookId,
+    owner: 'owner@example.org',
+    latencyMs: null,
+    eventId: '0198f2a4-5b7c-7d3e-9f10-000000000003',
+    event: 'org.created',
+    trigger: 'event',
+    number: 1,
+    cycleAttempt: 1,
+    createdAtMs: Date.now(),
+    url,
+    secret: box.seal(generateSecret(), webhookId),
+    previousSecret: null,
+    eventCreatedAt: new Date().toISOString(),
+    data: '{"secret":"hunter2"}',
+    ...more,
+  };
+}
+
+test('the log line of an attempt has exactly its fields', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end('hunter2'));
+  const { dependencies, lines } = prepare();
+  await deliver(dependencies, deliverable(`${receiver.url}?token=hunter2`));
+  const [{ time, durationMs, ...line } = {}] = lines;
+  assert.equal(typeof time, 'number');
+  assert.equal(typeof durationMs, 'number');
+  assert.deepEqual(line, {
+    level: 30,
+    msg: 'delivery.attempted',
+    deliveryId: '0198f2a4-5b7c-7d3e-9f10-000000000001',
+    webhookId,
+    event: 'org.created',
+    trigger: 'event',
+    host: new URL(receiver.url).host,
+    attempt: 1,
+    statusCode: 500,
+    error: null,
+    verdict: 'retry',
+  });
+  assert.doesNotMatch(JSON.stringify(lines), /hunter2/);
+});
+
+test('an invalid address is a failed attempt', async () => {
+  const { dependencies, lines } = prepare();
+  const attempt = await deliver(dependencies, deliverable('no address'));
+  assert.deepEqual([attempt.error, attempt.verdict.kind], ['connect', 'retry']);
+  assert.equal(lines[0]?.['host'], '');
+});
+
+test('an unreadable secret is logged once per webhook, and its deliveries are postponed for five minutes', async () => {
+  const { dependencies, lines } = prepare(createSecretBox([randomBytes(32)]));
+  const other = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80';
+  for (const one of [webhookId, webhookId, other, webhookId]) {
+    const { verdict } = await deliver(
+      dependencies,
+      deliverable('https://example.org/', { webhookId: one }),
+    );
+    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
+  }
+  assert.deepEqual(
+    lines.map((line) => [line['msg'], line['webhookId']]),
+    [
+      ['secret.unreadable', webhookId],
+      ['secret.unreadable', other],
+    ],
+  );
+});
+
+test('a delivery older than a day whose secret cannot be read is given up', async () => {
+  const { dependencies } = prepare(createSecretBox([randomBytes(32)]));
+  const dayMs = 86_400_000;
+  const kinds: string[] = [];
+  for (const ageMs of [dayMs - 60_000, dayMs + 60_000]) {
+    const { verdict, statusCode, error } = await deliver(
+      dependencies,
+      deliverable('https://example.org/', { createdAtMs: Date.now() - ageMs }),
+    );
+    assert.deepEqual([statusCode, error], [null, null]);
+    kinds.push(verdict.kind);
+  }
+  assert.deepEqual(kinds, ['postponed', 'given_up']);
+});
+
+test('a test with an unreadable secret fails without leaving a delivery', async () => {
+  const service = await startTestService();
+  const json = { url: 'https://example.org/' };
+  const { body } = await service.call('/webhooks', { method: 'POST', json });
+  const { database, connection, key } = service;
+  const keyless = await startTestService({ beside: { database, connection } });
+  const answer = await keyless.call(`/webhooks/${body.data.id}/test`, { method: 'POST', key });
+  assert.deepEqual([answer.status, answer.body.error.code], [503, 'unavailable']);
+  assert.equal(answer.headers.get('retry-after'), '300', 'when the worker tries its deliveries');
+  const { rows } = await sql<{ left: number }>`
+    select (select count(*) from events) + (select count(*) from pending_deliveries)
+      + (select count(*) from deliveries) as left
+  `.execute(database);
+  assert.deepEqual(rows, [{ left: 0 }]);
+});
