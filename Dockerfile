@@ -18,6 +18,6 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT ?? 3001}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# As on the first line of the command (docs/decisions/0017-memory-under-load.md).
+# As on the first line of the command (docs/decisions/0003-reads.md).
 ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=32", "service/bin/orgdir.js"]
 CMD ["serve"]

@@ -8,7 +8,7 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const latency = (description: string) =>
   nullable(Type.Integer({ minimum: 0, description: `${description} Null if there were none.` }));
 
-/** docs/decisions/0033-delivery-totals.md */
+/** docs/decisions/0005-history.md */
 export const searchedMax = 10_000;
 
 export const LastError = strictObject(

@@ -1,7 +1,7 @@
 /**
  * The address in everything that outlives a request: event payloads, mail and links. It is the PUBLIC_URL of the `api`
  * process that started last, so workers and commands with other settings write the same address
- * (docs/decisions/0022-one-public-url.md).
+ * (docs/decisions/0027-processes.md).
  */
 import { sql, type Executor } from './database.ts';
 

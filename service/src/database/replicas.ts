@@ -1,7 +1,7 @@
 /**
  * Reads the directory from replicas. Each result carries the revision of its snapshot, and counts only if it is as new as
  * the revision that the primary confirmed within the last second. So a page is never older than that, whatever a replica
- * believes about its own lag (docs/decisions/0039-read-replicas.md).
+ * believes about its own lag (docs/decisions/0038-failover.md).
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartError } from '../errors.ts';

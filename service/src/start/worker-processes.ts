@@ -1,7 +1,7 @@
 /**
  * Runs the worker as several processes (WORKERS). This process starts them, restarts one that dies, writes their log
  * lines and adds their metrics to its own. A worker process stops gracefully when it is asked to, or when the channel to
- * this process closes: `commands/serve-command.ts`. Why: docs/decisions/0027-worker-processes.md.
+ * this process closes: `commands/serve-command.ts`. Why: docs/decisions/0027-processes.md.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
  * PostgreSQL 18 up to 18.4 may read freed memory, and end with all its connections, where a statement that locks or
- * changes rows meets another's change and prunes partitions as it runs (decision 19). None of ours does both.
+ * changes rows meets another's change and prunes partitions as it runs (decision 5). None of ours does both.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -2,7 +2,7 @@
  * Counts the requests of keys, or of apps over all their keys, over all API processes. While this process is the only one, it counts in its memory. With
  * others it admits only requests that it has leased from the database, and leases more in the background before they run
  * out, so a request waits only if it is the first of its key's minute here, or one of many at once. While the database is
- * away, it counts in its memory and reports that later. Why: docs/decisions/0040-shared-rate-limit.md.
+ * away, it counts in its memory and reports that later. Why: docs/decisions/0040-limits-of-callers.md.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import {

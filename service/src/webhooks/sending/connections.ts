@@ -1,6 +1,6 @@
 /**
  * Keeps connections to receivers, by origin. Each serves one request at a time and is then kept for the next.
- * `docs/decisions/0010-attempts.md` says why this is not undici's own pool, `0025-tls-connections.md` how long they idle.
+ * `docs/decisions/0010-attempts.md` says why this is not undici's own pool, and how long they idle.
  */
 import { LRUCache } from 'lru-cache';
 

@@ -1,6 +1,6 @@
 /**
  * Keeps TLS sessions, so that a new connection to a known receiver skips the certificate.
- * `docs/decisions/0025-tls-connections.md` says what that leaves unchecked and for how long.
+ * `docs/decisions/0010-attempts.md` says what that leaves unchecked and for how long.
  */
 import type { TLSSocket } from 'node:tls';
 import { LRUCache } from 'lru-cache';
