@@ -1,7 +1,7 @@
 /** Creates any number of apps and webhooks by SQL, and publishes events like the platform. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { publishEvent } from '../service/src/directory/publish-event.ts';
+import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
 import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';

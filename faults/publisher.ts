@@ -1,7 +1,7 @@
 /** Publishes events like a platform, also while the database is unavailable, and records which were committed. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database, type Executor } from '../service/src/database/database.ts';
-import { publishEvent } from '../service/src/directory/publish-event.ts';
+import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
 import { commonEvent, marker, rareEvent } from './behaviours.ts';
 
 type EventName = typeof commonEvent | typeof rareEvent;

@@ -5,7 +5,7 @@ import { deleteApp } from '../service/src/access/apps.ts';
 import { unbindApp } from '../service/src/access/bindings.ts';
 import { loadConfig } from '../service/src/settings/config.ts';
 import { sql, type Transaction } from '../service/src/database/database.ts';
-import { publishEvent } from '../service/src/directory/publish-event.ts';
+import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
 import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import { recover } from '../service/src/webhooks/management/recover.ts';
 import { rotateSecret } from '../service/src/webhooks/management/rotate-secret.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { verifyWebhook } from '@orgdir/client';
 import { sql } from '../../service/src/database/database.ts';
-import { publishEvent } from '../../service/src/directory/publish-event.ts';
+import { publishEvent } from '../../service/src/directory/publish-in-groups.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { tokenOf } from '../../service/test/support/portal.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { appRoles } from '../../service/src/contract/app-roles.ts';
-import { publishEvent } from '../../service/src/directory/publish-event.ts';
+import { publishEvent } from '../../service/src/directory/publish-in-groups.ts';
 import { createAccountLink } from '../../service/src/sign-in/accounts.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { put } from '../../service/test/support/directory.ts';

@@ -3,7 +3,7 @@
  * write the entries of managers, bindings, members and invitations, because a foreign key may end them; `nameActor` names
  * the actor for these.
  */
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { type Database, type Transaction, sql } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 
 export const auditActions = [
@@ -142,6 +142,31 @@ export async function listAudit(database: Database, filter: AuditFilter): Promis
       and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
       and ${since === null ? sql`true` : sql`at >= ${since.toISOString()}::timestamptz`}
     order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}
+  `.execute(database);
+  return rows;
+}
+
+export type UserEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'subject' | 'appId' | 'details'>;
+
+/**
+ * Newest first, those older than `last`. `account`: entries about the account. `changes`: the user's entries about anything
+ * else.
+ */
+export async function listUserEntries(
+  database: Database,
+  userId: string,
+  kind: 'account' | 'changes',
+  last: UserEntry | null,
+  limit: number,
+): Promise<UserEntry[]> {
+  const isWanted =
+    kind === 'account'
+      ? sql`subject_kind = 'account' and subject_id = ${userId}`
+      : sql`actor_kind = 'user' and actor_id = ${userId} and subject_kind <> 'account'`;
+  const isOlder = last ? sql`(at, id) < (${last.at}, ${last.id})` : sql`true`;
+  const { rows } = await sql<UserEntry>`
+    select id, at, action, jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
+    from audit_log where ${isWanted} and ${isOlder} order by at desc, id desc limit ${limit}
   `.execute(database);
   return rows;
 }

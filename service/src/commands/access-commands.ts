@@ -1,30 +1,30 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { createApp, listApps, readApp, type App } from '../access/apps.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type App, createApp, listApps, readApp } from '../access/apps.ts';
 import { bindApp } from '../access/bindings.ts';
 import {
+  type ApiKey,
   createKey,
   createPlatformKey,
   listKeys,
   revokeKey,
   scopes,
-  type ApiKey,
 } from '../access/keys.ts';
 import { addManager, removeManager } from '../access/managers.ts';
 import type { Transaction } from '../database/database.ts';
 import { addAppChanges } from './app-changes.ts';
 import { cliActor } from './cli-actor.ts';
 import {
-  addSubjectOptions,
-  findSubject,
-  checkSubjectOptions,
-  requireSubject,
   type SubjectFlags,
+  addSubjectOptions,
+  checkSubjectOptions,
+  findSubject,
+  requireSubject,
 } from './find-subject.ts';
-import { addKeyRotation } from './key-rotation.ts';
 import { addMemberCommands } from './member-commands.ts';
-import { parseId, parseTimeOption } from './parse-option.ts';
+import { parseId, parseInteger, parseTimeOption } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
+import { keyOverlapSecondsDefault, keyOverlapSecondsMax, rotateKey } from '../access/rotate-key.ts';
 
 export function addAccessCommands(program: Command): void {
   addApps(program);
@@ -256,4 +256,34 @@ function addManagers(program: Command): void {
       });
     addSubjectOptions(command, 'manager of');
   }
+}
+
+function addKeyRotation(keys: Command): void {
+  keys
+    .command('rotate')
+    .description(
+      'Replace a key with a new one of the same name and scopes, shown only once. The old key stays valid for a while.',
+    )
+    .argument('<id>', 'id of the key')
+    .option(
+      '--overlap <seconds>',
+      `how long the old key stays valid, in seconds, 0 to ${keyOverlapSecondsMax}`,
+      parseInteger(0, keyOverlapSecondsMax),
+      keyOverlapSecondsDefault,
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  orgdir keys rotate 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --overlap 3600',
+    )
+    .action(async (id: string, { overlap, json }: { overlap: number; json?: boolean }) => {
+      const created = await withDatabase(({ database }) =>
+        database.transaction().execute((tx) => rotateKey(tx, cliActor(), id, overlap)),
+      );
+      print(json, created, [
+        `Key ${created.id}, shown only once:`,
+        created.key,
+        `The old key expires at ${created.oldEndsAt.toISOString()}.`,
+      ]);
+    });
 }

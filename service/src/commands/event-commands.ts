@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { publishEvent } from '../directory/publish-event.ts';
+import { publishEvent } from '../directory/publish-in-groups.ts';
 import { invalid } from '../errors.ts';
 import { catalogue, subscribableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';

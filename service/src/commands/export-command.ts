@@ -1,8 +1,7 @@
 import { Argument, Option, type Command } from 'commander';
 import type { Transaction } from '../database/database.ts';
-import { exportLines } from '../directory/export.ts';
+import { csvColumns, exportLines, toCsv } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
-import { csvColumns, toCsv } from '../directory/to-csv.ts';
 import { invalid } from '../errors.ts';
 import { toJsonLine } from './escape-controls.ts';
 import { print, withDatabase } from './with-database.ts';

@@ -1,7 +1,7 @@
 /** Formats a received delivery for a terminal or as one line of JSON. */
 import { escapeControls, escapeLines } from './escape-controls.ts';
 import type { ReceivedDelivery } from './receive-deliveries.ts';
-import type { Verdict, Verification } from './verify-delivery.ts';
+import { WebhookVerificationError, verifyWebhook } from '@orgdir/client';
 
 export type DeliveryReport = {
   type: 'delivery';
@@ -84,4 +84,39 @@ function keepNumbers(_name: string, value: unknown, context?: { source?: string 
   return typeof value === 'number' && context?.source !== undefined
     ? jsonWithRaw.rawJSON(context.source)
     : value;
+}
+
+type Verdict = { verified: true } | { verified: false; reason: string };
+export type Verification = { standard: Verdict; service: Verdict };
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** `body` holds the bytes as received. One matching secret is enough. */
+export async function verifyDelivery(
+  body: Uint8Array,
+  headers: Headers,
+  secrets: readonly string[],
+): Promise<Verification> {
+  const signatureHeader = findSignatureHeader(headers);
+  const content = { body, headers, secret: secrets };
+  const [standard, service] = await Promise.all([
+    runVerifier(() => verifyWebhook(content)),
+    runVerifier(() => verifyWebhook({ ...content, scheme: 'service', signatureHeader })),
+  ]);
+  return { standard, service };
+}
+
+/** `SERVICE_NAME` may rename the header, but its end stays the same. */
+function findSignatureHeader(headers: Headers): string {
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  return names.find((name) => /^x-[a-z0-9]+-signature$/.test(name)) ?? 'x-service-signature';
+}
+
+async function runVerifier(verify: () => Promise<unknown>): Promise<Verdict> {
+  try {
+    await verify();
+    return { verified: true };
+  } catch (error) {
+    if (!(error instanceof WebhookVerificationError)) throw error;
+    return { verified: false, reason: error.message };
+  }
 }

@@ -5,8 +5,7 @@ import { invalid } from '../errors.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
 import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
-import { describeDelivery, formatDelivery } from './format-delivery.ts';
-import { verifyDelivery } from './verify-delivery.ts';
+import { describeDelivery, formatDelivery, verifyDelivery } from './format-delivery.ts';
 import { print, sameSignalMs, signalCodes } from './with-database.ts';
 
 export type ListenFlags = {

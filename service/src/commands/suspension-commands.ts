@@ -15,7 +15,7 @@ import type { Database, Transaction } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
 import { lockAccount } from '../sign-in/list-accounts.ts';
 import { restoreWebhooks, suspendWebhooks } from '../webhooks/management/suspend-webhooks.ts';
-import { addCommand } from './add-command.ts';
+import { addCommand } from './parse-option.ts';
 import { cliActor } from './cli-actor.ts';
 import { mailNotice } from './mail-notice.ts';
 

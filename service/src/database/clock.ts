@@ -1,3 +1,5 @@
+import { type Database, sql } from './database.ts';
+
 /**
  * The database's time in a process, whose own clock may be wrong: the last look at the database's clock (`queue_now()`),
  * continued by the monotonic clock of the process. Until the first look it is the process's own clock.
@@ -16,7 +18,7 @@ export type DatabaseClock = {
 const toleranceMs = 100;
 
 export function createDatabaseClock(): DatabaseClock {
-  // `Date` may be replaced by one that asks this clock (`follow-time.ts`).
+  // `Date` may be replaced by one that asks this clock (below).
   const TimeOfDay = Date;
   let last = { atMs: Date.now(), on: performance.now(), isSeen: false };
   // Never too late: the look was before its response.
@@ -36,4 +38,37 @@ export function createDatabaseClock(): DatabaseClock {
     onPutBack() {},
   };
   return clock;
+}
+
+/** From here on, `orgdir doctor` warns too. Below it, nothing is replaced. */
+const wrongMs = 5_000;
+
+export type FollowedTime = {
+  clock: DatabaseClock;
+  /** By how much the machine's clock is ahead; 0 if it is not wrong. */
+  wrongByMs: number;
+};
+
+export async function followTime(database: Database): Promise<FollowedTime> {
+  const clock = createDatabaseClock();
+  // The time to connect must not count.
+  await sql`select`.execute(database);
+  const sentAt = performance.now();
+  const { rows } = await sql<{ atMs: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as "atMs"
+  `.execute(database);
+  const aheadMs = Date.now() - (rows[0]?.atMs ?? Date.now());
+  clock.see(Date.now() - aheadMs, sentAt);
+  if (Math.abs(aheadMs) <= wrongMs) return { clock, wrongByMs: 0 };
+  replaceDate(() => clock.now().getTime());
+  return { clock, wrongByMs: Math.round(aheadMs) };
+}
+
+function replaceDate(now: () => number): void {
+  globalThis.Date = new Proxy(Date, {
+    construct: (target, given, newTarget) =>
+      Reflect.construct(target, given.length === 0 ? [now()] : given, newTarget) as Date,
+    apply: (target) => new target(now()).toString(),
+    get: (target, key) => (key === 'now' ? now : (Reflect.get(target, key) as unknown)),
+  });
 }

@@ -1,27 +1,27 @@
 /** Stores, reads and writes blueprints. A source identifies a blueprint by its key. */
-import { blueprintFields, blueprintSearch, type Blueprint } from '../contract/blueprint.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { type Blueprint, blueprintFields, blueprintSearch } from '../contract/blueprint.ts';
+import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
 import {
   columnList,
-  columnsOf,
   columnTypes,
+  columnsOf,
   computedColumns,
   excludedValues,
   writableFields,
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
-import type { blueprintFacets, BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
+import type { BlueprintQuery, PublicBlueprintQuery, blueprintFacets } from './list-query.ts';
 import {
+  type DirectoryReads,
+  type Page,
+  type Sql,
+  findHits,
   pickFacets,
   readOne,
-  findHits,
   readPage,
-  type Page,
-  type DirectoryReads,
-  type Sql,
 } from './list.ts';
-import { computedValues, rowReader, toRow, type Row } from './rows.ts';
+import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 
 const source = {
   scope: 'blueprints',
@@ -155,4 +155,12 @@ function toColumns(input: WritableBlueprint): Row {
     ...computedValues(input, blueprintSearch),
     ingredient_terms: [...new Set(terms)],
   };
+}
+
+/** Returns how many it retired. */
+export async function retireBlueprints(tx: Transaction, isGone: Sql): Promise<number> {
+  const result = await sql`
+    update blueprints b set active = false, retired_at = now() where b.active and ${isGone}
+  `.execute(tx);
+  return Number(result.numAffectedRows ?? 0n);
 }

@@ -6,12 +6,14 @@ import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
 import type { Fields } from '../contract/field.ts';
 import { managedOrgFields } from '../contract/organisation.ts';
-import { sql, type Transaction } from '../database/database.ts';
+import { type Transaction, sql } from '../database/database.ts';
 import { writableFields } from './columns.ts';
 import type { ImportKind } from './import.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import type { Sql } from './list.ts';
-import { rowReader, type Row } from './rows.ts';
+import { type Row, rowReader } from './rows.ts';
+import { stringify } from 'csv-stringify/sync';
+import type { TSchema } from 'typebox';
 
 type ExportedLine = OrgInput | AllianceInput | BlueprintInput;
 
@@ -65,4 +67,26 @@ const sources: Record<ImportKind, { select: Sql; toLine: (row: Row) => ExportedL
 function lineReader(fields: Fields): (row: Row) => ExportedLine {
   const read = rowReader<ExportedLine>(writableFields(fields));
   return (row) => read(row, row);
+}
+
+/** The columns of a schema, in its order. */
+export function csvColumns(schema: TSchema): string[] {
+  return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
+    const inner = Object.keys(propertiesOf(field));
+    return inner.length === 0 ? [name] : inner.map((each) => `${name}.${each}`);
+  });
+}
+
+function propertiesOf(schema: TSchema): Record<string, TSchema> {
+  return (schema as { properties?: Record<string, TSchema> }).properties ?? {};
+}
+
+/** The lines without the header. Null and an empty list become an empty cell, which an import reads as left out. */
+export function toCsv(entries: object[], columns: string[]): string {
+  return stringify(entries, {
+    columns,
+    cast: { boolean: String, object: (words) => Object.values(words).join(' ') },
+    // Some programs trim such cells unless they are quoted.
+    quoted_match: /^\s|\s$/,
+  });
 }

@@ -2,10 +2,9 @@
 import type { Transaction } from '../database/database.ts';
 import { allianceIds } from './alliances.ts';
 import { blueprintKeys, blueprintSlugs, findBlueprint } from './blueprints.ts';
-import { describeReservation, reservedSlugs } from './former-slugs.ts';
+import { type SlugAllocator, describeReservation, reservedSlugs } from './slug.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import type { SlugTable } from './lock-directory.ts';
-import type { SlugAllocator } from './slug.ts';
 
 export type Input = OrgInput & AllianceInput & BlueprintInput;
 export type Accepted = { line: number; input: Input };

@@ -2,20 +2,18 @@
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
  * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { type Database, type Transaction, sql } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
-import { catalogue } from '../events/catalogue.ts';
-import { checkInner } from '../events/check-inner.ts';
-import { findRepeatedName } from '../events/find-repeated-name.ts';
+import { catalogue, checkInner } from '../events/catalogue.ts';
 import {
-  acceptPublished,
-  claimPublished,
-  rejectPublished,
   type AcceptedEvent,
   type PublishedEvent,
   type Rejection,
+  acceptPublished,
+  claimPublished,
+  rejectPublished,
 } from '../events/published-events.ts';
-import { isRefusal, setAsideRefused, type SetAside } from '../events/set-aside.ts';
+import { type SetAside, isRefusal, setAsideRefused } from '../events/set-aside.ts';
 import { traceEvent } from '../runtime/tracing.ts';
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
@@ -172,4 +170,31 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Finds a name that occurs twice in one object of a JSON text. `JSON.parse` keeps the last of the two and other readers
+ * the first, so they would not see the checked value.
+ */
+
+const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gs;
+
+/** Returns the first such name, or null. `text` is JSON that has been parsed successfully. */
+function findRepeatedName(text: string): string | null {
+  /** One entry per enclosing object or array; null for an array. */
+  const around: (Set<string> | null)[] = [];
+  let latest = '';
+  for (const [token] of text.matchAll(tokens)) {
+    if (token === '{') around.push(new Set());
+    else if (token === '[') around.push(null);
+    else if (token === '}' || token === ']') around.pop();
+    else if (token === ':') {
+      // Compares names after unescaping, because an escape is another way to write the same name.
+      const name = JSON.parse(latest) as string;
+      const names = around.at(-1);
+      if (names?.has(name)) return name;
+      names?.add(name);
+    } else latest = token;
+  }
+  return null;
 }

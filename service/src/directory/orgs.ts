@@ -1,33 +1,32 @@
 /** Stores, reads and writes organisations. Only listed ones are public. */
 import {
+  type Organisation,
   managedOrgFields,
   orgFields,
   orgSearch,
-  type Organisation,
 } from '../contract/organisation.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
 import { publicUrlOr } from '../database/public-url.ts';
 import {
   columnList,
-  columnsOf,
   columnTypes,
+  columnsOf,
   computedColumns,
   excludedValues,
   writableFields,
 } from './columns.ts';
-import type { orgFacets, OrgQuery, PublicOrgQuery } from './list-query.ts';
+import type { OrgQuery, PublicOrgQuery, orgFacets } from './list-query.ts';
 import {
+  type DirectoryReads,
+  type Page,
+  type Sql,
+  findHits,
   pickFacets,
   readOne,
-  findHits,
   readPage,
-  type Page,
-  type DirectoryReads,
-  type Sql,
 } from './list.ts';
 import type { OrgInput } from './inputs.ts';
-import { canonicalLanguage } from './language.ts';
-import { computedValues, rowReader, toRow, type Row } from './rows.ts';
+import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 
 export type OrgRow = Row & {
   slug: string;
@@ -174,4 +173,14 @@ function allianceOf(row: OrgRow): Organisation['alliance'] {
     name: row.alliance_name,
     tag: row.alliance_tag,
   };
+}
+
+/** Normalises a language tag (`pt-BR`): tags ignore case, so one form is stored and searched for. */
+function canonicalLanguage(tag: string): string {
+  try {
+    return Intl.getCanonicalLocales(tag)[0] ?? tag;
+  } catch {
+    // A malformed tag stays as it is and finds nothing.
+    return tag;
+  }
 }

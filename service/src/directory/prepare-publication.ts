@@ -6,12 +6,12 @@ import { createHash } from 'node:crypto';
 import type { Executor } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import {
+  type EventName,
   catalogue,
   catalogueEntry,
+  checkInner,
   publishableEvents,
-  type EventName,
 } from '../events/catalogue.ts';
-import { checkInner } from '../events/check-inner.ts';
 import type { EventSpan } from '../runtime/tracing-types.ts';
 import { traceEvent } from '../runtime/tracing.ts';
 import { findAlliance, publicAlliances } from './alliances.ts';

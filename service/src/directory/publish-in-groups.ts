@@ -3,18 +3,19 @@
  * (`store-publications.ts`). While two groups are on the way, publications collect for the next one.
  */
 import {
-  isConnectionFault,
-  unavailable,
   type Database,
   type DatabaseOptions,
+  type Executor,
+  isConnectionFault,
+  unavailable,
 } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import {
-  preparePublication,
   type PreparedPublication,
   type Publication,
+  preparePublication,
 } from './prepare-publication.ts';
-import { storePublications, type Published } from './store-publications.ts';
+import { type Published, storePublications } from './store-publications.ts';
 
 /** `key` is the idempotency key. */
 export type KeyedPublication = Publication & { key: string | null };
@@ -220,4 +221,12 @@ function isOfOneEvent(error: unknown): boolean {
 /** lock_not_available */
 function isLockTimeout(error: unknown): boolean {
   return (error as { code?: string }).code === '55P03';
+}
+
+/** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` if the subject is not public. */
+export async function publishEvent(executor: Executor, publication: Publication): Promise<string> {
+  const prepared = await preparePublication(executor, publication, null);
+  const [result] = await storePublications(executor, [prepared]);
+  if (result?.kind === 'published') return result.id;
+  throw result?.kind === 'failed' ? result.error : new Error('the event was not stored');
 }

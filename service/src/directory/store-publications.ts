@@ -2,9 +2,8 @@
  * Stores prepared publications: one statement for all of them, so one round trip and one commit. It looks up their
  * subjects, takes their idempotency keys, and puts the events into the outbox. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
-import { arrayLiteral } from '../database/array-literal.ts';
+import { arrayLiteral, packBytes } from '../database/array-literal.ts';
 import { sql, type Executor } from '../database/database.ts';
-import { packBytes } from '../database/pack-bytes.ts';
 import { ServiceError } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
 import { retentionDays } from '../events/idempotency-keys.ts';

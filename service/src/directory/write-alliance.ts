@@ -12,9 +12,13 @@ import { writeManagers } from './import-managers.ts';
 import { AllianceInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { readManagedAlliance } from './managed-alliances.ts';
-import { pickFields } from './pick-fields.ts';
-import { rename, requireFreeSlug } from './rename.ts';
-import type { WriteOptions, Written } from './write-options.ts';
+import {
+  type WriteOptions,
+  type Written,
+  pickFields,
+  rename,
+  requireFreeSlug,
+} from './write-entry.ts';
 
 type Options = WriteOptions<ManagedAllianceDetail>;
 

@@ -8,10 +8,8 @@ import { invalid, ServiceError } from '../errors.ts';
 import { findBlueprint, upsertBlueprints } from './blueprints.ts';
 import { BlueprintInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
-import { pickFields } from './pick-fields.ts';
-import { requireFreeSlug } from './rename.ts';
+import { type WriteOptions, type Written, pickFields, requireFreeSlug } from './write-entry.ts';
 import { SlugAllocator } from './slug.ts';
-import type { WriteOptions, Written } from './write-options.ts';
 
 type Options = Pick<WriteOptions<Blueprint>, 'check'>;
 

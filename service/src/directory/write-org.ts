@@ -13,9 +13,13 @@ import { OrgInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { readManagedOrg } from './managed-orgs.ts';
 import { upsertOrgs } from './orgs.ts';
-import { pickFields } from './pick-fields.ts';
-import { rename, requireFreeSlug } from './rename.ts';
-import type { WriteOptions, Written } from './write-options.ts';
+import {
+  type WriteOptions,
+  type Written,
+  pickFields,
+  rename,
+  requireFreeSlug,
+} from './write-entry.ts';
 
 type Options = WriteOptions<ManagedOrganisation>;
 

@@ -4,12 +4,11 @@
  */
 import { checkConfig } from './check-config.ts';
 import { checkDataDir } from './check-data-dir.ts';
-import { checkDatabase, type DatabaseCheckOptions } from './check-database.ts';
+import { type DatabaseCheckOptions, checkDatabase } from './check-database.ts';
 import { checkMail } from './check-mail.ts';
-import { checkNode } from './check-node.ts';
 import { checkPorts } from './check-ports.ts';
 import { checkSecretKey } from './check-secret-key.ts';
-import { failed, type Finding } from './finding.ts';
+import { type Finding, failed, ok } from './finding.ts';
 import { createRedaction } from './redact.ts';
 
 export type DoctorOptions = Pick<DatabaseCheckOptions, 'now'> &
@@ -52,4 +51,16 @@ async function settled(check: string, findings: Promise<Finding[]>): Promise<Fin
     const { message } = error as Error;
     return [failed(check, `the check failed: ${message.split('\n')[0]}`, 'fix this error first')];
   }
+}
+
+const oldestMajor = 24;
+
+/** `version` is in the format of `process.versions.node`. */
+export function checkNode(version: string): Finding {
+  if (Number(version.split('.')[0]) >= oldestMajor) return ok('node', `Node.js ${version}`);
+  return failed(
+    'node',
+    `Node.js ${version} is too old; version ${oldestMajor} or later is required`,
+    'run it through npm (npm start, npx orgdir), which uses the installed Node.js package',
+  );
 }

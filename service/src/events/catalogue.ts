@@ -2,11 +2,12 @@
  * Declares every event: its name, who can receive it, and its `data`. The OpenAPI section, the types, the check at
  * publishing and the samples come from here.
  */
-import { Type, type TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { Alliance } from '../contract/alliance.ts';
-import { exampleId, exampleLaterTime, examples, exampleTime } from '../contract/examples.ts';
+import { exampleId, exampleLaterTime, exampleTime, examples } from '../contract/examples.ts';
 import { Organisation } from '../contract/organisation.ts';
 import { nullable, slug, strictObject, time, uuid, webAddress } from '../contract/shapes.ts';
+import { type Validator, createValidator } from '../contract/validate.ts';
 
 type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
 /**
@@ -329,4 +330,13 @@ export const publishableEvents = subscribableEvents.filter(
 /** Returns an event's entry, or undefined for an unknown name. */
 export function catalogueEntry(name: string): Entry | undefined {
   return Object.hasOwn(catalogue, name) ? catalogue[name as EventName] : undefined;
+}
+
+/** Checks the data that a publisher supplies for an event, its inner object, against the catalogue. */
+export function checkInner(name: EventName, data: unknown): ReturnType<Validator<unknown>> {
+  const { inner, data: schema } = catalogue[name];
+  const { properties } = schema as unknown as { properties: Record<string, TSchema> };
+  const innerSchema = inner === null ? undefined : properties[inner];
+  if (!innerSchema) throw new Error(`nobody supplies anything of ${name}`);
+  return createValidator(innerSchema)(data, 'data');
 }

@@ -5,6 +5,8 @@ import { supportAllMethods } from './methods.ts';
 import { requireDecodableQuery } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 
 export function applyDefaults(app: FastifyInstance): void {
   supportAllMethods(app);
@@ -19,4 +21,12 @@ export function applyDefaults(app: FastifyInstance): void {
     if (request.routeOptions.schema?.querystring) requireDecodableQuery(request);
     done();
   });
+}
+
+const wellFormed = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Keeps a well-formed id from the caller, so that logs on both sides can be matched. */
+export function requestIdOf({ headers }: { headers: IncomingHttpHeaders }): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && wellFormed.test(given) ? given : randomUUID();
 }

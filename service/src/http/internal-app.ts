@@ -3,8 +3,9 @@
  * internal API of `internal/api.ts`. Every process has it, on a separate port; none of it is ever on the public port,
  * which `app.ts` serves.
  */
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import { errorBody, envelope } from '../contract/envelope.ts';
+import fastify from 'fastify';
+import { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -17,12 +18,12 @@ import {
   endUnfinishedBody,
 } from './connections/end-unfinished-bodies.ts';
 import { sendError } from './responses/send-error.ts';
-import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
-import { applyDefaults } from './apply-defaults.ts';
+import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
+import { applyDefaults, requestIdOf } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
-import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './connections/request-target.ts';
-import { requireInternalHost } from './admission/require-internal-host.ts';
+import { isIPv4, isIPv6 } from 'node:net';
+import { ServiceError } from '../errors.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;
@@ -117,3 +118,17 @@ const unready: Record<Exclude<Readiness['kind'], 'ready'>, string> = {
   unreachable: 'The database does not respond.',
   stopping: 'The process is stopping.',
 };
+
+/** Throws `forbidden` for a name that is not in `allowedHosts`, which are lower-cased. IP addresses always pass. */
+function requireInternalHost(host: string | undefined, allowedHosts: ReadonlySet<string>): void {
+  // Node.js requires it in HTTP/1.1, and every browser sends it.
+  if (host === undefined) return;
+  const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+  const [, bracketed] = /^\[(.+)\]$/.exec(name) ?? [];
+  const isAddress = bracketed === undefined ? isIPv4(name) : isIPv6(bracketed);
+  if (isAddress || allowedHosts.has(name)) return;
+  throw new ServiceError(
+    'forbidden',
+    'The host name in the Host header is not allowed; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+  );
+}

@@ -2,11 +2,10 @@
  * The authenticator app of an account. Its secret is encrypted with SECRET_KEY, no code works twice, and wrong codes are
  * counted in the database: six digits hold only against few guesses, from however many addresses they come.
  */
-import { randomBytes } from 'node:crypto';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
-import { matchingStep, toBase32 } from './one-time-code.ts';
 
 /** Only somebody with the password or a session can enter codes, so the limit locks out nobody else. */
 const wrongCodesPerHour = 10;
@@ -114,4 +113,54 @@ export async function removeAuthenticator(tx: Transaction, userId: string): Prom
     delete from authenticators where user_id = ${userId} returning confirmed_at is not null as confirmed
   `.execute(tx);
   return rows[0]?.confirmed ?? false;
+}
+
+const stepMs = 30_000;
+const digits = 6;
+const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+/** The time step of a moment. */
+export function stepAt(timeMs: number): number {
+  return Math.floor(timeMs / stepMs);
+}
+
+/** `secret` in base32. */
+export function codeAt(secret: string, step: number): string {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  // Apps know SHA-1 best; an HMAC does not depend on collisions.
+  const mac = createHmac('sha1', fromBase32(secret)).update(counter).digest();
+  const offset = (mac.at(-1) ?? 0) & 15;
+  const number = (mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** digits;
+  return String(number).padStart(digits, '0');
+}
+
+/** The step of a code, allowing for clocks that differ by a step and for nothing up to `lastStep`; null if it is wrong. */
+export function matchingStep(
+  secret: string,
+  code: string,
+  { timeMs, lastStep }: { timeMs: number; lastStep: number },
+): number | null {
+  const now = stepAt(timeMs);
+  const given = Buffer.from(code);
+  const matches = (step: number) => {
+    const expected = Buffer.from(codeAt(secret, step));
+    return given.length === expected.length && timingSafeEqual(given, expected) && step > lastStep;
+  };
+  return [now - 1, now, now + 1].find(matches) ?? null;
+}
+
+export function toBase32(bytes: Buffer): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((group) => base32[Number.parseInt(group.padEnd(5, '0'), 2)])
+    .join('');
+}
+
+function fromBase32(text: string): Buffer {
+  const bits = text
+    .split('')
+    .map((each) => base32.indexOf(each).toString(2).padStart(5, '0'))
+    .join('');
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }

@@ -1,15 +1,15 @@
 /** Begins sessions: with a password, a passkey, or the second factor that a session still misses. */
 import { normaliseEmail } from '../access/email.ts';
-import type { Database } from '../database/database.ts';
+import { type Database, isConnectionFault } from '../database/database.ts';
 import type { Auth } from './auth.ts';
-import { throwWithoutDetails } from './auth-errors.ts';
-import { headersOf, type Caller } from './caller.ts';
+import { type Caller, headersOf } from './caller.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { KnownDevices } from './known-devices.ts';
 import type { Assertion, Passkeys } from './passkeys.ts';
 import type { Proofs } from './proofs.ts';
 import { confirmPasskeySession, proveSession, userHasFactor } from './session-proof.ts';
 import { confirmSession, readPassword } from './set-password.ts';
+import { ServiceError } from '../errors.ts';
 
 /** A session that misses its second factor. */
 type MissingFactor = { sessionId: string; userId: string; email: string };
@@ -83,4 +83,14 @@ function refusalOf(error: unknown): null {
   const { status, body } = error as { status?: unknown; body?: { code?: unknown } };
   if (status === 'UNAUTHORIZED' || body?.code === 'INVALID_EMAIL') return null;
   return throwWithoutDetails(error);
+}
+
+/** Keeps where it failed and how, but not the message: a database's holds what was to be written, such as an address. */
+export function throwWithoutDetails(error: unknown): never {
+  if (error instanceof ServiceError || isConnectionFault(error)) throw error;
+  const { name, code, stack = '' } = error as { name?: string; code?: string; stack?: string };
+  const failure = new Error(`sign-in failed: ${[name, code].filter(Boolean).join(' ')}`);
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
+  failure.stack = [failure.message, ...frames].join('\n');
+  throw failure;
 }

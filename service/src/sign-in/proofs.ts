@@ -3,19 +3,20 @@
  * sensitive changes, when their last proof is not recent. A provider's redirect is no proof: the provider may not have
  * asked anything.
  */
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { type Database, type Transaction, sql } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
-import { recordActivity, type Account } from './activity.ts';
+import { type Account, recordActivity } from './activity.ts';
 import { checkCode, useCode } from './authenticators.ts';
 import type { Caller } from './caller.ts';
-import { createConfirmationCode, takeConfirmationCode } from './confirmation-codes.ts';
 import type { Assertion, Passkeys } from './passkeys.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { takeRecoveryCode } from './recovery-codes.ts';
 import { proveSession } from './session-proof.ts';
 import { readPassword } from './set-password.ts';
+import { randomInt } from 'node:crypto';
+import { digest } from './token.ts';
 
 type SignedInAccount = Account & { sessionId: string };
 const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;
@@ -149,3 +150,41 @@ async function proveFactor(tx: Transaction, { sessionId }: SignedInAccount): Pro
 
 const manyWrongCodes =
   'Somebody who knows your password, or has a session of yours, entered ten wrong codes of your authenticator app. No further codes are accepted for an hour; a passkey and recovery codes still work.';
+
+const minutesValid = 10;
+const triesMax = 5;
+const digits = 8;
+
+/** Replaces an earlier code of the session. */
+async function createConfirmationCode(database: Database, sessionId: string): Promise<string> {
+  const code = String(randomInt(10 ** digits)).padStart(digits, '0');
+  await sql`
+    insert into confirmation_codes (session_id, hash, expires_at)
+    values (${sessionId}, ${hashOf(sessionId, code)}, now() + ${minutesValid} * interval '1 minute')
+    on conflict (session_id) do update set hash = excluded.hash, expires_at = excluded.expires_at, tries = 0
+  `.execute(database);
+  return code;
+}
+
+/** Uses the code up if it is right; otherwise counts the try. */
+async function takeConfirmationCode(
+  database: Database,
+  sessionId: string,
+  code: string,
+): Promise<boolean> {
+  // Counted before the comparison, so that parallel guesses do not exceed the limit.
+  const { rows } = await sql<{ hash: Buffer }>`
+    update confirmation_codes set tries = tries + 1
+    where session_id = ${sessionId} and expires_at > now() and tries < ${triesMax} returning hash
+  `.execute(database);
+  const hash = hashOf(sessionId, code);
+  if (!rows[0]?.hash.equals(hash)) return false;
+  const { rows: taken } = await sql`
+    delete from confirmation_codes where session_id = ${sessionId} and hash = ${hash} returning 1
+  `.execute(database);
+  return taken.length > 0;
+}
+
+function hashOf(sessionId: string, code: string): Buffer {
+  return digest(`${sessionId} ${code.replaceAll(/\D/g, '')}`);
+}

@@ -3,7 +3,7 @@ import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Auth } from './auth.ts';
-import { throwWithoutDetails } from './auth-errors.ts';
+import { throwWithoutDetails } from './begin-session.ts';
 import { headersOf, type Caller, type LinkingState } from './caller.ts';
 import type { KnownDevices } from './known-devices.ts';
 import { userHasFactor } from './session-proof.ts';

@@ -4,28 +4,26 @@
  * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
 import type { Config } from '../settings/config.ts';
-import type { Database } from '../database/database.ts';
-import { unavailable } from '../database/database.ts';
+import { type Database, sql, unavailable } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
-import { createAccountMail, type MailedInvitation } from './account-mail.ts';
+import { type MailedInvitation, createAccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
-import { createBeginSession, type BeginSession } from './begin-session.ts';
-import { headersOf, type Caller } from './caller.ts';
-import { throwWithoutDetails } from './auth-errors.ts';
-import { deriveSecret } from './derive-secret.ts';
+import { type BeginSession, createBeginSession, throwWithoutDetails } from './begin-session.ts';
+import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import type { PasswordHashing } from './hash-password.ts';
 import { createPasskeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
-import { createProviderSignIn, type ProviderSignIn } from './provider-sign-in.ts';
+import { type ProviderSignIn, createProviderSignIn } from './provider-sign-in.ts';
 import { SecondFactor } from './second-factor.ts';
-import { createSweep } from './sweep.ts';
-import { readSessionProof, type SessionProof } from './session-proof.ts';
+import { type SessionProof, readSessionProof } from './session-proof.ts';
+import { hkdfSync } from 'node:crypto';
+import { type Loop, createLoop } from '../loop.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
   database: Database;
@@ -85,7 +83,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const secret = deriveSecret(dependencies.secretKeys);
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
-  const sweep = createSweep(database, log);
+  const sweeper = createSweep(database, log);
   const mail = createAccountMail(dependencies);
   const passkeys = createPasskeys(dependencies);
   const hasMail = links !== null;
@@ -126,9 +124,9 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     proofs,
     passkeyOptions: (sessionId) => passkeys.requestOptions(sessionId),
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
-    start: () => sweep.start(),
+    start: () => sweeper.start(),
     async stop() {
-      await sweep.stop();
+      await sweeper.stop();
       await failed.flush();
     },
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
@@ -182,4 +180,56 @@ function toUser({ user, session }: Found): Omit<SignedIn, keyof SessionProof> {
     image: user.image ?? null,
     expiresAt: session.expiresAt,
   };
+}
+
+/**
+ * What signs the cookies and links of sign-in, from the first key of SECRET_KEY, so that one secret is enough to keep.
+ * Another first key ends the sessions; accounts and passwords do not hang on it.
+ */
+function deriveSecret([newest]: readonly Buffer[]): string {
+  if (!newest) throw new Error('sign-in needs a key');
+  return Buffer.from(hkdfSync('sha256', newest, '', 'orgdir sign-in v1', 32)).toString('base64');
+}
+
+const rowsMax = 500;
+const everyMs = 600_000;
+
+function createSweep(database: Database, log: Logger): Loop {
+  return createLoop({
+    name: 'sign-in sweep',
+    log,
+    turn: async () => ((await sweep(database)) ? 0 : everyMs),
+  });
+}
+
+/** Returns whether there may be more. */
+async function sweep(database: Database): Promise<boolean> {
+  const { rows } = await sql<{ more: boolean }>`
+    with ended as (
+      delete from sessions where id in (select id from sessions where expires_at <= now() limit ${rowsMax} for update skip locked) returning 1
+    ),
+    unfinished as (
+      delete from verifications where id in (select id from verifications where expires_at <= now() limit ${rowsMax} for update skip locked)
+      returning 1
+    ),
+    unconfirmed as (
+      delete from address_changes where user_id in (
+        select user_id from address_changes where expires_at <= now() limit ${rowsMax} for update skip locked
+      ) returning 1
+    ),
+    expired as (
+      delete from app_invitations where id in (select id from app_invitations where expires_at <= now() limit ${rowsMax} for update skip locked)
+      returning 1
+    ),
+    unused as (
+      delete from password_links where email in (
+        select email from password_links where expires_at <= now() limit ${rowsMax} for update skip locked
+      ) returning 1
+    )
+    select greatest(
+      (select count(*) from ended), (select count(*) from unfinished), (select count(*) from unconfirmed),
+      (select count(*) from expired), (select count(*) from unused)
+    ) >= ${rowsMax} as more
+  `.execute(database);
+  return rows[0]?.more ?? false;
 }

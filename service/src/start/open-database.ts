@@ -10,7 +10,7 @@ import {
   type DatabaseOptions,
 } from '../database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from '../database/embedded.ts';
-import { followTime, type FollowedTime } from '../database/follow-time.ts';
+import { followTime, type FollowedTime } from '../database/clock.ts';
 import { migrate } from '../database/migrate.ts';
 import { findDirectFault, findPoolerFault } from '../database/pooler.ts';
 import { followPrimary, type PrimaryMove } from '../database/primary.ts';

@@ -8,7 +8,7 @@ import { sql, type Transaction } from '../database/database.ts';
 import { columnList, columnsOf, jsonValues, writableFields } from '../directory/columns.ts';
 import type { SourceLine } from '../directory/import-source.ts';
 import { BadLinesError, importLines, type ImportResult } from '../directory/import.ts';
-import { retireBlueprints } from '../directory/retire-blueprints.ts';
+import { retireBlueprints } from '../directory/blueprints.ts';
 import { lockDirectory } from '../directory/lock-directory.ts';
 import type { SourceRows } from './read-rows.ts';
 import { badRows, type Staged } from './stage-blueprints.ts';

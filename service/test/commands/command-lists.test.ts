@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { sql } from '../../src/database/database.ts';
 import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { arrayLiteral } from '../../src/database/array-literal.ts';
-import { packBytes } from '../../src/database/pack-bytes.ts';
+import { arrayLiteral, packBytes } from '../../src/database/array-literal.ts';
 import { sql } from '../../src/database/database.ts';
 import { openTestDatabase } from '../support/database.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isMistyped } from '../../src/directory/search/is-mistyped.ts';
-import { createVocabulary } from '../../src/directory/search/vocabulary.ts';
+import { createVocabulary, isMistyped } from '../../src/directory/search/vocabulary.ts';
 
 /** Every text that one insertion, deletion, substitution or swap makes of `text`. */
 function mistypings(text: string): string[] {

@@ -6,7 +6,7 @@ import { createValidator } from '../../src/contract/validate.ts';
 import { openClient, sql, type Transaction } from '../../src/database/database.ts';
 import { findAlliance } from '../../src/directory/alliances.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { ingestPublished } from '../../src/directory/ingest-published.ts';
 import {
   catalogue,

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { Unlisted } from '../../src/directory/search/entries.ts';
 import type { FieldText } from '../../src/directory/search/segment.ts';
 import { createIndexBuilder, type SearchIndex } from '../../src/directory/search/search-index.ts';
-import { isMistyped } from '../../src/directory/search/is-mistyped.ts';
+import { isMistyped } from '../../src/directory/search/vocabulary.ts';
 import { termsOf, wordsOf } from '../../src/directory/search/words.ts';
 
 type Entry = { name: string; tag: string; text: string; members: number; listed: boolean };

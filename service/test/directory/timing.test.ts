@@ -9,7 +9,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { after, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { put } from '../support/directory.ts';
 import { fanOutParked } from '../support/queue.ts';
 import { startTestService, testPublicUrl } from '../support/service.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql, type Database } from '../../src/database/database.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
 import { createCursors } from '../../src/events/cursors.ts';
 import { pullEvents } from '../../src/events/pull-events.ts';

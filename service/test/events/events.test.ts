@@ -4,7 +4,7 @@ import { bindApp } from '../../src/access/bindings.ts';
 import { addManager, removeManager } from '../../src/access/managers.ts';
 import { sql } from '../../src/database/database.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { recordEvent, recordEvents } from '../../src/events/record-event.ts';
 import { testActor } from '../support/actor.ts';
 import { put } from '../support/directory.ts';

@@ -9,7 +9,7 @@ import { lockWithRole } from '../../src/access/require-role.ts';
 import type { AppRole } from '../../src/contract/app-roles.ts';
 import { sql, violatedConstraint, type Transaction } from '../../src/database/database.ts';
 import { BadLinesError } from '../../src/directory/import.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { createCursors } from '../../src/events/cursors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { outcomeClass } from '../../src/webhooks/sending/outcome-class.ts';
+import { outcomeClass } from '../../src/webhooks/sending/deliver.ts';
 import { createQueueReader } from '../../src/webhooks/queue/queue-state.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';

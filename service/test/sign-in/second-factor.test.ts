@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { addManager } from '../../src/access/managers.ts';
 import { sql } from '../../src/database/database.ts';
-import { codeAt, matchingStep, toBase32 } from '../../src/sign-in/one-time-code.ts';
+import { codeAt, matchingStep, toBase32 } from '../../src/sign-in/authenticators.ts';
 import { testActor } from '../support/actor.ts';
 import { codeOf, createDevice, wrongCodeOf, type Device } from '../support/authenticator.ts';
 import { toUrl } from '../support/database.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { createPlatformKey } from '../../src/access/keys.ts';
 import { sql } from '../../src/database/database.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { testActor } from '../support/actor.ts';
 import type { Ended } from '../support/command.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';

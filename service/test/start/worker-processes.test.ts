@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from '../../src/database/database.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import {
   connectInto,
   embeddedOnly,

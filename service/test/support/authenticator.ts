@@ -1,6 +1,6 @@
 /** The authenticators of people: a device with passkeys, and an app with codes. */
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
-import { codeAt, stepAt } from '../../src/sign-in/one-time-code.ts';
+import { codeAt, stepAt } from '../../src/sign-in/authenticators.ts';
 import { testPublicUrl } from './service.ts';
 
 type Options = { challenge: string };

@@ -3,7 +3,7 @@
  * which of these tables it reads, indexes or rewrites as a whole, and what it takes away from processes of an earlier
  * version. Locks and reads do not depend on the rows, so this is also true of a full database.
  */
-import { createIndex, parseIndex } from '../../src/database/create-index.ts';
+import { createIndex, parseIndex } from '../../src/database/apply-migration.ts';
 import { openDatabase, sql, type ConnectionSettings } from '../../src/database/database.ts';
 import { ensurePartitions, listMigrations } from '../../src/database/migrate.ts';
 import type { MigrationLocks } from '../../src/database/estimate-locks.ts';

@@ -1,7 +1,7 @@
 /** Fills a test's directory through the same import that operators use. */
 import { Readable } from 'node:stream';
 import { importLines, type ImportKind, type ImportResult } from '../../src/directory/import.ts';
-import { publishEvent } from '../../src/directory/publish-event.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { readNdjson } from '../../src/directory/import-source.ts';
 import type { Database } from '../../src/database/database.ts';
 import { testPublicUrl } from './service.ts';

@@ -1,7 +1,5 @@
 /** The different words of a set of entries, and which of them a term matches. */
 import { countOnes } from './bits.ts';
-import { isMistyped } from './is-mistyped.ts';
-import { createTrigrams } from './trigrams.ts';
 
 /** How a word matches a term: the better, the smaller. */
 const whole = 0;
@@ -115,4 +113,73 @@ function lettersOf(word: string): number {
 /** A typing error removes at most one letter and adds at most one. It rejects nearly all words, at 2 ns each. */
 function mayBeMistyped(word: number, term: number, typosMax: number): boolean {
   return countOnes(word & ~term) <= typosMax && countOnes(term & ~word) <= typosMax;
+}
+
+/**
+ * Whether `word` becomes `term` with at most `typosMax` insertions, deletions, substitutions and swaps of neighbours, none
+ * of which overlap (optimal string alignment). It tries each of these at the first difference, up to 16 ways for two.
+ */
+export function isMistyped(word: string, term: string, typosMax: number, at = 0, to = 0): boolean {
+  let [left, right] = [at, to];
+  while (left < word.length && word.charCodeAt(left) === term.charCodeAt(right)) {
+    left += 1;
+    right += 1;
+  }
+  const [wordRest, termRest] = [word.length - left, term.length - right];
+  if (Math.abs(wordRest - termRest) > typosMax) return false;
+  if (wordRest === 0 || termRest === 0) return true;
+  if (typosMax === 0) return false;
+  const continues = (letters: number, others: number) =>
+    isMistyped(word, term, typosMax - 1, left + letters, right + others);
+  const isSwap = word[left] === term[right + 1] && word[left + 1] === term[right];
+  return continues(1, 1) || continues(1, 0) || continues(0, 1) || (isSwap && continues(2, 2));
+}
+
+/** Finds the words that may contain a term by three letters in a row, without reading all words. */
+
+type Trigrams = {
+  /** Words that have the rarest three letters of the term, or the same hash. The term has three letters or more. */
+  candidates(term: string): Uint32Array;
+};
+
+function createTrigrams(words: string[]): Trigrams {
+  const mask = 2 ** Math.ceil(Math.log2(words.length * 4 + 16)) - 1;
+  const offsets = new Uint32Array(mask + 2);
+  for (const word of words)
+    for (const hash of hashesOf(word, mask)) offsets[hash + 1] = (offsets[hash + 1] as number) + 1;
+  for (let hash = 0; hash <= mask; hash += 1)
+    offsets[hash + 1] = (offsets[hash + 1] as number) + (offsets[hash] as number);
+  const next = offsets.slice();
+  const lists = new Uint32Array(offsets[mask + 1] as number);
+  for (const [index, word] of words.entries())
+    for (const hash of hashesOf(word, mask)) {
+      lists[next[hash] as number] = index;
+      next[hash] = (next[hash] as number) + 1;
+    }
+  const listOf = (hash: number) => lists.subarray(offsets[hash], offsets[hash + 1]);
+
+  return {
+    candidates(term) {
+      let shortest: Uint32Array | null = null;
+      for (const hash of hashesOf(term, mask)) {
+        const list = listOf(hash);
+        if (shortest === null || list.length < shortest.length) shortest = list;
+      }
+      return shortest ?? lists.subarray(0, 0);
+    },
+  };
+}
+
+/** The hashes of all three letters in a row, each once. */
+function hashesOf(word: string, mask: number): Set<number> {
+  const hashes = new Set<number>();
+  for (let at = 0; at + 2 < word.length; at += 1) {
+    const letters =
+      (Math.imul(word.charCodeAt(at), 961) +
+        Math.imul(word.charCodeAt(at + 1), 31) +
+        word.charCodeAt(at + 2)) |
+      0;
+    hashes.add((Math.imul(letters, 0x9e3779b1) >>> 7) & mask);
+  }
+  return hashes;
 }

@@ -1,7 +1,8 @@
 /** Compares `If-Match` and `If-None-Match` of a write with the current entry (RFC 9110, 13). */
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
-import { entryOf } from './entry-of.ts';
+import { envelope } from '../../contract/envelope.ts';
+import { type Entry, toEntry } from '../responses/response-cache.ts';
 
 /** The returned function throws `precondition_failed`. `current` is null if there is no entry. */
 export function preconditionOf({ headers }: FastifyRequest): (current: object | null) => void {
@@ -28,4 +29,9 @@ function failed(header: string, etag: string | null): ServiceError {
     etag === null ? 'There is no such resource.' : undefined,
     { details: { header, etag } },
   );
+}
+
+/** A resource as bytes, with the tag that `If-Match` is compared with. */
+function entryOf(data: object): Entry {
+  return toEntry(0, envelope(data));
 }

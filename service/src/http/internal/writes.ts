@@ -15,7 +15,7 @@ import {
   type AllianceFields,
 } from '../../directory/write-alliance.ts';
 import { deleteBlueprint, patchBlueprint, putBlueprint } from '../../directory/write-blueprint.ts';
-import type { WriteOptions, Written } from '../../directory/write-options.ts';
+import type { WriteOptions, Written } from '../../directory/write-entry.ts';
 import { deleteOrg, patchOrg, putOrg } from '../../directory/write-org.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses/responses.ts';

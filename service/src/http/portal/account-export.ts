@@ -8,7 +8,7 @@ import { listMemberKeys } from '../../access/app-keys.ts';
 import { listOwnInvitations, type OwnInvitation } from '../../access/invitations.ts';
 import type { ApiKey } from '../../access/keys.ts';
 import { listOwnApps } from '../../access/own-apps.ts';
-import { listUserEntries, type UserEntry } from '../../access/user-entries.ts';
+import { listUserEntries, type UserEntry } from '../../access/audit-log.ts';
 import { AccountExport } from '../../contract/account-export.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import type { Bindable } from '../../contract/portal.ts';

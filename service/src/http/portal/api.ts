@@ -22,7 +22,7 @@ import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi
 import { getOverview } from './overview.ts';
 import { registerProofs } from './proofs.ts';
 import { registerSecondFactor } from './second-factor.ts';
-import { getSession } from './session.ts';
+import { getSession } from './portal-session.ts';
 import { registerSignIn } from './sign-in.ts';
 import { createSignInLimits } from './sign-in-limits.ts';
 import { surfaceOf, type PortalRouteDependencies } from './surface.ts';

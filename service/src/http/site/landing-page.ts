@@ -2,9 +2,8 @@
 import type { Organisation } from '../../contract/organisation.ts';
 import { envelope } from '../../contract/envelope.ts';
 import type { Status } from '../../contract/status.ts';
-import { renderMaintenance } from './maintenance-notice.ts';
+import { type Html, type Site, html, renderMaintenance, renderPage } from './page.ts';
 import { renderForm } from './search-page.ts';
-import { html, renderPage, type Html, type Site } from './page.ts';
 
 export type LandingContent = {
   counts: Status['counts'];

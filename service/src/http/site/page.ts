@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Brand } from './brand.ts';
+import type { Status } from '../../contract/status.ts';
 
 /** Text that is HTML already. */
 export type Html = { readonly html: string };
@@ -105,4 +106,14 @@ function hashOf(inline: string): string {
 
 function styleOf({ color, onColor }: Brand): string {
   return `:root{--brand:${color};--on-brand:${onColor}}${css}`;
+}
+
+export function renderMaintenance({
+  message,
+  expectedEnd,
+}: NonNullable<Status['maintenance']>): Html {
+  const end = expectedEnd === null ? '' : ` It is expected to end at ${formatTime(expectedEnd)}.`;
+  return html`<p class="notice">
+    <strong>Maintenance.</strong> ${message ?? 'The API is not available at the moment.'}${end}
+  </p>`;
 }

@@ -1,8 +1,7 @@
 /** The page at `/status`: whether the service works, and how deliveries went in the last 30 days. */
 import type { Status } from '../../contract/status.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
-import { renderMaintenance } from './maintenance-notice.ts';
-import { formatTime, html, renderPage, type Html, type Site } from './page.ts';
+import { type Html, type Site, formatTime, html, renderMaintenance, renderPage } from './page.ts';
 
 export type StatusContent = {
   state: Status['status'];

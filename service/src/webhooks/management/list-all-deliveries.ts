@@ -1,15 +1,9 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
-import type { Delivery } from '../../contract/webhook.ts';
-import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import type { Attempt, Delivery } from '../../contract/webhook.ts';
+import { type Executor, type LeftJoined, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
-import { conditions, type DeliveryFilter } from './delivery-filter.ts';
-import {
-  lastAttemptColumns,
-  lastAttemptOf,
-  type LastAttempt,
-  type LastAttemptRow,
-} from './last-attempt.ts';
+import { type DeliveryRow, endedColumns, pendingColumns, toRecord } from './deliveries.ts';
+import { type DeliveryFilter, conditions } from './delivery-filter.ts';
 
 export type ListedDelivery = Delivery & { lastAttempt: LastAttempt | null };
 
@@ -49,4 +43,26 @@ export async function requireAppOf(executor: Executor, webhookId: string): Promi
   `.execute(executor);
   if (rows[0]) return rows[0].appId;
   throw new ServiceError('not_found', `There is no webhook with the id ${webhookId}.`);
+}
+
+export type LastAttempt = Pick<Attempt, 'startedAt' | 'durationMs' | 'statusCode' | 'error'>;
+
+export type LastAttemptRow = {
+  started_at: Date;
+  duration_ms: number;
+  status_code: number | null;
+  error: Attempt['error'];
+};
+
+export const lastAttemptColumns = sql`started_at, duration_ms, status_code, error`;
+
+/** Null if there was none. */
+export function lastAttemptOf(row: LeftJoined<LastAttemptRow>): LastAttempt | null {
+  if (row.started_at === null) return null;
+  return {
+    startedAt: row.started_at.toISOString(),
+    durationMs: row.duration_ms,
+    statusCode: row.status_code,
+    error: row.error,
+  };
 }

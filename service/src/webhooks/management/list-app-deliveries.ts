@@ -3,7 +3,7 @@ import type { PortalDelivery, Searched } from '../../contract/portal-deliveries.
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
-import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './last-attempt.ts';
+import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './list-all-deliveries.ts';
 import { isSearch, searchDeliveries, type DeliverySearch } from './search-deliveries.ts';
 import { listWebhookIds } from './webhooks.ts';
 

@@ -1,8 +1,9 @@
 /** Sends one ended delivery again, whatever its outcome. To send many, see `recover.ts`. */
-import { sql, type Transaction } from '../../database/database.ts';
+import { type Database, type Transaction, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import { requeue, requireActive } from '../queue/replay/requeue.ts';
+import type { Redelivery } from '../../contract/portal-deliveries.ts';
 
 /** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */
 export async function redeliver(
@@ -40,4 +41,55 @@ async function isPending(tx: Transaction, webhookId: string, deliveryId: string)
 
 function pending(): ServiceError {
   return new ServiceError('conflict', 'The delivery is pending, so it is retried automatically.');
+}
+
+/** Returns one result for each id, in the same order. */
+export async function redeliverSeveral(
+  database: Database,
+  appId: string,
+  deliveryIds: string[],
+): Promise<Redelivery[]> {
+  const webhooks = await findWebhooks(database, appId, deliveryIds);
+  const results: Redelivery[] = [];
+  for (const deliveryId of deliveryIds) {
+    const webhookId = webhooks.get(deliveryId.toLowerCase());
+    const reason =
+      webhookId === undefined
+        ? 'There is no such delivery.'
+        : await redeliverOne(database, appId, webhookId, deliveryId);
+    results.push({ deliveryId, redelivered: reason === null, reason });
+  }
+  return results;
+}
+
+/** Returns why the delivery cannot be sent, or null. */
+async function redeliverOne(
+  database: Database,
+  appId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<string | null> {
+  try {
+    await database.transaction().execute((tx) => redeliver(tx, appId, webhookId, deliveryId));
+    return null;
+  } catch (error) {
+    if (error instanceof ServiceError && (error.code === 'conflict' || error.code === 'not_found'))
+      return error.message;
+    throw error;
+  }
+}
+
+async function findWebhooks(
+  database: Database,
+  appId: string,
+  deliveryIds: string[],
+): Promise<Map<string, string>> {
+  const { rows } = await sql<{ id: string; webhookId: string }>`
+    select d.id, d.webhook_id as "webhookId" from (
+      select id, webhook_id from pending_deliveries where id = any(${deliveryIds}::uuid[])
+      union all
+      select id, webhook_id from deliveries where id = any(${deliveryIds}::uuid[])
+    ) d join webhooks w on w.id = d.webhook_id and w.app_id = ${appId}
+  `.execute(database);
+  return new Map(rows.map(({ id, webhookId }) => [id, webhookId]));
 }

@@ -9,7 +9,7 @@ import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/
 import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
 import type { Room } from '../queue/dispatch/room.ts';
-import { openSecrets } from '../sending/open-secrets.ts';
+import { openSecrets } from '../sending/signing-keys.ts';
 import { recordAttempts } from '../queue/record/record.ts';
 import { requireSampleEvent, requireWebhook } from './webhooks.ts';
 

@@ -2,16 +2,15 @@
 import type { Config } from '../../settings/config.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { logAttempt } from './attempt-log.ts';
-import type { Metrics } from '../../runtime/metrics.ts';
+import type { Metrics, OutcomeClass } from '../../runtime/metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import type { Deliverable, LeasedDelivery } from './deliverable.ts';
-import { openSecrets } from './open-secrets.ts';
-import { outcomeClass } from './outcome-class.ts';
-import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { type SigningKeys, openSecrets } from './signing-keys.ts';
+import { type AttemptResult, type Verdict, cycleOf, decideVerdict } from './retry.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
+import { isSuccess } from '../../contract/delivery-rules.ts';
 
 export type DeliverDependencies = {
   sender: Sender;
@@ -117,4 +116,20 @@ function ended(
   { durationMs, statusCode, error, responseHeaders, responseBody }: AttemptOutcome,
 ): RecordedAttempt {
   return { ...attempt, durationMs, statusCode, error, responseHeaders, responseBody };
+}
+
+/** The class in which metrics count an attempt. A status that is not a valid final status counts as a reset. */
+export function outcomeClass(result: Pick<AttemptResult, 'statusCode' | 'error'>): OutcomeClass {
+  if (result.error !== null) return result.error;
+  if (isSuccess(result)) return 'succeeded';
+  switch (Math.floor((result.statusCode ?? 0) / 100)) {
+    case 3:
+      return '3xx';
+    case 4:
+      return '4xx';
+    case 5:
+      return '5xx';
+    default:
+      return 'reset';
+  }
 }

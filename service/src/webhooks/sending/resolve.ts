@@ -3,7 +3,8 @@
  * its own channel, so that none waits for another. Checks no address; `guard.ts` does.
  */
 import { Resolver } from 'node:dns/promises';
-import { openHostsFile } from './hosts-file.ts';
+import { readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
 
 type Resolution =
   | { kind: 'addresses'; addresses: string[] }
@@ -89,4 +90,44 @@ async function resolveFamily(result: Promise<string[]>): Promise<FamilyResult> {
     const { code } = error as NodeJS.ErrnoException;
     return { addresses: [], silent: code === 'ETIMEOUT' || code === 'ECANCELLED' };
   }
+}
+
+type HostsFile = { addressesOf(name: string): string[] };
+
+/** Reads synchronously: the file is small, is kept in memory, and one system call shows whether it changed. */
+function openHostsFile(path = '/etc/hosts'): HostsFile {
+  let names = new Map<string, string[]>();
+  let seen = '';
+
+  function refresh(): void {
+    const { mtimeMs = 0, size = 0, ino = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    const state = `${mtimeMs} ${size} ${ino}`;
+    if (state === seen) return;
+    names = size === 0 ? new Map() : parseHosts(readFileSync(path, 'utf8'));
+    seen = state;
+  }
+
+  return {
+    addressesOf(name) {
+      try {
+        refresh();
+      } catch {
+        // The file is unreadable or gone, so the last known names stay in use.
+      }
+      return names.get(name) ?? [];
+    },
+  };
+}
+
+function parseHosts(text: string): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);
+    if (!isIP(address)) continue;
+    for (const alias of aliases) {
+      const name = alias.toLowerCase().replace(/\.$/, '');
+      names.set(name, [...new Set([...(names.get(name) ?? []), address])]);
+    }
+  }
+  return names;
 }

@@ -1,7 +1,8 @@
 /** Caches decrypted secrets as signing keys, because decrypting costs more than signing. */
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
-import { signingKey, type SigningKey } from './sign.ts';
+import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
+import type { Logger } from '../../runtime/log.ts';
 
 export type SigningKeys = {
   /** Returns the key in `sealed`, a secret of this webhook. Throws if no key of SECRET_KEY opens it. */
@@ -28,4 +29,29 @@ export function createSigningKeys(secretBox: SecretBox): SigningKeys {
       return key;
     },
   };
+}
+
+type Sealed = { webhookId: string; secret: Buffer; previousSecret: Buffer | null };
+
+/** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */
+const logAgainMs = 60_000;
+const loggedMax = 5_000;
+const loggedWebhooks = new LRUCache<string, true>({ max: loggedMax, ttl: logAgainMs });
+
+export function openSecrets(
+  { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
+  { webhookId, secret, previousSecret }: Sealed,
+): SigningSecrets | null {
+  try {
+    return {
+      current: signingKeys.get(webhookId, secret),
+      previous: previousSecret && signingKeys.get(webhookId, previousSecret),
+    };
+  } catch (error) {
+    if (!loggedWebhooks.has(webhookId)) {
+      loggedWebhooks.set(webhookId, true);
+      log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
+    }
+    return null;
+  }
 }

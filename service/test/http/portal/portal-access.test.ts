@@ -11,7 +11,7 @@ import { listMembers, removeMember, setMember } from '../../../src/access/member
 import { suspend } from '../../../src/access/suspensions.ts';
 import { includesRole, type AppRole } from '../../../src/contract/app-roles.ts';
 import { sql, type Transaction } from '../../../src/database/database.ts';
-import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { suspendWebhooks } from '../../../src/webhooks/management/suspend-webhooks.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';

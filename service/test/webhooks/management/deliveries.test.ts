@@ -5,7 +5,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { sql } from '../../../src/database/database.ts';
 import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg, publicOrgs } from '../../../src/directory/orgs.ts';
-import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { bindApp } from '../../../src/access/bindings.ts';
 import { addManager, removeManager } from '../../../src/access/managers.ts';
 import { recordEvents } from '../../../src/events/record-event.ts';

@@ -9,7 +9,7 @@ import { lockApp } from '../../../src/access/require-role.ts';
 import { sql } from '../../../src/database/database.ts';
 import { migrate } from '../../../src/database/migrate.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
-import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
 import { dropOldVersions } from '../../../src/webhooks/history/versions.ts';
 import { testActor } from '../../support/actor.ts';

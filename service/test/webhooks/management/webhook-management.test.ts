@@ -5,7 +5,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { removeManager } from '../../../src/access/managers.ts';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
-import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { githubSignature } from '../../../src/webhooks/sending/sign.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { bindApp, unbindApp } from '../../../src/access/bindings.ts';
 import { openDatabase, sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
-import { publishEvent } from '../../../src/directory/publish-event.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { fanOutLock } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
 import {
   listHealed,

@@ -3,9 +3,8 @@
  * Skips attempts whose lease another worker has taken back, and sets aside what PostgreSQL refuses. It locks no webhook: what the attempts say about a webhook's
  * health is noted and added later. Next: `update-webhook-health.ts`.
  */
-import { arrayLiteral } from '../../../database/array-literal.ts';
+import { arrayLiteral, packBytes } from '../../../database/array-literal.ts';
 import { ensurePartitionsOf, withPartitions } from '../../../database/migrate.ts';
-import { packBytes } from '../../../database/pack-bytes.ts';
 import { sql, type Database } from '../../../database/database.ts';
 import { isolateRefused, setAside, take, type SetAside } from '../../../events/set-aside.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';

@@ -1,9 +1,10 @@
-/** Checks whether a given slug is free, and renames entries. Call it under the lock of the table. */
-import { sql, type Transaction } from '../database/database.ts';
-import { invalid, ServiceError } from '../errors.ts';
-import { describeReservation, reservedSlugs, isReserved } from './former-slugs.ts';
+/** What all writes of an entry share: its slug, free or renamed, its fields, its options. Call it under the lock of the table. */
+import { type Transaction, sql } from '../database/database.ts';
+import { ServiceError, invalid } from '../errors.ts';
+import { describeReservation, isAllowedSlug, isReserved, reservedSlugs } from './slug.ts';
 import type { SlugTable } from './lock-directory.ts';
-import { isAllowedSlug } from './slug.ts';
+import type { Static, TObject } from 'typebox';
+import type { Actor } from '../access/actor.ts';
 
 /** Gives an entry another slug. Throws `conflict` if another entry has it, or had it recently. */
 export async function rename(
@@ -39,3 +40,22 @@ export async function requireFreeSlug(
     details: { freeAt: reservation.freeAt },
   });
 }
+
+/** Picks the fields of an entry that its input schema has. */
+export function pickFields<Input extends TObject>(
+  input: Input,
+  entry: Static<Input>,
+): Static<Input> {
+  const fields = Object.entries(entry as object).filter(([name]) => name in input.properties);
+  return Object.fromEntries(fields) as Static<Input>;
+}
+
+/** The options of a write of one entry. */
+export type WriteOptions<Entry> = {
+  actor: Actor;
+  /** The base of addresses in events and in the returned entry. */
+  publicUrl: string;
+  /** Called under the row's lock with the current entry, or null. Throws if the caller saw another version. */
+  check: (current: Entry | null) => void;
+};
+export type Written<Entry> = { created: boolean; entry: Entry };
