@@ -61,7 +61,7 @@ async function rowChanges(database: Database): Promise<number> {
 
 const eventsMeasured = 150;
 const eventEveryMs = 100;
-/** Until the late ones have all that they may have under way. */
+/** Until the late ones have all that they may have in flight. */
 const fillUpMs = 5_000;
 const latencyRatioMax = 2;
 /** On a busy machine a few events take longer with and without late webhooks. */

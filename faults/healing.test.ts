@@ -57,7 +57,7 @@ smallScenario(
       await kill();
       // However far the killed probe came, the next one follows as after a success.
       assertWithin(await probeUntilActive(database, heals), confirmMs);
-      // The automatic replay may be about to begin, or under way.
+      // The automatic replay may be about to begin, or running.
       await world.moment(200);
       await kill();
     }

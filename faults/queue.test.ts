@@ -150,8 +150,8 @@ smallScenario(
     await wait(leaseMs);
     const late = (await world.receivers.report()).slice(before);
     // Those whose connection was being opened: it may open after the thaw.
-    const underWay = 20 * 8;
-    assert.ok(late.length <= underWay, `${late.length} requests after the thaw`);
+    const inFlight = 20 * 8;
+    assert.ok(late.length <= inFlight, `${late.length} requests after the thaw`);
     assert.deepEqual(
       late.filter(
         ({ deliveryId }, index) => late.findIndex((one) => one.deliveryId === deliveryId) !== index,
@@ -229,7 +229,7 @@ const backlog = 10_500;
 const sample = 3_000;
 /** A receiver that is well again gets as many attempts at once as before after a few responses. */
 const slowdownMax = 2;
-/** Until the attempts that were under way reach their deadline, and the next one is claimed. */
+/** Until the attempts that were in flight reach their deadline, and the next one is claimed. */
 const firstMaxMs = 3_000;
 
 smallScenario(

@@ -27,7 +27,7 @@ const failovers = Number(process.env['SCALE_FAILOVERS'] ?? 3);
 const eventsPerSecond = Number(process.env['SCALE_EVENTS_PER_SECOND'] ?? 200);
 const recoveryMsMax = 10_000;
 const loadMs = 1_000;
-/** So many that no webhook's limit of attempts under way is what limits the worker. */
+/** So many that no webhook's limit of attempts in flight is what limits the worker. */
 const webhooks = 100;
 const aftermathMs = 1_000;
 const pollMs = 20;

@@ -72,7 +72,7 @@ async function eventsToQuick({ subscribe, publisher }: World) {
   };
 }
 
-/** As an operator does who looks at the row of an attempt under way, and forgets the transaction. */
+/** As an operator does who looks at the row of an attempt in flight, and forgets the transaction. */
 async function lockLeased({ subscribe, publisher, system: { database }, holdOpen }: World) {
   await subscribe(1, '/silent');
   async function findLeased(): Promise<string> {

@@ -56,7 +56,7 @@ test('a session that ends elsewhere is told, and one goes on where one was', opt
   const grace = await signUp(portal.service, 'grace@example.org');
   const page = await portal.open({ as: grace, path: '/apps' });
   await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
-  // A request that is still under way would find the end of the session before the click.
+  // A request that is still in flight would find the end of the session before the click.
   await page.waitForLoadState('networkidle');
   const { database } = portal.service;
   await sql`delete from sessions where user_id = (select id from users where email = ${grace.email})`.execute(

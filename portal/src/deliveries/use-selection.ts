@@ -40,7 +40,7 @@ export function useSelection(rows: PortalDelivery[], scope: string): Selection {
   };
 }
 
-/** Pending deliveries are under way, and a test cannot be repeated. */
+/** Pending deliveries are in flight, and a test cannot be repeated. */
 function mayBeRedelivered({ status, event }: PortalDelivery): boolean {
   return status !== 'pending' && event !== 'webhook.test' && event !== 'webhook.probe';
 }

@@ -33,7 +33,7 @@ type Replica = {
   database: Database;
   isUsed: boolean;
   usedSince: number;
-  /** Reads under way. */
+  /** Reads in flight. */
   reads: number;
   pauseMs: number;
   isReported: boolean;

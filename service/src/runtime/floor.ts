@@ -9,7 +9,7 @@ export type Floor<Bottom> = {
   look(): Look<Bottom>;
   /** Where the last look ended. */
   current(): string | Bottom;
-  /** The next look begins here, or covers everything, whatever is found by those that are under way. */
+  /** The next look begins here, or covers everything, whatever running looks find. */
   reset(to?: string | Bottom): void;
 };
 

@@ -172,7 +172,7 @@ async function refuseRemovedMethod(
   { token, userId }: NewSession,
   provider: string,
 ): Promise<void> {
-  // Waits for a removal that is under way, which ends only the sessions that it saw.
+  // Waits for a running removal, which ends only the sessions that it saw.
   const { rows } = await sql`
     select from accounts where user_id = ${userId} and provider_id = ${provider} for share
   `.execute(database);

@@ -11,7 +11,7 @@ export type ExportHold = {
 const heldMs = 120_000;
 const renewAfterMs = heldMs / 4;
 
-/** Returns null while another export of the account is under way. */
+/** Returns null while another export of the account is running. */
 export async function holdExport(database: Database, userId: string): Promise<ExportHold | null> {
   const until = sql`now() + ${heldMs} * interval '1 millisecond'`;
   let renewsAt = performance.now() + renewAfterMs;

@@ -132,7 +132,7 @@ export async function confirmPasskeySession(
   database: Database,
   { token, passkeyId }: { token: string; passkeyId: string },
 ): Promise<boolean> {
-  // Waits for a removal that is under way: it ends only the sessions that it saw.
+  // Waits for a running removal: it ends only the sessions that it saw.
   const { rows } = await sql`select from passkeys where id = ${passkeyId} for share`.execute(
     database,
   );

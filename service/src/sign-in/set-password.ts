@@ -86,7 +86,7 @@ export async function confirmSession(
   database: Database,
   { userId, token, hash }: { userId: string; token: string; hash: string | null },
 ): Promise<boolean> {
-  // Waits for a change that is under way: it ends only the sessions that it saw, and this one may be too new for that.
+  // Waits for a running change: it ends only the sessions that it saw, and this one may be too new for that.
   const { rows } = await sql<{ password: string }>`
     select password from accounts where user_id = ${userId} and provider_id = 'credential' for share
   `.execute(database);

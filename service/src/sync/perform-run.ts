@@ -46,7 +46,7 @@ export type DueTime = {
 export type RunOutcome =
   | { kind: 'succeeded'; run: SyncRun }
   | { kind: 'failed'; run: SyncRun }
-  /** Another run is under way; null if it ended just now. */
+  /** Another run holds the lock; null if it ended just now. */
   | { kind: 'conflict'; run: SyncRun | null }
   | { kind: 'not_due' };
 

@@ -30,7 +30,7 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
   let clearAt = 0;
   /** How many more requests may be sent before a response says more. After a wait, one request finds out. */
   let permits = Infinity;
-  let underWay = 0;
+  let inFlight = 0;
   let answered = Promise.withResolvers<void>();
   let lastInLine: Promise<unknown> = Promise.resolve();
   const countInvalid = createInvalidCount(options.invalidMax ?? invalidMax);
@@ -46,11 +46,11 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
       const now = performance.now();
       if (Math.max(now, clearAt) > deadline) return false;
       if (now < clearAt) await wait(Math.ceil(clearAt - now), undefined, { signal });
-      else if (permits > 0 || underWay === 0) break;
+      else if (permits > 0 || inFlight === 0) break;
       else await answered.promise;
     }
     permits = Math.max(0, permits - 1);
-    underWay += 1;
+    inFlight += 1;
     return true;
   }
 
@@ -61,14 +61,14 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
       return admitted;
     },
     note({ status, headers, body }) {
-      underWay -= 1;
+      inFlight -= 1;
       const left = remaining(headers);
       if (status === 429) {
         permits = 0;
         waitFor(refusalMs(headers, body));
       } else if (left !== null) {
-        // Discord may not have counted the requests under way yet.
-        permits = Math.max(0, left - underWay);
+        // Discord may not have counted the requests in flight yet.
+        permits = Math.max(0, left - inFlight);
         if (left === 0) waitFor(secondsToMs(headers['x-ratelimit-reset-after']) ?? 0);
       } else if (status === 200) permits = Infinity;
       if (status !== null && invalidStatuses.has(status)) waitFor(countInvalid());

@@ -195,7 +195,7 @@ export async function readRun(database: Executor, id: string): Promise<SyncRun |
   return rows[0] ? toRun(rows[0]) : null;
 }
 
-/** Returns the run that is under way, if there is one. */
+/** Returns the current run, if there is one. */
 export async function runningRun(database: Executor, kind: SyncKind): Promise<SyncRun | null> {
   const { rows } = await sql<Row>`
     select ${columns} from sync_runs where kind = ${kind} and status = 'running' order by id desc limit 1

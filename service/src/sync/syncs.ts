@@ -1,6 +1,6 @@
 /**
  * Runs the syncs of a process: on schedule if it is a worker, and on request. One run at a time over all processes;
- * stopping aborts the run under way here and records that.
+ * stopping aborts the run of this process and records that.
  */
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -34,7 +34,7 @@ export type SyncsDependencies = {
 export type SyncOptions = { force: boolean; skipBad: boolean };
 export type StartedSync =
   | { kind: 'started'; run: SyncRun }
-  /** Another run is under way in some process. */
+  /** A run of this kind is running in some process. */
   | { kind: 'conflict'; run: SyncRun | null }
   /** Its variables are not set. */
   | { kind: 'unconfigured' };
@@ -62,7 +62,7 @@ const scrapeBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 const stopWithinMs = 5_000;
 /** Of the processes with a schedule one holds this advisory lock and follows it, so that a due time costs one connection. */
 const scheduleLock = 70420022;
-/** The pause while another run of the same kind is under way, or another process follows the schedules. */
+/** The pause while another run of the same kind is running, or another process follows the schedules. */
 const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
@@ -71,7 +71,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const { syncs } = config;
   const turn = session.createListener([], () => {}, { exclusive: scheduleLock });
   const stopping = new AbortController();
-  const underWay = new Set<Promise<unknown>>();
+  const inFlight = new Set<Promise<unknown>>();
   const runner = createRunner(dependencies, stopping.signal);
   const configured = kinds.filter((kind) => syncs[kind]);
   metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
@@ -90,10 +90,10 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
         onStart: (started) => begin({ kind: 'started', run: started }),
       };
       const ended = runner.perform(kind, asked);
-      underWay.add(ended);
+      inFlight.add(ended);
       void ended
         .catch((error: unknown) => log.error({ err: error, kind }, 'sync.broken'))
-        .finally(() => underWay.delete(ended));
+        .finally(() => inFlight.delete(ended));
       return Promise.race([begun, ended.then(asConflict)]);
     },
     start() {
@@ -102,7 +102,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
     },
     async stop() {
       stopping.abort();
-      const ended = Promise.all([...loops.map((loop) => loop.stop()), ...underWay]);
+      const ended = Promise.all([...loops.map((loop) => loop.stop()), ...inFlight]);
       await Promise.race([ended.catch(() => {}), wait(stopWithinMs, undefined, { ref: false })]);
       await turn.stop();
       await runner.close();

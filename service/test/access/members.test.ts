@@ -95,7 +95,7 @@ test("the shares of up to twelve processes add up to a webhook's limit, in SQL a
   const sums = new Map<string, number>();
   for (const { id, place, workers, share } of rows) {
     room.setShare(place, workers);
-    // Half of what a quick webhook may have leased is under way.
+    // Half of what a quick webhook may have leased is in flight.
     assert.equal(room.leasable(id) / 2, share, `${id}: ${place} of ${workers}`);
     sums.set(`${id} ${workers}`, (sums.get(`${id} ${workers}`) ?? 0) + share);
   }

@@ -105,7 +105,7 @@ for (const mode of ['update', 'share'])
       const { rowCount } = await other.query(`select from ${table} where ${where} for ${mode}`);
       assert.ok((rowCount ?? 0) > 0, 'there is a row');
       if (table === 'outbox') await other.query(`select pg_advisory_unlock(${fanOutLock})`);
-      // The attempt under way ends while the row is locked.
+      // The attempt in flight ends while the row is locked.
       late.respond = (response) => void response.writeHead(200).end();
       for (const response of held.splice(0)) response.writeHead(200).end();
       const recovered = await leaveLease();

@@ -55,7 +55,7 @@ export function requireLeases(
     const id = webhookByKey(state, key)?.id ?? '';
     const share = busy.has(id) ? 0 : perWebhookMax;
     const got = handed.filter(({ webhookId }) => webhookId === id).length;
-    if (got > share) throw new Disagreement(`${key} has ${got} more under way than its share`);
+    if (got > share) throw new Disagreement(`${key} has ${got} more in flight than its share`);
     most += Math.min(share, deliveries.length);
   }
   const expected = Math.min(most, room);
@@ -133,7 +133,7 @@ function requireComplete(
     const got = mine.filter((delivery) => taken.includes(delivery)).length;
     // A deleted webhook has no id to look up its share.
     if (webhook && got > share)
-      throw new Disagreement(`${key} has ${got} more under way than its share`);
+      throw new Disagreement(`${key} has ${got} more in flight than its share`);
     if (webhook && taken.length < room && got < Math.min(share, surely))
       throw new Disagreement(`${surely} due for ${key}, ${got} taken`);
   }

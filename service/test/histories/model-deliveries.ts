@@ -38,7 +38,7 @@ export function eventOf(state: State, delivery: Delivery): Event {
 export const isProbe = (state: State, delivery: Delivery) =>
   eventOf(state, delivery).name === 'webhook.probe';
 
-/** Ends what waits; what is under way ends by itself. A deactivated webhook may be probed. */
+/** Ends what waits; what is in flight ends by itself. A deactivated webhook may be probed. */
 export function cancelWaiting(
   state: State,
   webhook: string,

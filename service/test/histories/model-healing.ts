@@ -52,7 +52,7 @@ export function startProbes(state: State, webhook: Webhook): void {
   probe(state, webhook, from, Math.max(from, state.now + hourMs + firstProbeJitterMs));
 }
 
-/** A probe under way ends by itself. */
+/** A probe in flight ends by itself. */
 export function endProbes(state: State, webhook: Webhook): void {
   webhook.healing.failed = null;
   for (const delivery of probesOf(state, webhook))

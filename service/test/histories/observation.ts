@@ -19,7 +19,7 @@ export type Observation = {
   /** The ids of created objects. */
   id?: string;
   claim?: Leasing & { cancelled: number };
-  /** `busyElsewhere`: another fan-out was under way, so that this one did nothing. */
+  /** `busyElsewhere`: another fan-out was running, so that this one did nothing. */
   fannedOut?: Leasing & { events: number; busyElsewhere: boolean };
   /** The recorded attempts, with the responses. */
   recorded?: RecordedAnswer[];

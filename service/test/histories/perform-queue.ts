@@ -107,7 +107,7 @@ function countBusy({ handed }: StageWorker): Busy {
   return busy;
 }
 
-/** A webhook that has something under way gets no more at fan-out. */
+/** A webhook that has something in flight gets no more at fan-out. */
 function toRoom(total: number, busy: Busy): LeaseRoom {
   return {
     total,

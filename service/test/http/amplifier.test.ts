@@ -17,16 +17,16 @@ const service = await startTestService({ env: loopbackAllowed, worker: true });
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
-/** Responds after `delayMs`, and counts how many requests are under way. */
+/** Responds after `delayMs`, and counts how many requests are in flight. */
 async function startHost(delayMs: number) {
-  const host = { most: 0, underWay: 0 };
+  const host = { most: 0, inFlight: 0 };
   const timers = new Set<NodeJS.Timeout>();
   after(() => timers.forEach(clearTimeout));
   const receiver = await startReceiver((response) => {
-    host.underWay += 1;
-    host.most = Math.max(host.most, host.underWay);
+    host.inFlight += 1;
+    host.most = Math.max(host.most, host.inFlight);
     const timer = setTimeout(() => {
-      host.underWay -= 1;
+      host.inFlight -= 1;
       timers.delete(timer);
       response.writeHead(200).end();
     }, delayMs);

@@ -286,7 +286,7 @@ test('a deletion and a change of address at once leave one of the two', async ()
   }
 });
 
-test('deletions succeed while deliveries are under way and webhooks are deactivated', async () => {
+test('deletions succeed while deliveries are in flight and webhooks are deactivated', async () => {
   const working = await startTestService({
     env: {
       ...loopbackAllowed,
@@ -312,7 +312,7 @@ test('deletions succeed while deliveries are under way and webhooks are deactiva
       for (const { url } of [slow, failing]) await post(who, `/apps/${id}/webhooks`, { url });
   }
   for (let event = 0; event < 5; event += 1) await announce(database);
-  // Attempts are under way, and others have failed and count towards a deactivation.
+  // Attempts are in flight, and others have failed and count towards a deactivation.
   await slow.waitFor(people.length);
   await failing.waitFor(people.length);
   const answers = await Promise.all(people.map((who) => remove(who, apps.get(who) ?? [])));

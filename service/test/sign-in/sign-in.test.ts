@@ -308,7 +308,7 @@ test('a task deletes expired sessions, links and unfinished sign-ins, a batch at
   await sql`
     insert into verifications (id, identifier, value, expires_at)
     select gen_random_uuid(), 'state', '{}', now() - interval '1 minute' from generate_series(1, 1200)
-    union all select gen_random_uuid(), 'under way', '{}', now() + interval '1 minute'
+    union all select gen_random_uuid(), 'in flight', '{}', now() + interval '1 minute'
   `.execute(database);
   service.signIn.start();
   await eventually(async () => {
@@ -322,7 +322,7 @@ test('a task deletes expired sessions, links and unfinished sign-ins, a batch at
   const { rows: left } = await sql<{ identifier: string }>`
     select identifier from verifications
   `.execute(database);
-  assert.ok(left.some(({ identifier }) => identifier === 'under way'));
+  assert.ok(left.some(({ identifier }) => identifier === 'in flight'));
   assert.equal((await stays.call('/session')).status, 200);
   assert.equal((await leaves.call('/session')).status, 401);
 });

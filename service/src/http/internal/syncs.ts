@@ -123,7 +123,7 @@ function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {
       'conflict',
       `This service has nothing to sync ${kind} from: ${variablesOf[kind]} is not set.`,
     );
-  throw new ServiceError('conflict', `Another sync of ${kind} is under way.`, {
+  throw new ServiceError('conflict', `Another sync of ${kind} is running.`, {
     details: started.run ? { runId: started.run.id } : {},
   });
 }

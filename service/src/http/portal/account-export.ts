@@ -30,7 +30,7 @@ export const exportAccount = operation({
   path: '/account/export',
   summary: 'Export your data',
   description:
-    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is under way.',
+    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is running.',
   returns: { 200: 'Your data.' },
   errors: ['conflict'],
   response: {
@@ -56,7 +56,7 @@ export const exportAccount = operation({
     if (!hold)
       throw new ServiceError(
         'conflict',
-        'Another export of your account is under way; wait until it has ended.',
+        'Another export of your account is running. Wait until it ends.',
       );
     context.reply.headers({
       'content-type': 'application/json; charset=utf-8',

@@ -118,7 +118,7 @@ export async function dropTotals(tx: Transaction, day: Statement): Promise<void>
   `.execute(tx);
 }
 
-/** Waits for a fold that is under way, and keeps others out until the end of the transaction. */
+/** Waits for a running fold, and keeps others out until the end of the transaction. */
 export async function keepFoldsOut(tx: Transaction): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(foldLock)})`.execute(tx);
 }

@@ -1,4 +1,4 @@
-/** Cancels the pending deliveries of webhooks that get no more. Attempts under way end by themselves. */
+/** Cancels the pending deliveries of webhooks that get no more. Attempts in flight end by themselves. */
 import { sql, type Executor } from '../../database/database.ts';
 
 type Cancellation = {

@@ -78,7 +78,7 @@ const replayAgainMs = 60_000;
 const rarelyMs = 3_600_000;
 /** How often a day past retention is tried again that another session has locked. */
 const lockedDayAgainMs = 30_000;
-/** Tasks that are under way at the same time; the rare ones wait for a connection. */
+/** Tasks that run at the same time; the rare ones wait for a connection. */
 const poolSize = 6;
 /**
  * The queue's statements have one shape whatever the tables hold, and each has its index. PostgreSQL plans them once
@@ -152,7 +152,7 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
         ...tasks.others.map((each) => each.stop()),
       ]);
       await dispatcher.stop();
-      // Only now, because attempts were under way until here.
+      // Only now, because attempts were in flight until here.
       await tasks.join.stop();
       await leave(database, dispatcher, dependencies);
       // A statement without a response must not keep the process alive.

@@ -38,7 +38,7 @@ export type GuardedConnectorOptions = {
   timeoutMs: number;
   /** How long one address may stay silent before the next is tried. */
   addressWaitMs: number;
-  /** The longest life of a connection, whatever is under way on it. */
+  /** The longest life of a connection, whatever is in flight on it. */
   lifeMs: number;
   resolve: Resolve;
   /** Certificate authorities to trust instead of the system's, as PEM. */

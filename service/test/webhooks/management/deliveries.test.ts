@@ -428,7 +428,7 @@ test('deleting a webhook cancels its pending deliveries', async () => {
         status: string;
       }>`select status from deliveries where webhook_id = ${webhook.id}`.execute(database)
     ).rows;
-  // Two are under way: a webhook that has not responded yet gets no more.
+  // Two are in flight: a webhook that has not responded yet gets no more.
   await eventually(async () => (await ended()).length === 8);
   hold();
   await eventually(async () => (await ended()).length === 10);

@@ -102,7 +102,7 @@ type Row = {
   mailed_at: Date | null;
   given_up_at: Date | null;
   next_mail_at: Date | null;
-  /** A mail is under way. */
+  /** A mail is in flight. */
   leased: boolean;
   mail_error: string | null;
   repeats: number;

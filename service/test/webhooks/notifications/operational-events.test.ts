@@ -86,7 +86,7 @@ test('a webhook starts failing with its first failed delivery and is deactivated
   assert.deepEqual(await updateHealth(exhausted(id, { statusCode: 503 })), [
     { webhookId: id, reason: 'failing', cancelled: 3, more: false },
   ]);
-  // Under way while it was deactivated.
+  // In flight while it was deactivated.
   await updateHealth(exhausted(id));
   const host = 'user-content.example:8443';
   assert.deepEqual(await eventsOf(id), [

@@ -177,7 +177,7 @@ test('what cannot wait for its turn is put back at once', async (t) => {
   const webhook = await register(receiver.url);
   await publish(2);
   const fanningOut = dispatcher.fanOutAll(0);
-  // Tests use up what the webhook may have under way while the statement runs.
+  // Tests use up what the webhook may have in flight while the statement runs.
   const tests = [1, 2].map(() =>
     room.takeTest({ webhookId: webhook, owner: '', url: receiver.url }),
   );

@@ -225,10 +225,10 @@ test('a probe that ends while the owner changes the webhook keeps the schedule',
   assert.notEqual(await nextProbeAt(moved.id), null, 'after a new URL');
   await remove(moved);
   const toggled = await makeFailing();
-  const { probe: underWay } = await takeProbe(toggled.id);
+  const { probe: inFlight } = await takeProbe(toggled.id);
   await update(toggled, { selfHealing: false });
   await update(toggled, { selfHealing: true });
-  assert.deepEqual(await respond(underWay, failed), []);
+  assert.deepEqual(await respond(inFlight, failed), []);
   assert.notEqual(await nextProbeAt(toggled.id), null, 'after a switch off and on');
   await remove(toggled);
 });
@@ -265,7 +265,7 @@ test('a replay after healing begins before the deactivation, and only a deactiva
   const deactivatedAt = Date.now();
   now = Math.max(now, deactivatedAt + hourMs);
   await fail(webhook.id);
-  // An attempt was under way.
+  // An attempt was in flight.
   await recordNew(database, { webhookId: webhook.id, ...succeeded });
   await updateWebhookHealth(database, 2);
   while ((await respond((await takeProbe(webhook.id)).probe, succeeded)).length === 0);

@@ -224,7 +224,7 @@ test('a replay after self-healing waits for no lock of the webhook, and stays li
 });
 
 for (const by of ['its owner', 'a probe'])
-  test(`an event is replayed whose fan-out is under way when ${by} activated the webhook`, async () => {
+  test(`an event is replayed whose fan-out is running when ${by} activated the webhook`, async () => {
     const webhook = await makeWebhook();
     await patch(webhook, { active: false });
     let fanOut: Promise<unknown> = Promise.resolve();

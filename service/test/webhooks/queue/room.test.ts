@@ -1,4 +1,4 @@
-/** Tests how many attempts may be under way in a process, by what is known of their webhooks. */
+/** Tests how many attempts may be in flight in a process, by what is known of their webhooks. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Room, type Place, type Speed } from '../../../src/webhooks/queue/dispatch/room.ts';
@@ -287,7 +287,7 @@ test('a process has no more of a webhook than its share', () => {
   );
 });
 
-test('only the most that a webhook may have under way refuses a test', () => {
+test('only the most that a webhook may have in flight refuses a test', () => {
   const room = new Room({ timeoutMs });
   assert.equal(start(room, webhooks(1_024, 'quick')).length, 1_024);
   const tests = Array.from({ length: 9 }, () => room.takeTest(one('unknown')));

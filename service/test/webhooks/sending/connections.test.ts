@@ -199,10 +199,10 @@ test('close ends running and idle connections, can be called twice, and nothing 
   const kept = await startByteReceiver((socket) => socket.write(okAnswer));
   const sender = openSender();
   await sender.attempt({ ...post, url: kept.url });
-  const underWay = sender.attempt({ ...post, url: silent.url });
+  const inFlight = sender.attempt({ ...post, url: silent.url });
   await oneWaits;
   await Promise.all([sender.close(), sender.close()]);
-  assert.equal((await underWay).error, 'reset');
+  assert.equal((await inFlight).error, 'reset');
   await Promise.all([silent.allClosed(), kept.allClosed()]);
   assert.equal((await sender.attempt({ ...post, url: kept.url })).error, 'reset');
   assert.deepEqual([silent.requests(), kept.requests()], [1, 1]);
@@ -215,12 +215,12 @@ test('close ends a running handshake', async () => {
     onConnection: (socket) => socket.once('data', () => arrived(socket)),
   });
   const sender = openSender();
-  const underWay = sender.attempt({ ...post, url: receiver.url.replace('http:', 'https:') });
+  const inFlight = sender.attempt({ ...post, url: receiver.url.replace('http:', 'https:') });
   const socket = await hello;
   const ended = once(socket, 'close');
   await sender.close();
   await ended;
-  assert.notEqual((await underWay).error, null);
+  assert.notEqual((await inFlight).error, null);
 });
 
 /** Makes an attempt, lets the connection idle, and makes another. Returns the number of connections. */

@@ -30,7 +30,7 @@ export type ParkedDue = {
 
 /**
  * By webhook, the time before which none of its deliveries is parked, in the database's milliseconds. Who learns of
- * deliveries that were parked sets it again, so that a claim under way does not.
+ * deliveries that were parked sets it again, so that a running claim does not.
  */
 export type ParkedSince = Map<string, { atMs: number }>;
 

@@ -51,9 +51,9 @@ export type Dispatcher = {
   lookAtEverything(): void;
   /** Names this run of the process among the workers. */
   id: string;
-  /** Deliveries from a claim that is under way are still sent. */
+  /** Deliveries from a running claim are still sent. */
   stopClaiming(): void;
-  /** Call when no claim is under way. Resolves when every leased delivery has ended and is recorded. */
+  /** Call when no claim is running. Resolves when every leased delivery has ended and is recorded. */
   stop(): Promise<void>;
 };
 

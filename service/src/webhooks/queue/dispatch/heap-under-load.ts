@@ -1,6 +1,6 @@
 /**
  * Sets how the heap grows at rest and under load. New objects start in the young generation; when it is full, V8 copies
- * what is still in use, and while many deliveries are under way a large young generation halves that work. It never
+ * what is still in use, and while many deliveries are in flight a large young generation halves that work. It never
  * shrinks, so nothing may grow it before there is load: `bin/orgdir.js` keeps it small until then. About a tenth of the
  * deliveries leave something behind in the old generation, which V8 would let grow to several times its used size
  * before it collects.

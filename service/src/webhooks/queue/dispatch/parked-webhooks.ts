@@ -29,7 +29,7 @@ export class ParkedWebhooks {
   readonly #forgetsSince = createEvery(fullLookMs);
   #list;
   #listedAt = -Infinity;
-  /** Until then, a statement that is still under way on the server may park deliveries. */
+  /** Until then, a statement that is still in flight on the server may park deliveries. */
   #unsureUntil = -Infinity;
 
   constructor(room: Room, due: Floor<null>) {

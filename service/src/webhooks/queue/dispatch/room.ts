@@ -1,5 +1,5 @@
 /**
- * Decides how many attempts may be under way in this process. The rule is in the worker's guide, under "Isolation". Counts
+ * Decides how many attempts may be in flight in this process. The rule is in the worker's guide, under "Isolation". Counts
  * only: the dispatcher asks before it leases, `start-attempts.ts` before it sends.
  */
 import { LRUCache } from 'lru-cache';
@@ -8,20 +8,20 @@ import { urlHost } from '../../sending/url-host.ts';
 
 /** Over all processes that deliver, including the tests that they send: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 export const perWebhookMax = 8;
-/** What a webhook may have under way until its first attempt has ended. */
+/** What a webhook may have in flight until its first attempt has ended. */
 const atFirstMax = 2;
 /**
- * What a quick webhook may have under way in a crowded process, if it has answered within the last second; otherwise 1. None
+ * What a quick webhook may have in flight in a crowded process, if it has answered within the last second; otherwise 1. None
  * while one of its attempts is late.
  */
 const whenCrowdedMax = perWebhookMax / 2;
-/** An attempt is late if it has been under way for twice as long as the last one and this much more. */
+/** An attempt is late if it has been in flight for twice as long as the last one and this much more. */
 const lateMs = 250;
 /** A webhook whose last attempt took longer is slow. */
 export const slowMs = 1_000;
 /** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
 const attemptsMax = 1024;
-/** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are under way. */
+/** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are in flight. */
 const startsBelow = {
   stuck: attemptsMax * 0.5,
   unknown: attemptsMax * 0.625,
@@ -55,7 +55,7 @@ type Receiver = {
   /** Of the last delivery, for the limits of slow attempts. */
   owner: string;
   host: string;
-  /** Its attempts under way, in the order in which they started. */
+  /** Its attempts in flight, in the order in which they started. */
   running: Set<Place>;
   /** Its leased deliveries that have not started. */
   waiting: number;
@@ -95,7 +95,7 @@ export class Place {
     this.host = receiver.host;
   }
 
-  /** Counts the attempt as under way; returns false if there is no room for it. `always`: whether there is or not. */
+  /** Counts the attempt as in flight; returns false if there is no room for it. `always`: whether there is or not. */
   start(always = false): boolean {
     if (!always && !this.#room.mayStart(this.receiver)) return false;
     this.#state = 'running';
@@ -130,7 +130,7 @@ export class Room {
   onWebhookRoom: (webhookId: string) => void = () => {};
   readonly #stuckMs: number;
   readonly #remembered = new LRUCache<string, Receiver>({ max: rememberedMax });
-  /** Receivers that have deliveries under way or waiting. */
+  /** Receivers that have deliveries in flight or waiting. */
   readonly #active = new Map<string, Receiver>();
   readonly #running = new Set<Place>();
   #slow = 0;
@@ -195,7 +195,7 @@ export class Room {
     return new Place(this, receiver);
   }
 
-  /** Counts a test that somebody waits for, which only the most that a webhook may have under way can refuse. */
+  /** Counts a test that somebody waits for, which only the most that a webhook may have in flight can refuse. */
   takeTest(taken: Omit<Taken, 'latencyMs'>): Place | null {
     const receiver = this.#find(taken.webhookId);
     if (receiver && receiver.running.size >= perWebhookMax) return null;
@@ -272,7 +272,7 @@ export class Room {
     return free < notSlow / 4 ? 0 : Math.floor(free);
   }
 
-  /** How many attempts this webhook may have under way now. */
+  /** How many attempts this webhook may have in flight now. */
   #limit(receiver: Receiver): number {
     if (this.#blocked.has(receiver.id) || isSilent(receiver)) return 0;
     const limit = Math.min(limitByLatency(receiver), this.#shareOf(receiver.id));
@@ -370,7 +370,7 @@ function limitByLatency(receiver: Receiver): number {
   return Math.max(Math.min(Math.floor((perWebhookMax * slowMs) / ms), perWebhookMax), 1);
 }
 
-/** How long its oldest attempt has been under way. */
+/** How long its oldest attempt has been in flight. */
 function unansweredMs({ running }: Receiver): number {
   const [first] = running;
   return first ? performance.now() - first.startedAt : 0;

@@ -35,7 +35,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       select id, 0 from webhooks
       where id = any(${webhookIds}::uuid[]) and not active and deactivated_reason = 'failing' and self_healing
         and not exists (select from suspensions s where s.webhook_id = webhooks.id or s.app_id = webhooks.app_id)
-        -- One under way, or one that waits while the webhook is not probed, is of an earlier deactivation and has no effect.
+        -- One in flight, or one that waits while the webhook is not probed, is of an earlier deactivation and has no effect.
         and not exists (
           select from pending_deliveries p join webhook_healing probed using (webhook_id)
           where webhook_id = webhooks.id and trigger = 'probe' and lease_token is null and failed_probes is not null)
@@ -51,7 +51,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
   `.execute(tx);
 }
 
-/** Stops probing a webhook. A probe under way ends by itself and has no effect. */
+/** Stops probing a webhook. A probe in flight ends by itself and has no effect. */
 export async function endProbes(tx: Transaction, webhookId: string): Promise<void> {
   await sql`
     update webhook_healing set failed_probes = null where webhook_id = ${webhookId}
@@ -108,7 +108,7 @@ type Probed = {
 async function readProbed(tx: Transaction, webhookId: string): Promise<Probed | null> {
   const { rows } = await sql<Probed>`
     select w.id as "webhookId", w.app_id as "appId", w.url, coalesce(health.exhausted_in_a_row, 0) as exhausted,
-      -- A mail says from when to replay. An attempt under way at the deactivation may have succeeded after it.
+      -- A mail says from when to replay. An attempt in flight at the deactivation may have succeeded after it.
       case when health.last_success_at > w.deactivated_at then w.deactivated_at else health.last_success_at end as "lastSuccessAt",
       h.failed_probes as "failedProbes", h.succeeded
     from webhooks w join webhook_healing h on h.webhook_id = w.id
@@ -175,7 +175,7 @@ async function noteHealed(tx: Transaction, webhookId: string): Promise<void> {
       replay_since = (
         select case
           when health.last_success_at is null then w.created_at
-          -- An attempt under way at the deactivation may have succeeded after it. A success is dated when it is recorded,
+          -- An attempt in flight at the deactivation may have succeeded after it. A success is dated when it is recorded,
           -- after the failures of the same batch.
           else least(health.last_success_at, w.deactivated_at) - interval '1 minute'
         end

@@ -13,8 +13,8 @@ import { recordMax, recordOrSetAside } from './record.ts';
 export type Recorder = {
   /** Resolves when the attempt is recorded or given up, however long that takes. */
   record(attempt: RecordedAttempt): Promise<void>;
-  /** Resolves when `underWay` has ended and is recorded. Waits only briefly for a database that is unavailable. */
-  stop(underWay: Promise<unknown>): Promise<void>;
+  /** Resolves when `inFlight` has ended and is recorded. Waits only briefly for a database that is unavailable. */
+  stop(inFlight: Promise<unknown>): Promise<void>;
 };
 
 export type RecorderDependencies = {
@@ -98,10 +98,10 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         startWriting();
       });
     },
-    async stop(underWay) {
+    async stop(inFlight) {
       stopping = true;
       stopsAt = performance.now() + giveUpAfterMsWhileStopping;
-      await underWay;
+      await inFlight;
       await writing;
     },
   };

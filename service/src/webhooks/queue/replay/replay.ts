@@ -76,7 +76,7 @@ async function takeTurn(tx: Transaction, appId: string): Promise<void> {
   );
 }
 
-/** A fan-out under way may have seen a webhook as inactive. Once it has ended, a replay finds what it left out. */
+/** A running fan-out may have seen a webhook as inactive. Once it has ended, a replay finds what it left out. */
 async function waitForFanOut(database: Database): Promise<void> {
   await database
     .transaction()
