@@ -9,17 +9,6 @@ import { openDatabase, sql, type Database } from './database.ts';
 import { formatHost } from './primary.ts';
 import { selectRevisions, type Revisions, type Scope } from './revisions.ts';
 
-export type Replicas = {
-  /** Runs `load` on a replica, and again on the primary if no replica has a result that is new enough. */
-  read<T extends { revision: number }>(
-    scope: Scope,
-    load: (database: Database) => Promise<T>,
-  ): Promise<T>;
-  /** Throws a `StartError` if a replica belongs to another cluster. The revisions must have started. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-};
-
 export type ReplicasOptions = {
   urls: string[];
   primary: Database;
@@ -51,13 +40,59 @@ const poolEndTimeoutMs = 500;
 const otherCluster = 'another cluster';
 const behind = 'behind';
 
-export function createReplicas({ urls, primary, revisions, onChange }: ReplicasOptions): Replicas {
-  const replicas = urls.map(openReplica);
-  let system = '';
-  let running = false;
+export class Replicas {
+  readonly #replicas: Replica[];
+  readonly #primary: Database;
+  readonly #revisions: ReplicasOptions['revisions'];
+  readonly #onChange: ReplicasOptions['onChange'];
+  /** The identifier of the primary's cluster. */
+  #system = '';
+  #running = false;
+
+  constructor({ urls, primary, revisions, onChange }: ReplicasOptions) {
+    this.#replicas = urls.map(openReplica);
+    this.#primary = primary;
+    this.#revisions = revisions;
+    this.#onChange = onChange;
+  }
+
+  /** Runs `load` on a replica, and again on the primary if no replica has a result that is new enough. */
+  async read<T extends { revision: number }>(
+    scope: Scope,
+    load: (database: Database) => Promise<T>,
+  ): Promise<T> {
+    const [replica] = this.#replicas
+      .filter(({ isUsed }) => isUsed)
+      .sort((one, other) => one.reads - other.reads);
+    const isKnown = replica !== undefined && this.#revisions.current(scope) !== null;
+    return (isKnown ? await this.#readFrom(replica, scope, load) : null) ?? load(this.#primary);
+  }
+
+  /** Throws a `StartError` if a replica belongs to another cluster. The revisions must have started. */
+  async start(): Promise<void> {
+    if (this.#running || this.#replicas.length === 0) return;
+    this.#running = true;
+    this.#system = (await readReplica(this.#primary)).system;
+    const reasons = await Promise.all(this.#replicas.map((each) => this.#check(each)));
+    const stranger = this.#replicas[reasons.indexOf(otherCluster)];
+    if (stranger)
+      throw new StartError(
+        `DATABASE_READ_URLS names ${stranger.name}, which is not a replica of the database in DATABASE_URL; remove it`,
+      );
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    for (const { timer } of this.#replicas) clearTimeout(timer);
+    // A replica that does not respond must not keep the process alive.
+    await Promise.race([
+      Promise.all(this.#replicas.map(({ database }) => database.destroy())),
+      wait(poolEndTimeoutMs, undefined, { ref: false }),
+    ]);
+  }
 
   /** Returns null if the result is too old, or if there is none. */
-  async function readFrom<T extends { revision: number }>(
+  async #readFrom<T extends { revision: number }>(
     replica: Replica,
     scope: Scope,
     load: (database: Database) => Promise<T>,
@@ -65,95 +100,67 @@ export function createReplicas({ urls, primary, revisions, onChange }: ReplicasO
     replica.reads += 1;
     try {
       const result = await load(replica.database);
-      const current = revisions.current(scope);
+      const current = this.#revisions.current(scope);
       if (current !== null && result.revision >= current) return result;
-      if (current !== null) leaveOut(replica, behind);
+      if (current !== null) this.#leaveOut(replica, behind);
     } catch (error) {
-      leaveOut(replica, (error as Error).message);
+      this.#leaveOut(replica, (error as Error).message);
     } finally {
       replica.reads -= 1;
     }
     return null;
   }
 
-  function leaveOut(replica: Replica, reason: string): void {
+  #leaveOut(replica: Replica, reason: string): void {
     if (!replica.isUsed) return;
     replica.isUsed = false;
     // While there are writes, any replica is behind now and then, for a moment.
     if (reason === behind || performance.now() - replica.usedSince > wellAfterMs)
       replica.pauseMs = pauseMsMin;
-    checkLater(replica, reason);
+    this.#checkLater(replica, reason);
   }
 
-  function checkLater(replica: Replica, reason: string): void {
-    if (!running) return;
+  #checkLater(replica: Replica, reason: string): void {
+    if (!this.#running) return;
     if (replica.pauseMs === pauseMsMax && !replica.isReported) {
       replica.isReported = true;
-      onChange(replica.name, reason);
+      this.#onChange(replica.name, reason);
     }
-    replica.timer = setTimeout(() => void check(replica), replica.pauseMs).unref();
+    replica.timer = setTimeout(() => void this.#check(replica), replica.pauseMs).unref();
     replica.pauseMs = Math.min(replica.pauseMs * 2, pauseMsMax);
   }
 
   /** Returns why it cannot be used; null if it can. */
-  async function check(replica: Replica): Promise<string | null> {
-    const reason = await findFault(replica);
+  async #check(replica: Replica): Promise<string | null> {
+    const reason = await this.#findFault(replica);
     if (reason !== null) {
-      checkLater(replica, reason);
+      this.#checkLater(replica, reason);
       return reason;
     }
     replica.isUsed = true;
     replica.usedSince = performance.now();
-    if (replica.isReported) onChange(replica.name, null);
+    if (replica.isReported) this.#onChange(replica.name, null);
     replica.isReported = false;
     return null;
   }
 
-  async function findFault({ database }: Replica): Promise<string | null> {
+  async #findFault({ database }: Replica): Promise<string | null> {
     try {
       const state = await readReplica(database);
-      if (state.system !== system) return otherCluster;
+      if (state.system !== this.#system) return otherCluster;
       if (!state.is_standby) return 'not a standby';
-      return (await isBehind(database)) ? behind : null;
+      return (await this.#isBehind(database)) ? behind : null;
     } catch (error) {
       return (error as Error).message;
     }
   }
 
-  async function isBehind(database: Database): Promise<boolean> {
+  async #isBehind(database: Database): Promise<boolean> {
     const rows = await selectRevisions(database);
-    return rows.some(({ scope, revision }) => revision < (revisions.current(scope) ?? Infinity));
+    return rows.some(
+      ({ scope, revision }) => revision < (this.#revisions.current(scope) ?? Infinity),
+    );
   }
-
-  return {
-    async read(scope, load) {
-      const [replica] = replicas
-        .filter(({ isUsed }) => isUsed)
-        .sort((one, other) => one.reads - other.reads);
-      const isKnown = replica !== undefined && revisions.current(scope) !== null;
-      return (isKnown ? await readFrom(replica, scope, load) : null) ?? load(primary);
-    },
-    async start() {
-      if (running || replicas.length === 0) return;
-      running = true;
-      system = (await readReplica(primary)).system;
-      const reasons = await Promise.all(replicas.map(check));
-      const stranger = replicas[reasons.indexOf(otherCluster)];
-      if (stranger)
-        throw new StartError(
-          `DATABASE_READ_URLS names ${stranger.name}, which is not a replica of the database in DATABASE_URL; remove it`,
-        );
-    },
-    async stop() {
-      running = false;
-      for (const { timer } of replicas) clearTimeout(timer);
-      // A replica that does not respond must not keep the process alive.
-      await Promise.race([
-        Promise.all(replicas.map(({ database }) => database.destroy())),
-        wait(poolEndTimeoutMs, undefined, { ref: false }),
-      ]);
-    },
-  };
 }
 
 function openReplica(url: string): Replica {

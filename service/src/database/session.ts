@@ -7,14 +7,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { directConnection, openClient, type ConnectionSettings } from './database.ts';
 
-export type Session = {
-  /**
-   * Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when
-   * some may have been missed.
-   */
-  createListener(channels: string[], onNotice: OnNotice, locks?: Locks): Listener;
-};
-
 export type Listener = {
   start(): void;
   stop(): Promise<void>;
@@ -51,98 +43,101 @@ const endTimeoutMs = 500;
 /** How often a process tries to become the one that listens. */
 const lockRetryMs = 1_000;
 
-export function createSession(settings: ConnectionSettings): Session {
-  const subscriptions = new Set<Subscription>();
-  let current: Connection | null = null;
-  let reconnect: NodeJS.Timeout | undefined;
+export class Session {
+  readonly #settings: ConnectionSettings;
+  readonly #subscriptions = new Set<Subscription>();
+  #current: Connection | null = null;
+  #reconnect: NodeJS.Timeout | undefined;
 
-  function connect(): void {
-    reconnect = undefined;
-    const client = openClient(directConnection(settings), {
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when
+   * some may have been missed.
+   */
+  createListener(channels: string[], onNotice: OnNotice, locks: Locks = {}): Listener {
+    const state = { listens: false, retry: undefined };
+    const subscription: Subscription = { channels, onNotice, locks, ...state };
+    return {
+      start: () => void this.#start(subscription),
+      stop: () => this.#stop(subscription),
+      listens: () => subscription.listens,
+    };
+  }
+
+  #connect(): void {
+    this.#reconnect = undefined;
+    const client = openClient(directConnection(this.#settings), {
       applicationName: `orgdir listener, pid ${process.pid}`,
     });
     const opened = { client, statements: Promise.resolve() };
-    current = opened;
+    this.#current = opened;
     client.on('error', () => {});
     client.on('notification', ({ channel, payload }) => {
-      for (const { channels, onNotice } of subscriptions)
+      for (const { channels, onNotice } of this.#subscriptions)
         if (channels.includes(channel)) onNotice(channel, payload ?? '');
     });
-    client.once('end', () => lose(opened));
-    void run(opened, async () => void (await client.connect()));
-    for (const each of subscriptions) void run(opened, () => subscribe(opened, each));
+    client.once('end', () => this.#lose(opened));
+    void this.#run(opened, async () => void (await client.connect()));
+    for (const each of this.#subscriptions)
+      void this.#run(opened, () => this.#subscribe(opened, each));
   }
 
   /** Runs what belongs together after everything before it. A connection with an error is replaced. */
-  function run(on: Connection, act: () => Promise<void>): Promise<void> {
+  #run(on: Connection, act: () => Promise<void>): Promise<void> {
     on.statements = on.statements
-      .then(() => (on === current ? act() : undefined))
-      .catch(() => lose(on));
+      .then(() => (on === this.#current ? act() : undefined))
+      .catch(() => this.#lose(on));
     return on.statements;
   }
 
-  function lose(lost: Connection): void {
-    if (lost !== current) return;
-    current = null;
+  #lose(lost: Connection): void {
+    if (lost !== this.#current) return;
+    this.#current = null;
     void lost.client.end().catch(() => {});
-    for (const each of subscriptions) pause(each);
-    reconnect = setTimeout(connect, reconnectMs);
+    for (const each of this.#subscriptions) pause(each);
+    this.#reconnect = setTimeout(() => this.#connect(), reconnectMs);
   }
 
-  async function subscribe(on: Connection, subscription: Subscription): Promise<void> {
-    if (!subscriptions.has(subscription)) return;
+  async #subscribe(on: Connection, subscription: Subscription): Promise<void> {
+    if (!this.#subscriptions.has(subscription)) return;
     const { channels, onNotice, locks } = subscription;
     if (locks.exclusive !== undefined && !(await tryLock(on.client, locks.exclusive))) {
-      const again = () => void run(on, () => subscribe(on, subscription));
+      const again = () => void this.#run(on, () => this.#subscribe(on, subscription));
       subscription.retry = setTimeout(again, lockRetryMs).unref();
       return;
     }
     if (locks.shared !== undefined)
       await on.client.query('select pg_advisory_lock_shared($1)', [locks.shared]);
     for (const channel of channels) await on.client.query(`listen ${channel}`);
-    if (!subscriptions.has(subscription)) return;
+    if (!this.#subscriptions.has(subscription)) return;
     subscription.listens = true;
     onNotice(null, '');
   }
 
-  async function start(subscription: Subscription): Promise<void> {
-    if (subscriptions.has(subscription)) return;
-    subscriptions.add(subscription);
-    const on = current;
-    if (on) await run(on, () => subscribe(on, subscription));
-    else if (!reconnect) connect();
+  async #start(subscription: Subscription): Promise<void> {
+    if (this.#subscriptions.has(subscription)) return;
+    this.#subscriptions.add(subscription);
+    const on = this.#current;
+    if (on) await this.#run(on, () => this.#subscribe(on, subscription));
+    else if (!this.#reconnect) this.#connect();
   }
 
-  async function stop(subscription: Subscription): Promise<void> {
-    if (!subscriptions.delete(subscription)) return;
+  async #stop(subscription: Subscription): Promise<void> {
+    if (!this.#subscriptions.delete(subscription)) return;
     pause(subscription);
-    const on = current;
-    if (subscriptions.size > 0) {
-      if (on) await inTime(run(on, () => unsubscribe(on.client, subscription)));
+    const on = this.#current;
+    if (this.#subscriptions.size > 0) {
+      if (on) await inTime(this.#run(on, () => unsubscribe(on.client, subscription)));
       return;
     }
-    clearTimeout(reconnect);
-    reconnect = undefined;
-    current = null;
+    clearTimeout(this.#reconnect);
+    this.#reconnect = undefined;
+    this.#current = null;
     if (on) await close(on.client);
   }
-
-  return {
-    createListener(channels, onNotice, locks = {}) {
-      const subscription: Subscription = {
-        channels,
-        onNotice,
-        locks,
-        listens: false,
-        retry: undefined,
-      };
-      return {
-        start: () => void start(subscription),
-        stop: () => stop(subscription),
-        listens: () => subscription.listens,
-      };
-    },
-  };
 }
 
 function pause(subscription: Subscription): void {

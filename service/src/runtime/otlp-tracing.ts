@@ -7,6 +7,7 @@ import {
   trace,
   type Context,
   type SpanContext,
+  type Tracer,
 } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -25,7 +26,14 @@ import {
   type IdGenerator,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from './log.ts';
-import type { TracedAttempt, Tracing } from './tracing-types.ts';
+import type {
+  AttemptSpan,
+  EventSpan,
+  RequestSpan,
+  TracedAttempt,
+  TracedRequest,
+  Tracing,
+} from './tracing-types.ts';
 import { version } from './version.ts';
 
 /** While spans fail, each batch of them fails, of which a busy process sends dozens per second. */
@@ -33,98 +41,102 @@ const logEveryMs = 60_000;
 
 type Settings = { endpoint: string; ratio: number };
 
-export function createOtlpTracing({ endpoint, ratio }: Settings, log: Logger): Tracing {
-  let loggedAt = Number.NEGATIVE_INFINITY;
+export class OtlpTracing implements Tracing {
+  readonly #log: Logger;
+  readonly #ids = new SpanIds();
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+  readonly #requests = new AsyncLocalStorage<Context>();
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
-  function logFailure(error: unknown): void {
-    if (performance.now() - loggedAt < logEveryMs) return;
-    loggedAt = performance.now();
-    const reason = error instanceof Error ? error.message : 'the collector refused them';
-    log.warn({ reason }, 'traces.failed');
+  constructor(settings: Settings, log: Logger) {
+    this.#log = log;
+    setGlobalErrorHandler((error) => this.#logFailure(error));
+    this.#provider = createProvider(settings, this.#ids);
+    this.#tracer = this.#provider.getTracer('orgdir', version);
   }
 
-  setGlobalErrorHandler(logFailure);
-  const ids = new SpanIds();
-  const provider = new TracerProvider({
+  startRequest({ method, route, traceparent }: TracedRequest): RequestSpan {
+    const parent = traceparent === null ? ROOT_CONTEXT : contextOf(parse(traceparent));
+    const attributes = { 'http.request.method': method, 'http.route': route };
+    const options = { kind: SpanKind.SERVER, attributes };
+    const span = this.#tracer.startSpan(`${method} ${route}`, options, parent);
+    return {
+      run: (handle) => this.#requests.run(trace.setSpan(parent, span), handle),
+      end(statusCode) {
+        span.setAttribute('http.response.status_code', statusCode);
+        if (statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      },
+    };
+  }
+
+  recordEvent(name: string): EventSpan {
+    const parent = this.#requests.getStore() ?? ROOT_CONTEXT;
+    const span = this.#tracer.startSpan(`event ${name}`, { kind: SpanKind.PRODUCER }, parent);
+    return {
+      traceparent: format(span.spanContext()),
+      end: (id) => span.setAttribute('orgdir.event.id', id).end(),
+    };
+  }
+
+  startAttempt(attempt: TracedAttempt): AttemptSpan {
+    const event = parse(attempt.traceparent);
+    const spanId = deliverySpanId(attempt);
+    const attributes = { ...attributesOf(attempt), 'orgdir.attempt.number': attempt.number };
+    const span = this.#tracer.startSpan(
+      `attempt ${attempt.event}`,
+      { kind: SpanKind.CLIENT, attributes },
+      contextOf({ ...event, spanId }),
+    );
+    return {
+      traceparent: format(span.spanContext()),
+      end: ({ statusCode, error, verdict }) => {
+        if (statusCode !== null) span.setAttribute('http.response.status_code', statusCode);
+        if (error !== null) span.setAttribute('error.type', error);
+        if (verdict !== 'succeeded') span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+        if (verdict !== 'retry') this.#writeDelivery(attempt, spanId, verdict);
+      },
+    };
+  }
+
+  /** Fails if the collector refuses the last spans. */
+  async stop(): Promise<void> {
+    await this.#provider.shutdown().catch((error: unknown) => this.#logFailure(error));
+  }
+
+  /** A delivery ends once per cycle, so its span is written then, as the parent that its attempts have named. */
+  #writeDelivery(attempt: TracedAttempt, spanId: string, verdict: string): void {
+    this.#ids.next = spanId;
+    const { event, createdAtMs: startTime } = attempt;
+    const attributes = { ...attributesOf(attempt), 'orgdir.delivery.status': verdict };
+    const options = { kind: SpanKind.CONSUMER, startTime, attributes };
+    this.#tracer
+      .startSpan(`delivery ${event}`, options, contextOf(parse(attempt.traceparent)))
+      .end();
+  }
+
+  #logFailure(error: unknown): void {
+    if (performance.now() - this.#loggedAt < logEveryMs) return;
+    this.#loggedAt = performance.now();
+    const reason = error instanceof Error ? error.message : 'the collector refused them';
+    this.#log.warn({ reason }, 'traces.failed');
+  }
+}
+
+function createProvider({ endpoint, ratio }: Settings, idGenerator: IdGenerator): TracerProvider {
+  return new TracerProvider({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come last, so they count.
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'orgdir', 'service.version': version }))
       .merge(detectResources({ detectors: [envDetector] })),
-    idGenerator: ids,
+    idGenerator,
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     spanProcessors: [
       new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: tracesUrl(endpoint) }) }),
     ],
   });
-  const tracer = provider.getTracer('orgdir', version);
-  const requests = new AsyncLocalStorage<Context>();
-
-  /** A delivery ends once per cycle, so its span is written then, as the parent that its attempts have named. */
-  function writeDelivery(attempt: TracedAttempt, spanId: string, verdict: string): void {
-    ids.next = spanId;
-    const { event, createdAtMs: startTime } = attempt;
-    const attributes = { ...attributesOf(attempt), 'orgdir.delivery.status': verdict };
-    tracer
-      .startSpan(
-        `delivery ${event}`,
-        { kind: SpanKind.CONSUMER, startTime, attributes },
-        contextOf(parse(attempt.traceparent)),
-      )
-      .end();
-  }
-
-  return {
-    startRequest({ method, route, traceparent }) {
-      const parent = traceparent === null ? ROOT_CONTEXT : contextOf(parse(traceparent));
-      const attributes = { 'http.request.method': method, 'http.route': route };
-      const span = tracer.startSpan(
-        `${method} ${route}`,
-        { kind: SpanKind.SERVER, attributes },
-        parent,
-      );
-      return {
-        run: (handle) => requests.run(trace.setSpan(parent, span), handle),
-        end(statusCode) {
-          span.setAttribute('http.response.status_code', statusCode);
-          if (statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-          span.end();
-        },
-      };
-    },
-    recordEvent(name) {
-      const span = tracer.startSpan(
-        `event ${name}`,
-        { kind: SpanKind.PRODUCER },
-        requests.getStore() ?? ROOT_CONTEXT,
-      );
-      return {
-        traceparent: format(span.spanContext()),
-        end: (id) => span.setAttribute('orgdir.event.id', id).end(),
-      };
-    },
-    startAttempt(attempt) {
-      const event = parse(attempt.traceparent);
-      const spanId = deliverySpanId(attempt);
-      const attributes = { ...attributesOf(attempt), 'orgdir.attempt.number': attempt.number };
-      const span = tracer.startSpan(
-        `attempt ${attempt.event}`,
-        { kind: SpanKind.CLIENT, attributes },
-        contextOf({ ...event, spanId }),
-      );
-      return {
-        traceparent: format(span.spanContext()),
-        end({ statusCode, error, verdict }) {
-          if (statusCode !== null) span.setAttribute('http.response.status_code', statusCode);
-          if (error !== null) span.setAttribute('error.type', error);
-          if (verdict !== 'succeeded') span.setStatus({ code: SpanStatusCode.ERROR });
-          span.end();
-          if (verdict !== 'retry') writeDelivery(attempt, spanId, verdict);
-        },
-      };
-    },
-    // Fails if the collector refuses the last spans.
-    stop: () => provider.shutdown().catch(logFailure),
-  };
 }
 
 /** Random ids, except that the span of a delivery has the id which other processes know. */

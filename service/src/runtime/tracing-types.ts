@@ -12,6 +12,8 @@ export type TracedAttempt = {
   createdAtMs: number;
 };
 
+export type TracedRequest = { method: string; route: string; traceparent: string | null };
+
 type AttemptEnd = { statusCode: number | null; error: string | null; verdict: string };
 
 export type RequestSpan = {
@@ -26,7 +28,7 @@ export type AttemptSpan = { traceparent: string; end(result: AttemptEnd): void }
 export type EventSpan = { traceparent: string | null; end(id: string): void };
 
 export type Tracing = {
-  startRequest(request: { method: string; route: string; traceparent: string | null }): RequestSpan;
+  startRequest(request: TracedRequest): RequestSpan;
   recordEvent(name: string): EventSpan;
   startAttempt(attempt: TracedAttempt): AttemptSpan;
   /** Sends what is left. */

@@ -14,8 +14,8 @@ export async function startTracing(
   log: Logger,
 ): Promise<void> {
   if (!settings.endpoint || tracing) return;
-  const { createOtlpTracing } = await import('./otlp-tracing.ts');
-  tracing = createOtlpTracing({ ...settings, endpoint: settings.endpoint }, log);
+  const { OtlpTracing } = await import('./otlp-tracing.ts');
+  tracing = new OtlpTracing({ ...settings, endpoint: settings.endpoint }, log);
 }
 
 export async function stopTracing(): Promise<void> {

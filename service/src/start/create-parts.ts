@@ -2,10 +2,10 @@
 import { createKeyCache } from '../access/key-cache.ts';
 import { httpAddress, type Config } from '../settings/config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
-import { createReplicas } from '../database/replicas.ts';
+import { Replicas } from '../database/replicas.ts';
 import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
 import { createRevisions } from '../database/revisions.ts';
-import { createSession } from '../database/session.ts';
+import { Session } from '../database/session.ts';
 import { ingestPublished } from '../directory/ingest-published.ts';
 import { createSearch } from '../directory/search/search.ts';
 import { createPublisher, publishingPool } from '../directory/publish-in-groups.ts';
@@ -99,7 +99,7 @@ const watchingPool = {
 function createShared(options: PartsOptions) {
   const { database, connection, config, secretKeys, log, clock = createDatabaseClock() } = options;
   const { webhooks } = config;
-  const session = createSession(connection);
+  const session = new Session(connection);
   const watching = openDatabase(connection, watchingPool);
   const revisions = createRevisions(watching, session, clock);
   const secretBox = createSecretBox(secretKeys);
@@ -118,7 +118,7 @@ function createShared(options: PartsOptions) {
     attemptLog: createAttemptLog(options.log),
     revisions,
     apiProcesses: createApiProcesses(watching, revisions),
-    replicas: createReplicas({
+    replicas: new Replicas({
       urls: config.databaseReadUrls,
       primary: database,
       revisions,

@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createDatabaseClock } from '../../src/database/clock.ts';
 import { openClient, openDatabase, sql, type Executor } from '../../src/database/database.ts';
 import { createRevisions } from '../../src/database/revisions.ts';
-import { createSession } from '../../src/database/session.ts';
+import { Session } from '../../src/database/session.ts';
 import { ingestPublished } from '../../src/directory/ingest-published.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
 import {
@@ -134,7 +134,7 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
-const revisions = createRevisions(worker, createSession(connection), createDatabaseClock());
+const revisions = createRevisions(worker, new Session(connection), createDatabaseClock());
 const health = createHealth(worker, revisions);
 
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase, sql, type DatabaseOptions } from '../../src/database/database.ts';
-import { createSession } from '../../src/database/session.ts';
+import { Session } from '../../src/database/session.ts';
 import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import { performRun } from '../../src/sync/perform-run.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
@@ -54,7 +54,7 @@ test('a pooled connection has one name for all, and makes other settings than th
 test('listening and syncs do not use the pooler', async () => {
   const behind = { ...dead, direct: connection };
   const { promise: connected, resolve } = Promise.withResolvers<void>();
-  const listener = createSession(behind).createListener(['news'], () => resolve());
+  const listener = new Session(behind).createListener(['news'], () => resolve());
   listener.start();
   await connected;
   await listener.stop();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDatabaseClock } from '../../src/database/clock.ts';
 import { openClient } from '../../src/database/database.ts';
-import { createReplicas } from '../../src/database/replicas.ts';
+import { Replicas } from '../../src/database/replicas.ts';
 import { createRevisions } from '../../src/database/revisions.ts';
-import { createSession } from '../../src/database/session.ts';
+import { Session } from '../../src/database/session.ts';
 import { readOrg } from '../../src/directory/orgs.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';
@@ -19,10 +19,10 @@ test('a server that is not a standby is not read, and the primary is', async (t)
   const url = `postgres://${user}:${encodeURIComponent(password ?? '')}@${host}:${port}/${database}`;
   const revisions = createRevisions(
     direct.database,
-    createSession(direct.connection),
+    new Session(direct.connection),
     createDatabaseClock(),
   );
-  const replicas = createReplicas({
+  const replicas = new Replicas({
     urls: [url],
     primary: direct.database,
     revisions,

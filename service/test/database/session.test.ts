@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { sql, type Database } from '../../src/database/database.ts';
-import { createSession, type Session } from '../../src/database/session.ts';
+import { Session } from '../../src/database/session.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';
 
@@ -37,7 +37,7 @@ async function readSessions(database: Database): Promise<{ pid: number; locks: n
 test('a listener gets notifications, and stops even if the server is silent', async () => {
   const direct = await openTestDatabase();
   const { opened, freeze } = await openCuttableDatabase(direct);
-  const session = createSession(opened.connection);
+  const session = new Session(opened.connection);
   const { listener, heard, connected } = await listen(session, 'news');
   const other = await listen(session, 'weather');
   await Promise.all([connected, other.connected]);
@@ -51,7 +51,7 @@ test('a listener gets notifications, and stops even if the server is silent', as
 
 test('all listeners of a process share one connection, and all of them hear again after it broke', async () => {
   const { database, connection } = await openTestDatabase();
-  const session = createSession(connection);
+  const session = new Session(connection);
   const listeners = [
     await listen(session, 'news'),
     await listen(session, 'weather', { exclusive: lock }),
@@ -79,7 +79,7 @@ test('all listeners of a process share one connection, and all of them hear agai
 
 test('a listener that stops leaves its channel and its lock, and the others go on', async () => {
   const { database, connection } = await openTestDatabase();
-  const [first, second] = [createSession(connection), createSession(connection)];
+  const [first, second] = [new Session(connection), new Session(connection)];
   const news = await listen(first, 'news');
   const leader = await listen(first, 'weather', { exclusive: lock });
   await Promise.all([news.connected, leader.connected]);

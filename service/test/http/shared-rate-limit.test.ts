@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { createKey } from '../../src/access/keys.ts';
 import { leaseRequests } from '../../src/access/rate-windows.ts';
 import { sql, type Database } from '../../src/database/database.ts';
-import { createKeyCounter } from '../../src/http/admission/key-counter.ts';
+import { KeyCounter } from '../../src/http/admission/key-counter.ts';
 import type { Usage } from '../../src/http/admission/rate-limit.ts';
 import { testActor } from '../support/actor.ts';
 import { startCommand } from '../support/command.ts';
@@ -42,11 +42,11 @@ async function call(url: string, key: string) {
 }
 
 /** A counter of a process among others. */
-const createCounter = (perMinute: number, database: Database = opened.database) =>
-  createKeyCounter(perMinute, {
-    database,
-    apiProcesses: { isAlone: () => false, onCompany: () => {} },
-  }).count;
+function createCounter(perMinute: number, database: Database = opened.database) {
+  const apiProcesses = { isAlone: () => false, onCompany: () => {} };
+  const counter = new KeyCounter(perMinute, { database, apiProcesses });
+  return (keyId: string) => counter.count(keyId);
+}
 
 async function countTimes(
   count: ReturnType<typeof createCounter>,

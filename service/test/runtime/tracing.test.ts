@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { createPlatformKey } from '../../src/access/keys.ts';
 import { sql } from '../../src/database/database.ts';
-import { createOtlpTracing } from '../../src/runtime/otlp-tracing.ts';
+import { OtlpTracing } from '../../src/runtime/otlp-tracing.ts';
 import { testActor } from '../support/actor.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
@@ -200,7 +200,7 @@ test('a collector that refuses all spans does not fill the log', async () => {
   const collector = await startReceiver(refuse);
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  const tracing = createOtlpTracing({ endpoint: new URL(collector.url).origin, ratio: 1 }, log);
+  const tracing = new OtlpTracing({ endpoint: new URL(collector.url).origin, ratio: 1 }, log);
   // More than two requests take.
   for (let count = 0; count < 1_200; count += 1)
     tracing.recordEvent('org.created').end(randomUUID());

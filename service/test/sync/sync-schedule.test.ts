@@ -7,7 +7,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
 import type { SyncRun } from '../../src/contract/sync-run.ts';
 import { listRuns } from '../../src/sync/runs.ts';
-import { createSession } from '../../src/database/session.ts';
+import { Session } from '../../src/database/session.ts';
 import { createSyncs, type Syncs } from '../../src/sync/syncs.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { blueprint, put } from '../support/directory.ts';
@@ -34,7 +34,7 @@ function startProcess(env: Record<string, string>): Process {
   const metrics = createMetrics();
   const config = loadConfig({ PUBLIC_URL: testPublicUrl, ...env });
   const log = createLogger('silent');
-  const session = createSession(opened.connection);
+  const session = new Session(opened.connection);
   const syncs = createSyncs({ ...opened, session, config, version: '0.0.0-test', metrics, log });
   syncs.start();
   after(() => syncs.stop());
@@ -170,7 +170,7 @@ test('a due run waits for a manual run and then starts', async () => {
   });
   const asked = createSyncs({
     ...opened,
-    session: createSession(opened.connection),
+    session: new Session(opened.connection),
     config: loadConfig({ ...env, SYNC_BLUEPRINTS_CRON: 'never' }),
     version: '0.0.0-test',
     metrics: createMetrics(),

@@ -1,7 +1,7 @@
 /** Counts a request for its key and for the app of the key, or else for its address. */
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/keys.ts';
-import { createKeyCounter, type KeyCounterDependencies } from './key-counter.ts';
+import { KeyCounter, type KeyCounterDependencies } from './key-counter.ts';
 import { addressBucket, createRequestCounter, type Usage } from './rate-limit.ts';
 
 /** The limit that has fewer requests left, or that is exceeded. */
@@ -19,9 +19,9 @@ export function createCallerCounter(
   perMinute: number,
   dependencies: KeyCounterDependencies,
 ): Count {
-  const keys = createKeyCounter(perMinute, dependencies);
+  const keys = new KeyCounter(perMinute, dependencies);
   const perMinuteOfApp = keysPerApp * perMinute;
-  const apps = createKeyCounter(perMinuteOfApp, dependencies);
+  const apps = new KeyCounter(perMinuteOfApp, dependencies);
   const countAddress = createRequestCounter(perMinute);
 
   return ({ ip }, caller) => {

@@ -43,84 +43,86 @@ const retryMs = 500;
 const batchMax = 1_000;
 const deleteEveryMs = 3_600_000;
 
-export type KeyCounter = {
-  count: (keyId: string) => Usage | Promise<Usage>;
-  /** For a request that was admitted here and refused elsewhere. */
-  giveBack: (keyId: string, usage: Usage) => void;
-};
-
 /** Ids of apps do as well: they differ from those of keys. */
-export function createKeyCounter(
-  perMinute: number,
-  { database, apiProcesses }: KeyCounterDependencies,
-): KeyCounter {
-  const chunk = Math.max(1, Math.floor(perMinute / 100));
-  const windows = new Map<string, Window>();
-  const toLease = new Set<Window>();
-  let isLeasing = false;
-  let databaseIsAway = false;
-  let cleansAt = 0;
-  let deletesAt = 0;
+export class KeyCounter {
+  readonly #perMinute: number;
+  readonly #database: Database;
+  readonly #apiProcesses: KeyCounterDependencies['apiProcesses'];
+  /** Requests in one lease. */
+  readonly #chunk: number;
+  readonly #windows = new Map<string, Window>();
+  readonly #toLease = new Set<Window>();
+  #isLeasing = false;
+  #databaseIsAway = false;
+  #cleansAt = 0;
+  #deletesAt = 0;
 
-  // Until now they were counted in memory only.
-  apiProcesses.onCompany(() => {
-    for (const window of windows.values()) if (window.count > window.leased) lease(window);
-  });
+  constructor(perMinute: number, { database, apiProcesses }: KeyCounterDependencies) {
+    this.#perMinute = perMinute;
+    this.#database = database;
+    this.#apiProcesses = apiProcesses;
+    this.#chunk = Math.max(1, Math.floor(perMinute / 100));
+    // Until now they were counted in memory only.
+    apiProcesses.onCompany(() => {
+      for (const window of this.#windows.values())
+        if (window.count > window.leased) this.#lease(window);
+    });
+  }
 
-  return {
-    count(keyId) {
-      const window = find(keyId);
-      if (apiProcesses.isAlone()) return countAlone(window);
-      if (databaseIsAway) {
-        lease(window);
-        return countAlone(window);
-      }
-      if (window.count < window.leased) return countLeased(window);
-      if (window.isUsedUp) return usageOf(window, true);
-      return countLater(window);
-    },
-    giveBack(keyId, { resetAt }) {
-      const window = windows.get(keyId);
-      // A lease may move the end a little; another minute ends much later.
-      const isSameMinute = window && Math.abs(window.resetAt - resetAt) < minuteMs / 2;
-      if (isSameMinute && window.count > 0) window.count -= 1;
-    },
-  };
+  count(keyId: string): Usage | Promise<Usage> {
+    const window = this.#find(keyId);
+    if (this.#apiProcesses.isAlone()) return this.#countAlone(window);
+    if (this.#databaseIsAway) {
+      this.#lease(window);
+      return this.#countAlone(window);
+    }
+    if (window.count < window.leased) return this.#countLeased(window);
+    if (window.isUsedUp) return this.#usageOf(window, true);
+    return this.#countLater(window);
+  }
 
-  function find(keyId: string): Window {
+  /** For a request that was admitted here and refused elsewhere. */
+  giveBack(keyId: string, { resetAt }: Usage): void {
+    const window = this.#windows.get(keyId);
+    // A lease may move the end a little; another minute ends much later.
+    const isSameMinute = window && Math.abs(window.resetAt - resetAt) < minuteMs / 2;
+    if (isSameMinute && window.count > 0) window.count -= 1;
+  }
+
+  #find(keyId: string): Window {
     const now = Date.now();
-    if (now >= cleansAt) clean(now);
-    let window = windows.get(keyId);
-    if (!window) windows.set(keyId, (window = newWindow(keyId)));
+    if (now >= this.#cleansAt) this.#clean(now);
+    let window = this.#windows.get(keyId);
+    if (!window) this.#windows.set(keyId, (window = newWindow(keyId)));
     // A window that ends later than in a minute began before the clock was set back.
     if (window.resetAt <= now || window.resetAt > now + minuteMs)
       Object.assign(window, startOf(now));
     return window;
   }
 
-  function clean(now: number): void {
-    cleansAt = now + minuteMs;
+  #clean(now: number): void {
+    this.#cleansAt = now + minuteMs;
     // A window that ended this long ago is in no lease.
-    for (const [keyId, { resetAt }] of windows)
-      if (resetAt <= now - minuteMs) windows.delete(keyId);
+    for (const [keyId, { resetAt }] of this.#windows)
+      if (resetAt <= now - minuteMs) this.#windows.delete(keyId);
   }
 
-  function countAlone(window: Window): Usage {
-    const exceeded = window.others + window.count >= perMinute;
+  #countAlone(window: Window): Usage {
+    const exceeded = window.others + window.count >= this.#perMinute;
     if (!exceeded) window.count += 1;
-    return usageOf(window, exceeded);
+    return this.#usageOf(window, exceeded);
   }
 
-  function countLeased(window: Window): Usage {
+  #countLeased(window: Window): Usage {
     window.count += 1;
-    if (needsLease(window)) lease(window);
-    return usageOf(window, false);
+    if (this.#needsLease(window)) this.#lease(window);
+    return this.#usageOf(window, false);
   }
 
-  function countLater(window: Window): Promise<Usage> {
-    lease(window);
+  #countLater(window: Window): Promise<Usage> {
+    this.#lease(window);
     return new Promise((resolve) => {
-      const patience = setTimeout(startCountingAlone, patienceMs);
+      const patience = setTimeout(() => this.#startCountingAlone(), patienceMs);
       window.waiting.push((usage) => {
         clearTimeout(patience);
         resolve(usage);
@@ -128,61 +130,61 @@ export function createKeyCounter(
     });
   }
 
-  function usageOf({ others, count, resetAt }: Window, exceeded: boolean): Usage {
-    return { remaining: Math.max(0, perMinute - others - count), exceeded, resetAt };
+  #usageOf({ others, count, resetAt }: Window, exceeded: boolean): Usage {
+    return { remaining: Math.max(0, this.#perMinute - others - count), exceeded, resetAt };
   }
 
-  /** Half a chunk is left for the requests that arrive during a lease. */
-  function needsLease({ isUsedUp, leased, count }: Window): boolean {
-    return !isUsedUp && leased - count <= chunk / 2;
+  /** Half a this.#chunk is left for the requests that arrive during a lease. */
+  #needsLease({ isUsedUp, leased, count }: Window): boolean {
+    return !isUsedUp && leased - count <= this.#chunk / 2;
   }
 
-  function lease(window: Window): void {
-    toLease.add(window);
-    if (!isLeasing) void leaseAll();
+  #lease(window: Window): void {
+    this.#toLease.add(window);
+    if (!this.#isLeasing) void this.#leaseAll();
   }
 
-  async function leaseAll(): Promise<void> {
-    isLeasing = true;
-    while (toLease.size > 0) {
-      const batch = [...toLease].slice(0, batchMax);
-      for (const window of batch) toLease.delete(window);
+  async #leaseAll(): Promise<void> {
+    this.#isLeasing = true;
+    while (this.#toLease.size > 0) {
+      const batch = [...this.#toLease].slice(0, batchMax);
+      for (const window of batch) this.#toLease.delete(window);
       try {
-        await leaseBatch(batch);
-        databaseIsAway = false;
-        cleanDatabase();
+        await this.#leaseBatch(batch);
+        this.#databaseIsAway = false;
+        this.#cleanDatabase();
       } catch {
-        startCountingAlone();
+        this.#startCountingAlone();
         const now = Date.now();
-        for (const window of batch) if (window.resetAt > now) toLease.add(window);
+        for (const window of batch) if (window.resetAt > now) this.#toLease.add(window);
         await wait(retryMs, undefined, { ref: false });
       }
     }
-    isLeasing = false;
+    this.#isLeasing = false;
   }
 
-  async function leaseBatch(batch: Window[]): Promise<void> {
-    const requests = batch.map(requestOf);
-    const leases = await leaseRequests(database, perMinute, requests);
+  async #leaseBatch(batch: Window[]): Promise<void> {
+    const requests = batch.map((window) => this.#requestOf(window));
+    const leases = await leaseRequests(this.#database, this.#perMinute, requests);
     const byKey = new Map(leases.map((each) => [each.keyId, each]));
     for (const [index, { keyId, debt }] of requests.entries()) {
       const [window, received] = [batch[index], byKey.get(keyId)];
-      if (window && received) receive(window, debt, received);
+      if (window && received) this.#receive(window, debt, received);
     }
   }
 
-  function requestOf({ keyId, count, leased, waiting, resetAt }: Window): LeaseRequest {
+  #requestOf({ keyId, count, leased, waiting, resetAt }: Window): LeaseRequest {
     const debt = Math.max(0, count - leased);
     return {
       keyId,
       debt,
-      wanted: Math.max(1, chunk - Math.max(0, leased - count) + waiting.length),
+      wanted: Math.max(1, this.#chunk - Math.max(0, leased - count) + waiting.length),
       // A debt belongs to the minute in which it was made.
       leftMs: debt > 0 ? Math.max(1, resetAt - Date.now()) : minuteMs,
     };
   }
 
-  function receive(window: Window, debt: number, { granted, used, windowId, leftMs }: Lease): void {
+  #receive(window: Window, debt: number, { granted, used, windowId, leftMs }: Lease): void {
     if (window.id !== windowId) {
       // Another minute has begun: leased requests of the last one are gone, and those admitted with them don't count.
       window.count = Math.max(0, window.count - window.leased);
@@ -194,32 +196,32 @@ export function createKeyCounter(
     // The database's clock may have been set back.
     window.resetAt = Date.now() + Math.min(leftMs, minuteMs);
     window.id = windowId;
-    admitWaiting(window);
+    this.#admitWaiting(window);
   }
 
-  function admitWaiting(window: Window): void {
+  #admitWaiting(window: Window): void {
     const { waiting } = window;
     window.waiting = [];
     for (const resolve of waiting)
-      if (window.count < window.leased) resolve(countLeased(window));
-      else if (window.isUsedUp) resolve(usageOf(window, true));
+      if (window.count < window.leased) resolve(this.#countLeased(window));
+      else if (window.isUsedUp) resolve(this.#usageOf(window, true));
       else window.waiting.push(resolve);
-    if (window.waiting.length > 0 || needsLease(window)) lease(window);
+    if (window.waiting.length > 0 || this.#needsLease(window)) this.#lease(window);
   }
 
-  function startCountingAlone(): void {
-    databaseIsAway = true;
-    for (const window of windows.values()) {
-      for (const resolve of window.waiting) resolve(countAlone(window));
+  #startCountingAlone(): void {
+    this.#databaseIsAway = true;
+    for (const window of this.#windows.values()) {
+      for (const resolve of window.waiting) resolve(this.#countAlone(window));
       window.waiting = [];
     }
   }
 
   /** No lease waits for it. */
-  function cleanDatabase(): void {
-    if (Date.now() < deletesAt) return;
-    deletesAt = Date.now() + deleteEveryMs;
-    void deleteEndedWindows(database).catch(() => {});
+  #cleanDatabase(): void {
+    if (Date.now() < this.#deletesAt) return;
+    this.#deletesAt = Date.now() + deleteEveryMs;
+    void deleteEndedWindows(this.#database).catch(() => {});
   }
 }
 

@@ -6,7 +6,7 @@ import { createApp } from '../../../src/access/apps.ts';
 import { setFailureMails, setMember } from '../../../src/access/members.ts';
 import { sql } from '../../../src/database/database.ts';
 import { storePublicUrl } from '../../../src/database/public-url.ts';
-import { createSession } from '../../../src/database/session.ts';
+import { Session } from '../../../src/database/session.ts';
 import { retrySetAside } from '../../../src/events/set-aside.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer, type MailerOptions } from '../../../src/runtime/mail.ts';
@@ -142,7 +142,7 @@ function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOpt
   const failureMail = createFailureMail({
     ...context,
     database,
-    session: createSession(connection),
+    session: new Session(connection),
     mailer,
     log,
   });

@@ -19,7 +19,7 @@ import { endedDelivery, eventually } from '../../support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { startTestService, testPublicUrl } from '../../support/service.ts';
 import { sql } from '../../../src/database/database.ts';
-import { createSession } from '../../../src/database/session.ts';
+import { Session } from '../../../src/database/session.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
 const { database, connection } = service;
@@ -44,7 +44,7 @@ function startWorker(
   const log = pino({ level: 'info' }, output);
   const worker = createWorker({
     connection: on.connection,
-    session: createSession(on.connection),
+    session: new Session(on.connection),
     sender,
     webhooks,
     room: new Room(webhooks),
