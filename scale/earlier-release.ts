@@ -1,14 +1,16 @@
 /** The release before this version, installed from its tarball. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Each release sets it to the commit of the one before (docs/releasing.md). */
-const commit = '3c7cb52b55b2cc69af6f44bee47cdae59c662c65';
+/**
+ * A revision in git; each release sets it to the tag of the one before (docs/releasing.md). Until 1.0.0 has its tag, it is the
+ * commit of the baseline, whose message ends with this line. From the parent on, because that commit has no release before it.
+ */
+const revision = 'HEAD~1^{/Baseline: 1[.]0[.]0}';
 const root = fileURLToPath(new URL('..', import.meta.url));
-const cached = join(root, 'node_modules/.cache', `release-${commit}`);
 
 /**
  * Returns the folder of SCALE_EARLIER_RELEASE, or makes the release and keeps it, which takes two minutes the first time.
@@ -17,25 +19,26 @@ const cached = join(root, 'node_modules/.cache', `release-${commit}`);
 export function installEarlierRelease(): string | null {
   const given = process.env['SCALE_EARLIER_RELEASE'];
   if (given) return given;
+  const commit = findCommit();
+  if (commit === null) return null;
+  const cached = join(root, 'node_modules/.cache', `release-${commit}`);
   if (existsSync(cached)) return cached;
   const work = mkdtempSync(join(tmpdir(), 'orgdir-earlier-'));
   try {
-    return hasCommit() ? install(work) : null;
+    install(commit, work, cached);
+    return cached;
   } finally {
     rmSync(work, { recursive: true });
   }
 }
 
-function hasCommit(): boolean {
-  try {
-    execFileSync('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: root, stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+function findCommit(): string | null {
+  const words = ['rev-parse', '--verify', '--quiet', revision];
+  const { status, stdout } = spawnSync('git', words, { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
 }
 
-function install(work: string): string {
+function install(commit: string, work: string, cached: string): void {
   const [clone, unpacked] = [join(work, 'clone'), join(work, 'unpacked')];
   // A release names its commit, so it needs a clone and not only the files.
   run(root, 'git', 'clone', '--quiet', '--no-checkout', root, clone);
@@ -49,7 +52,6 @@ function install(work: string): string {
   mkdirSync(join(root, 'node_modules/.cache'), { recursive: true });
   run(root, 'cp', '-a', unpacked, `${cached}-unfinished`);
   renameSync(`${cached}-unfinished`, cached);
-  return cached;
 }
 
 function run(cwd: string, command: string, ...args: string[]): void {

@@ -36,7 +36,7 @@ test(
   async (t) => {
     const earlier = installEarlierRelease();
     if (earlier === null)
-      return t.skip('this clone lacks the commit of the release before: fetch it');
+      return t.skip('this clone lacks the commit of the release before, or is that commit');
     const databaseUrl = urlOf(await startPrimary('rolling'));
     const env = {
       ...shortTimes,

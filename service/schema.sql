@@ -94,13 +94,13 @@ table api_keys
   hash bytea not null
   last4 text not null
   scopes text[] not null
+  temporary boolean not null default false
   expires_at timestamp(3) with time zone
   revoked_at timestamp(3) with time zone
   last_used_at timestamp(3) with time zone
-  created_at timestamp(3) with time zone not null default now()
   used_on date
   uses bigint not null default 0
-  temporary boolean not null default false
+  created_at timestamp(3) with time zone not null default now()
   api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   api_keys_hash_check: CHECK ((length(hash) = 32))
   api_keys_hash_key: UNIQUE (hash)
@@ -199,7 +199,7 @@ table audit_log
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
   CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, at DESC, id DESC) WHERE (actor_kind = 'user'::text)
-  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
+  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (((details -> 'owners'::text))) WHERE (action = 'app.deleted'::text)
   CREATE INDEX audit_log_of_maintenance ON orgdir.audit_log USING btree (at DESC) WHERE (action = 'maintenance.disabled'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 
@@ -230,11 +230,11 @@ table binding_versions
 table bindings
   app_id uuid not null
   owner_email text collate C not null
+  owner_role text not null default 'owner'::text
   org_id uuid
   alliance_id uuid
+  after_position bigint not null
   created_at timestamp with time zone not null default now()
-  owner_role text not null default 'owner'::text
-  after_position bigint not null default 0
   bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
   bindings_app_id_owner_email_owner_role_fkey: FOREIGN KEY (app_id, owner_email, owner_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
   bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
@@ -314,11 +314,11 @@ table deliveries partition by RANGE (id)
   status text not null
   cancelled_by text
   attempt_count integer not null
+  first_outcome_ms integer
   created_at timestamp(3) with time zone not null
   completed_at timestamp(3) with time zone not null default clock_timestamp()
-  first_outcome_ms integer
   deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
-  deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text, 'suspension'::text]))) NOT VALID
+  deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text, 'suspension'::text])))
   deliveries_check: CHECK (((status = 'cancelled'::text) = (cancelled_by IS NOT NULL)))
   deliveries_first_outcome_ms_check: CHECK ((first_outcome_ms >= 0))
   deliveries_pkey: PRIMARY KEY (id)
@@ -366,13 +366,13 @@ table events partition by RANGE (id)
   org_id uuid
   alliance_id uuid
   data text not null
+  traceparent text
   created_at timestamp with time zone not null default clock_timestamp()
   position bigint
-  fanned_out_at timestamp with time zone default clock_timestamp()
+  fanned_out_at timestamp with time zone not null default clock_timestamp()
   org_listed boolean
-  traceparent text
   hidden boolean not null default false
-  events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
+  events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL)))
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
   events_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
@@ -456,10 +456,10 @@ table operational_events
   next_mail_at timestamp(3) with time zone
   mail_leased_until timestamp(3) with time zone
   mail_attempts integer not null default 0
+  mailed_to text[] not null default '{}'::text[]
   mailed_at timestamp(3) with time zone
   given_up_at timestamp(3) with time zone
   mail_error text
-  mailed_to text[] not null default '{}'::text[]
   operational_events_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   operational_events_cancelled_check: CHECK ((cancelled >= 0))
   operational_events_check: CHECK (((kind = 'webhook.deactivated'::text) = (reason IS NOT NULL)))
@@ -511,6 +511,7 @@ table orgs
   status text not null default 'active'::text
   founded_at timestamp(3) with time zone
   listed boolean not null default true
+  first_listed_at timestamp(3) with time zone
   contact_email text
   chat_server_id text
   notes text
@@ -518,7 +519,6 @@ table orgs
   search_text text collate C not null
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
-  first_listed_at timestamp(3) with time zone
   orgs_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE SET NULL
   orgs_check: CHECK (((NOT listed) OR (first_listed_at IS NOT NULL)))
   orgs_member_count_check: CHECK ((member_count >= 0))
@@ -556,8 +556,8 @@ table outbox
   org_id uuid
   alliance_id uuid
   data text not null
-  created_at timestamp with time zone not null default clock_timestamp()
   traceparent text
+  created_at timestamp with time zone not null default clock_timestamp()
   outbox_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text])))
   outbox_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
   outbox_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
@@ -591,8 +591,8 @@ table passkeys
 table password_links
   email text collate C not null
   hash bytea not null
+  creates_account boolean not null
   expires_at timestamp(3) with time zone not null
-  creates_account boolean
   password_links_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   password_links_hash_check: CHECK ((length(hash) = 32))
   password_links_hash_key: UNIQUE (hash)
@@ -609,10 +609,10 @@ table pending_deliveries
   cycle_attempts integer not null default 0
   attempt_count integer not null default 0
   due_at timestamp(3) with time zone not null
+  parked boolean not null default false
   lease_token uuid
   leased_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default clock_timestamp()
-  parked boolean not null default false
   pending_deliveries_check: CHECK ((attempt_count >= cycle_attempts))
   pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at) = ANY (ARRAY[0, 2])))
   pending_deliveries_check2: CHECK (((NOT parked) OR (lease_token IS NULL)))
@@ -627,6 +627,7 @@ table pending_deliveries
 
 table published_events
   id uuid not null
+  xid xid8 not null default pg_current_xact_id()
   name text collate C not null
   org_id uuid
   alliance_id uuid
@@ -634,7 +635,6 @@ table published_events
   created_at timestamp with time zone not null
   rejected_at timestamp(3) with time zone
   reason text
-  xid xid8 not null default pg_current_xact_id()
   published_events_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
   published_events_check1: CHECK (((rejected_at IS NULL) = (reason IS NULL)))
   published_events_data_check: CHECK ((octet_length(data) <= 65536))
@@ -728,10 +728,10 @@ table sessions
   expires_at timestamp(3) with time zone not null
   ip_address text
   user_agent text
-  created_at timestamp(3) with time zone not null default now()
-  updated_at timestamp(3) with time zone not null default now()
   proven_at timestamp(3) with time zone
   second_factor_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
   sessions_pkey: PRIMARY KEY (id)
   sessions_token_key: UNIQUE (token)
   sessions_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -784,10 +784,10 @@ table sync_runs
   id uuid not null
   kind text not null
   source text not null
+  trigger text not null default 'cli'::text
   status text not null
   started_at timestamp(3) with time zone not null default now()
   finished_at timestamp(3) with time zone
-  trigger text not null default 'cli'::text
   counts json
   version text
   reason text
@@ -862,15 +862,15 @@ table webhook_health
   webhook_health_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
 
 table webhook_outcomes
+  xid xid8 not null default pg_current_xact_id()
   seq bigint not null
   webhook_id uuid not null
   verdict text not null
   status_code integer
   error text
   gone boolean not null
-  recorded_at timestamp(3) with time zone not null default queue_now()
-  xid xid8 not null default pg_current_xact_id()
   duration_ms integer
+  recorded_at timestamp(3) with time zone not null default queue_now()
   webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text, 'probe_succeeded'::text, 'probe_failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
@@ -906,18 +906,18 @@ table webhooks
   active boolean not null default true
   deactivated_at timestamp(3) with time zone
   deactivated_reason text
+  self_healing boolean not null default true
+  replay_after_healing boolean not null default false
   secret bytea not null
   previous_secret bytea
   previous_secret_expires_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
-  self_healing boolean not null default true
-  replay_after_healing boolean not null default false
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))
   webhooks_check2: CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
-  webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text, 'suspended'::text]))) NOT VALID
+  webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text, 'suspended'::text])))
   webhooks_events_check: CHECK ((cardinality(events) > 0))
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
@@ -1272,6 +1272,7 @@ CREATE OR REPLACE FUNCTION orgdir.keep_binding_version()
 AS $function$
 declare
   app constant uuid := case when tg_op = 'DELETE' then old.app_id else new.app_id end;
+  -- A clock that was put back must not make intervals overlap.
   changed_at constant timestamptz := greatest(clock_timestamp(),
     (select valid_from from binding_versions where app_id = app and valid_to is null));
 begin
@@ -1419,6 +1420,8 @@ begin
   end if;
   update revisions set revision = revision + 1 where scope = changed_scope returning revision into moved_to;
   if changed_scope in ('directory', 'blueprints') then
+    -- Kept for 15 minutes from now, not from the start of the transaction: the changes of a long one could be removed before
+    -- a process had read them.
     update search_changes set revision = moved_to, at = clock_timestamp()
     where revision is null
       and kind = any(case changed_scope when 'blueprints' then '{blueprints}' else '{orgs,alliances}'::text[] end);
@@ -1469,7 +1472,7 @@ AS $function$
 begin
   new.after_position := coalesce((
     select position from events
-    where position is not null and coalesce(fanned_out_at, created_at) < new.created_at
+    where position is not null and fanned_out_at < new.created_at
     order by position desc limit 1
   ), 0);
   return new;
@@ -1558,10 +1561,7 @@ declare
   is_listed boolean;
   bytes constant integer := octet_length(publish_event.data);
   called_at constant timestamptz := clock_timestamp();
-  -- A UUIDv7 whose twelve bits after the version are the microseconds: what one session publishes stays in its order.
-  new_id constant uuid := encode(overlay(uuid_send(orgdir.uuid_v7(called_at)) placing
-    substring(int4send(28672 + floor(mod(extract(epoch from called_at) * 1000, 1) * 4096)::integer) from 3 for 2)
-    from 7 for 2), 'hex')::uuid;
+  new_id constant uuid := orgdir.uuid_v7(called_at);
   noun text;
 begin
   select * into kind from orgdir.event_kinds k where k.name = publish_event.name;

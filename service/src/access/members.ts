@@ -1,6 +1,7 @@
 /**
  * The members of apps, by email address. Triggers write their changes to the audit log, end what depends on an owner who
- * stops being one (bindings, invitations), and refuse to leave an app without an owner: `migrations/0018_members.sql`.
+ * stops being one (bindings, invitations), and refuse to leave an app without an owner:
+ * `migrations/0002_baseline_access.sql`.
  */
 import type { AppRole } from '../contract/app-roles.ts';
 import { sql, violatedConstraint, type Executor, type Transaction } from '../database/database.ts';

@@ -24,9 +24,9 @@ export async function listOwnAudit(
       select apps.id, apps.name, false as deleted from app_members m join apps on apps.id = m.app_id
       where m.email = ${email} and ${appId === undefined ? sql`true` : sql`apps.id = ${appId}`}
       union
-      -- A deleted app stays with its last owners. Entries of earlier versions have one owner.
+      -- A deleted app stays with its last owners.
       select app_id, details->>'name', true from audit_log l
-      where action = 'app.deleted' and coalesce(details->'owners', details->'owner') ? ${email}
+      where action = 'app.deleted' and details->'owners' ? ${email}
         and ${appId === undefined ? sql`true` : sql`app_id = ${appId}`}
         -- Not what an earlier account with this address owned.
         and at >= ${hasAddressSince(email)}

@@ -13,7 +13,7 @@ export function addDoctorCommand(program: Command): void {
       'after',
       `
 It checks Node.js, every environment variable, DATA_DIR (permissions, disk space, modes of secret files), SECRET_KEY and
-whether it decrypts stored secrets, the database (version, encoding, extension, clock, migrations, partitions), workers
+whether it decrypts stored secrets, the database (version, encoding, clock, migrations, partitions), workers
 and the queue's lag, both ports, and the mail server. It works whether the service runs or not, and shows no secrets.
 It exits with 1 if a check failed; warnings do not count as failures.
 

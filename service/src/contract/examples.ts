@@ -131,7 +131,7 @@ const blueprint: Blueprint = {
 
 const status: Status = {
   status: 'ok',
-  version: '0.1.0',
+  version: '1.0.0',
   apiVersion: 'v1',
   time: exampleTime,
   maintenance: null,

@@ -19,7 +19,7 @@ export const noNul = { pattern: '^[^\\u0000]*$' };
 const control =
   '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 
-/** Text that its author shows to others. Rows from before this rule may have other characters. */
+/** Text that its author shows to others. */
 export const plainText = { pattern: `^[^${control}]*$` };
 
 /** The longest name, in characters. */

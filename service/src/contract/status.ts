@@ -32,7 +32,7 @@ export const Status = strictObject(
       ['ok', 'degraded', 'maintenance'],
       '`degraded`: a component has a problem, and reads may return 503.',
     ),
-    version: Type.String({ description: 'The version of the service.', examples: ['0.1.0'] }),
+    version: Type.String({ description: 'The version of the service.', examples: ['1.0.0'] }),
     apiVersion: Type.String({ description: 'The version of the API.', examples: ['v1'] }),
     time: time({ description: 'The current time of the service.' }),
     maintenance: nullable(Maintenance),

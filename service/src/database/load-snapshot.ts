@@ -7,7 +7,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { StartError } from '../errors.ts';
 import { directConnection, openDatabase, type ConnectionSettings } from './database.ts';
-import { listMigrations, migrate } from './migrate.ts';
+import { fromBefore, isBeforeBaseline, listMigrations, migrate } from './migrate.ts';
 import {
   countRows,
   hasInstallation,
@@ -35,12 +35,16 @@ const filledByStart = new Set([
 
 const { escapeIdentifier } = pg;
 
-/** Throws a `StartError` if the database is in use, or has a newer schema than the snapshot, or the snapshot than this version. */
+/**
+ * Throws a `StartError` if the snapshot is from before 1.0.0 or newer than this version, or if the database is in use or
+ * has a newer schema than the snapshot.
+ */
 export async function checkTarget(
   connection: ConnectionSettings,
   applicationName: string,
   { migrations }: Pick<Snapshot, 'migrations'>,
 ): Promise<void> {
+  if (await isBeforeBaseline(migrations)) throw new StartError(`the data ${fromBefore}`);
   const known = new Set(await listMigrations());
   const unknown = migrations.find((name) => !known.has(name));
   if (unknown !== undefined)

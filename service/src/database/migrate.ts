@@ -1,6 +1,6 @@
 /**
  * Brings a database to the newest schema with numbered SQL files, forward only, each in a transaction. It refuses a
- * database from which a newer version of the service has removed what this version uses
+ * database of before 1.0.0, and one from which a newer version of the service has removed what this version uses
  * (docs/decisions/0043-rolling-upgrades.md).
  */
 import { createHash } from 'node:crypto';
@@ -13,11 +13,15 @@ import { StartError } from '../errors.ts';
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
 const turnRetryMs = 50;
+/** Why an installation of before 1.0.0 is refused, and what to do instead. */
+export const fromBefore = 'was made by a version before 1.0.0, and cannot be upgraded';
+export const startEmpty =
+  'use an empty database, and import what "orgdir export all" of that version writes';
 /** In the format of `server_version_num`. */
 export const oldestServer = 150_000;
-/** Days of partitions created ahead; the worker creates more every hour. */
 /** How far from today a day may be whose partition is made because a row of it exists. */
 const partitionDaysMax = 1_000;
+/** Days of partitions created ahead; the worker creates more every hour. */
 const partitionDaysAhead = 7;
 /** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is delayed by some seconds at most. */
 const partitionTriesMax = 10;
@@ -145,6 +149,15 @@ export async function listMigrations(): Promise<string[]> {
   return (await readdir(folder)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
 }
 
+/**
+ * Whether a version before 1.0.0 made an installation with these migrations. Every later one has the first file of the
+ * baseline (`migrations/0001_baseline_directory.sql`), because nothing upgrades from before.
+ */
+export async function isBeforeBaseline(applied: string[]): Promise<boolean> {
+  const [first = ''] = await listMigrations();
+  return applied.length > 0 && !applied.includes(first);
+}
+
 /** The migrations that a database has. */
 export async function listApplied(database: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`select name from migrations`.execute(database);
@@ -160,6 +173,8 @@ export type MigrationDifferences = {
   newer: string[];
   /** Those of them that removed what this version uses. */
   unusable: string[];
+  /** The whole database is of a version from which nothing upgrades. */
+  beforeBaseline: boolean;
 };
 
 /** Compares a database with the migrations of this version; a database without any lacks all. Changes nothing. */
@@ -185,6 +200,7 @@ export async function compareMigrations(database: Database): Promise<MigrationDi
     ),
     newer,
     unusable: newer.filter((name) => newest.slice(0, 4) < oldestAfter(name)),
+    beforeBaseline: await isBeforeBaseline([...applied.keys()]),
   };
 }
 
@@ -234,7 +250,8 @@ async function prepare(connection: Database): Promise<void> {
 
 /** Refuses a database that this version cannot migrate, with the reason. */
 export async function listPending(database: Database): Promise<string[]> {
-  const { missing, changed, unusable } = await compareMigrations(database);
+  const { missing, changed, unusable, beforeBaseline } = await compareMigrations(database);
+  if (beforeBaseline) throw new StartError(`this database ${fromBefore}; ${startEmpty}`);
   if (unusable[0] !== undefined)
     throw new StartError(
       `a newer version of the service has applied the migration ${unusable[0]}, which removed what this version uses; start a version that has the migration ${oldestAfter(unusable[0])} or later ones`,

@@ -1,12 +1,17 @@
 import type { Database } from '../database/database.ts';
-import { compareMigrations } from '../database/migrate.ts';
+import { compareMigrations, fromBefore, startEmpty } from '../database/migrate.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** `isComplete`: the schema has everything that this version needs. */
 export async function checkMigrations(
   database: Database,
 ): Promise<{ isComplete: boolean; findings: Finding[] }> {
-  const { missing, changed, newer, unusable } = await compareMigrations(database);
+  const differences = await compareMigrations(database);
+  const { missing, changed, newer, unusable, beforeBaseline } = differences;
+  if (beforeBaseline) {
+    const finding = failed('migrations', `this database ${fromBefore}`, startEmpty);
+    return { isComplete: false, findings: [finding] };
+  }
   const findings: Finding[] = [];
   if (changed.length > 0)
     findings.push(

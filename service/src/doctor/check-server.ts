@@ -11,8 +11,6 @@ type Row = {
   encoding: string;
   readOnly: boolean;
   time_ms: number;
-  trigrams: 'installed' | 'available' | 'missing';
-  migrated: boolean;
 };
 
 /** Clocks that NTP keeps differ by less than this. */
@@ -20,7 +18,7 @@ const clockWarningMs = 5_000;
 /** Receivers refuse a delivery whose time differs from theirs by five minutes; this allows us half of that. */
 const clockFailedMs = 150_000;
 
-/** Checks the server's connection, version, encoding, extension and clock. */
+/** Checks the server's connection, version, encoding and clock. */
 export async function checkServer(
   database: Database,
   databaseUrl: string | null,
@@ -36,7 +34,6 @@ export async function checkServer(
     isUsable: unusable === null,
     findings: [
       unusable ?? ok('database', `PostgreSQL ${row.version}, ${row.encoding}, ${where}`),
-      checkExtension(row),
       checkClock(clockDifferenceMs),
     ],
   };
@@ -49,11 +46,7 @@ async function queryServer(database: Database, now: () => number) {
   const { rows } = await sql<Row>`
     select current_setting('server_version_num')::int as number, current_setting('server_version') as version,
       current_setting('server_encoding') as encoding, current_setting('transaction_read_only')::boolean as "readOnly",
-      extract(epoch from clock_timestamp())::float8 * 1000 as time_ms,
-      case when exists (select from pg_extension where extname = 'pg_trgm') then 'installed'
-        when exists (select from pg_available_extensions where name = 'pg_trgm') then 'available'
-        else 'missing' end as trigrams,
-      to_regclass('orgdir.orgs') is not null as migrated
+      extract(epoch from clock_timestamp())::float8 * 1000 as time_ms
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the server returned no information');
@@ -66,7 +59,7 @@ export function checkUsable({
   version,
   encoding,
   readOnly,
-}: Omit<Row, 'time_ms' | 'trigrams' | 'migrated'>): Finding | null {
+}: Omit<Row, 'time_ms'>): Finding | null {
   if (number < oldestServer)
     return failed('database', `PostgreSQL ${version} is too old`, 'use PostgreSQL 15 or later');
   if (encoding !== 'UTF8')
@@ -82,26 +75,6 @@ export function checkUsable({
       'set DATABASE_URL to the primary, or switch that setting off for the role and the database',
     );
   return null;
-}
-
-export function checkExtension({
-  trigrams,
-  migrated,
-}: Pick<Row, 'trigrams' | 'migrated'>): Finding {
-  if (trigrams === 'installed') return ok('extensions', 'pg_trgm is installed');
-  if (trigrams === 'available' && migrated)
-    return failed(
-      'extensions',
-      'pg_trgm was removed from the database, so search does not work',
-      'restore the database from a backup, or run: create extension pg_trgm, and create the missing indexes of schema.sql',
-    );
-  if (trigrams === 'available')
-    return ok('extensions', 'pg_trgm is available; the first migration installs it');
-  return failed(
-    'extensions',
-    'the server does not have pg_trgm, which search requires',
-    "install PostgreSQL's contrib modules there (on Debian they are in the package of the server)",
-  );
 }
 
 function checkClock(differenceMs: number): Finding {

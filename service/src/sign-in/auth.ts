@@ -1,7 +1,7 @@
 /**
- * Configures better-auth: sessions, password sign-in and providers, over the tables of migrations 0013 and 0015. It runs
- * nothing else: sign-up, password changes, second factors and sessions are in the files next to this one, and
- * `http/portal/` has the routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
+ * Configures better-auth: sessions, password sign-in and providers, over our tables
+ * (`migrations/0003_baseline_sign_in.sql`). It runs nothing else: sign-up, password changes, second factors and sessions are in
+ * the files next to this one, and `http/portal/` has the routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
  */
 import { betterAuth } from 'better-auth';
 import { APIError, createAuthEndpoint, getOAuthState } from 'better-auth/api';

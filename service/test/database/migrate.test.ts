@@ -13,10 +13,20 @@ import { listApplied, migrate } from '../../src/database/migrate.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { runHere } from '../support/run-here.ts';
-import { openBeforeUpgrade } from '../support/upgrade.ts';
+import { makeNextRelease } from '../support/next-release.ts';
 
-/** The migration after it changes `outbox` and `events`. */
-const beforeTraces = '0032_late_deliveries.sql';
+const column = '9000_note.sql';
+const index = '9001_index.sql';
+const next = await makeNextRelease(
+  {
+    [column]: 'alter table events add column note text;',
+    [index]: 'create index concurrently pending_by_event on pending_deliveries (event);',
+  },
+  {
+    [column]: { events: { blocks: 'reads', work: null } },
+    [index]: { pending_deliveries: { blocks: null, work: 'indexes' } },
+  },
+);
 
 test('migrating again, also concurrently, applies nothing', async () => {
   const { database } = await openTestDatabase();
@@ -39,17 +49,38 @@ test('a process starts on the database of a newer version until a contract step 
 
 test('a database with changed migrations is rejected', async () => {
   const { database } = await openTestDatabase();
-  await sql`update migrations set checksum = 'x' where name = '0001_directory.sql'`.execute(
-    database,
+  await sql`
+    update migrations set checksum = 'x' where name = '0001_baseline_directory.sql'
+  `.execute(database);
+  await assert.rejects(
+    migrate(database),
+    /0001_baseline_directory\.sql was changed after it was applied/,
   );
-  await assert.rejects(migrate(database), /0001_directory\.sql was changed after it was applied/);
+});
+
+test('a database of before 1.0.0 is refused in one line, which says what to do', async () => {
+  const { database, connection } = await openTestDatabase();
+  await sql`delete from migrations`.execute(database);
+  await sql`
+    insert into migrations (name, checksum)
+    values ('0001_directory.sql', 'x'), ('0002_access.sql', 'x'), ('0047_sign_up_blocks.sql', 'x')
+  `.execute(database);
+  const reason =
+    /^this database was made by a version before 1\.0\.0, and cannot be upgraded; use an empty database, [^\n]+\n$/;
+  const before = await listApplied(database);
+  for (const words of [['migrate'], ['migrate', '--check'], ['apps', 'list']]) {
+    const { code, stdout, stderr } = await runHere(words, { DATABASE_URL: toUrl(connection) });
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '));
+    assert.match(stderr, reason);
+  }
+  assert.deepEqual(await listApplied(database), before);
 });
 
 test('a migration that waits for a lock lets others read and write meanwhile', async (t) => {
-  const { database, connection } = await openBeforeUpgrade(beforeTraces);
+  const { database, connection } = await openTestDatabase();
   const release = await holdEvents(t, connection);
   let isOver = false;
-  const migrating = migrate(database).finally(() => (isOver = true));
+  const migrating = next.migrate(database).finally(() => (isOver = true));
   await untilWaiting(database);
   for (let times = 0; times < 20; times += 1) {
     await sql`select from events limit 1`.execute(database);
@@ -57,37 +88,46 @@ test('a migration that waits for a lock lets others read and write meanwhile', a
   }
   assert.equal(isOver, false);
   await release();
-  assert.equal((await migrating)[0], '0033_trace_context.sql');
+  assert.deepEqual(await migrating, [column, index]);
 });
 
 test('a migration that gets no lock in time names the session that holds it', async (t) => {
-  const { database, connection } = await openBeforeUpgrade(beforeTraces);
+  const { database, connection } = await openTestDatabase();
   await holdEvents(t, connection);
   await assert.rejects(
-    migrate(database, { lockPatienceMs: 0 }),
-    /0033_trace_context\.sql does not get its locks.*\(forgotten psql, idle in transaction, /,
+    next.migrate(database, { lockPatienceMs: 0 }),
+    /9000_note\.sql does not get its locks.*\(forgotten psql, idle in transaction, /,
   );
 });
 
 test('migrate --check says what pending migrations lock, and changes nothing', async () => {
-  const { database, connection } = await openBeforeUpgrade('0031_healed_events.sql');
+  const { database, connection } = await openTestDatabase();
   const env = { DATABASE_URL: toUrl(connection) };
-  const { code, stdout } = await runHere(['migrate', '--check', '--json'], env);
+  const run = (...words: string[]) => next.run(['migrate', ...words], env);
+  const { code, stdout } = await run('--check', '--json');
   assert.equal(code, 0);
   const { pending } = JSON.parse(stdout) as { pending: MigrationEstimate[] };
-  const late = pending.find(({ name }) => name === '0032_late_deliveries.sql');
-  assert.deepEqual(late?.tables, [
-    { table: 'pending_deliveries', bytes: 8_192, blocks: 'writes', work: 'indexes' },
-  ]);
-  assert.ok(late.ms > 0);
-  const text = (await runHere(['migrate', '--check'], env)).stdout;
-  assert.match(
-    text,
-    /0033_trace_context\.sql: about \d+ ms\n +table +size +meanwhile +work\n +events +\d+\.\d MB +no reads, no writes +none\n/,
+  assert.deepEqual(
+    pending.map(({ name }) => name),
+    [column, index],
   );
-  assert.ok(!(await listApplied(database)).includes('0032_late_deliveries.sql'));
-  assert.equal((await runHere(['migrate'], env)).code, 0);
-  assert.equal((await runHere(['migrate', '--check'], env)).stdout, 'The schema is up to date.\n');
+  assert.deepEqual(pending[1]?.tables, [
+    { table: 'pending_deliveries', bytes: 8_192, blocks: null, work: 'indexes' },
+  ]);
+  assert.ok(pending.every(({ ms }) => ms > 0));
+  assert.match(
+    (await run('--check')).stdout,
+    /9000_note\.sql: about \d+ ms\n +table +size +meanwhile +work\n +events +\d+\.\d MB +no reads, no writes +none\n/,
+  );
+  assert.ok(!(await listApplied(database)).includes(column));
+  assert.equal((await run()).code, 0);
+  // For this release, too: its processes go on.
+  const done = await runHere(['migrate', '--check'], env);
+  assert.equal(done.stdout, 'The schema is up to date.\n');
+  const empty = await openTestDatabase();
+  await sql`drop schema orgdir cascade`.execute(empty.database);
+  const here = await runHere(['migrate', '--check'], { DATABASE_URL: toUrl(empty.connection) });
+  assert.match(here.stdout, /^0001_baseline_directory\.sql: about 10 ms\n0002_/);
 });
 
 test('an index is created on every partition while others write, also after an interruption', async (t) => {

@@ -34,6 +34,7 @@ import {
 } from '../support/database.ts';
 import { announce, put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeNextRelease } from '../support/next-release.ts';
 import { queueDrained } from '../support/queue.ts';
 import { fanOutToQueue, failed, recordNew, succeeded } from '../support/queue-steps.ts';
 import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiver.ts';
@@ -225,23 +226,40 @@ test(
   'an installation of an earlier release moves as it is and is migrated there',
   options,
   async () => {
-    const all = await listMigrations();
+    const next = await makeNextRelease({ '9000_note.sql': 'alter table apps add note text;' });
+    const own = await listMigrations();
     const source = { connectionString: await emptyDatabase() };
     const database = open(source);
-    await migrate(database, { only: all.slice(0, -1) });
+    await migrate(database);
     await sql`insert into apps (id, name) values (${randomUUID()}, 'Old')`.execute(database);
     const url = await emptyDatabase();
-    const { code, stderr } = await runCommand(['database', 'move', '--to', url], {
-      env: { DATABASE_URL: source.connectionString, SECRET_KEY: randomKey() },
+    const { code, stderr } = await next.run(['database', 'move', '--to', url], {
+      DATABASE_URL: source.connectionString,
+      SECRET_KEY: randomKey(),
     });
     assert.equal(code, 0, stderr);
-    assert.deepEqual((await listApplied(database)).sort(), all.slice(0, -1));
+    assert.deepEqual((await listApplied(database)).sort(), own);
     const target = open({ connectionString: url });
-    assert.deepEqual((await listApplied(target)).sort(), all);
-    const { rows } = await sql<{ name: string }>`select name from apps`.execute(target);
-    assert.deepEqual(rows, [{ name: 'Old' }]);
+    assert.deepEqual((await listApplied(target)).sort(), [...own, '9000_note.sql']);
+    const { rows } = await sql<{ name: string; note: null }>`
+      select name, note from apps
+    `.execute(target);
+    assert.deepEqual(rows, [{ name: 'Old', note: null }]);
   },
 );
+
+test('an installation of before 1.0.0 is not moved', options, async () => {
+  const { database, connection } = await openTestDatabase();
+  await sql`update migrations set name = replace(name, 'baseline_', '')`.execute(database);
+  const url = await emptyDatabase();
+  const { code, stderr } = await runCommand(['database', 'move', '--to', url], {
+    env: { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() },
+  });
+  assert.deepEqual(
+    [code, stderr],
+    [1, 'the data was made by a version before 1.0.0, and cannot be upgraded\n'],
+  );
+});
 
 // --- an installation and its queue ------------------------------------------------------------------
 

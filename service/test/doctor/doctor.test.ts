@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { openClient, sql } from '../../src/database/database.ts';
 import { checkFreeSpace } from '../../src/doctor/check-data-dir.ts';
 import { checkNode, runChecks } from '../../src/doctor/doctor.ts';
-import { checkExtension, checkUsable } from '../../src/doctor/check-server.ts';
+import { checkUsable } from '../../src/doctor/check-server.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
 import { joinWorkers } from '../../src/webhooks/queue/members.ts';
@@ -278,17 +278,6 @@ test('too few connections for the worker processes are a warning', async () => {
   assert.match(words, /up to 725 connections.* lower WORKERS/);
 });
 
-test('a missing extension fails', async () => {
-  assert.equal(checkExtension({ trigrams: 'missing', migrated: false }).status, 'failed');
-  assert.equal(checkExtension({ trigrams: 'available', migrated: false }).status, 'ok');
-  const other = await openTestDatabase();
-  await sql`drop extension pg_trgm cascade`.execute(other.database);
-  assert.deepEqual(
-    (await outcome('extensions', { DATABASE_URL: toUrl(other.connection) }))[0],
-    'failed',
-  );
-});
-
 test('a small clock difference is a warning, a large one a failure', async () => {
   assert.equal((await outcome('clock'))[0], 'ok');
   const [status, words] = await outcome('clock', {}, 60_000);
@@ -312,7 +301,10 @@ test('missing, changed and newer migrations are reported', async () => {
   await sql`delete from migrations where name like '9999%'`.execute(other.database);
   await sql`update migrations set checksum = 'x' where name like '0001%'`.execute(other.database);
   const [changed, changedWords] = await outcome('migrations', env);
-  assert.deepEqual([changed, /changed.*0001_directory\.sql/.test(changedWords)], ['failed', true]);
+  assert.deepEqual(
+    [changed, /changed.*0001_baseline_directory\.sql/.test(changedWords)],
+    ['failed', true],
+  );
   await sql`delete from migrations`.execute(other.database);
   const found = await look(env);
   assert.equal(found('migrations')[0]?.status, 'warning');
@@ -323,6 +315,17 @@ test('missing, changed and newer migrations are reported', async () => {
     (await outcome('migrations', { DATABASE_URL: toUrl(empty.connection) }))[0],
     'warning',
   );
+});
+
+test('a database of before 1.0.0 fails', async () => {
+  const other = await openTestDatabase();
+  await sql`update migrations set name = replace(name, 'baseline_', '')`.execute(other.database);
+  const found = await look({ DATABASE_URL: toUrl(other.connection) });
+  const [finding] = found('migrations');
+  assert.deepEqual([found('migrations').length, finding?.status], [1, 'failed']);
+  assert.match(finding?.message ?? '', /made by a version before 1\.0\.0/);
+  assert.match(finding?.advice ?? '', /use an empty database/);
+  assert.equal(found('content')[0]?.status, 'skipped');
 });
 
 test('a missing partition fails', async () => {

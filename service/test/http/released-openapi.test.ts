@@ -1,12 +1,27 @@
 /** Version 1 of the API only grows: nothing that was released may break (docs/reference/README.md#versioning). */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { version } from '../../src/runtime/version.ts';
 import { findBreakingChanges } from '../support/find-breaking-changes.ts';
 import { openApi, type OpenApiDocument, type Operation } from '../support/openapi-check.ts';
 import { releasedOpenApiFile } from '../support/openapi-file.ts';
 
-const released = JSON.parse(readFileSync(releasedOpenApiFile, 'utf8')) as OpenApiDocument;
+/** Of the last release, which alone changes them (docs/releasing.md). */
+const recorded = {
+  version: '1.0.0',
+  sha256: '8c0417ea125c024a817cab1f1a05f312b1db0cd8519067db6bb37eb98105602b',
+};
+
+const bytes = readFileSync(releasedOpenApiFile);
+const released = JSON.parse(bytes.toString()) as OpenApiDocument & { info: { version: string } };
+
+test('openapi.released.json is the document of the last release', () => {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  assert.deepEqual({ version: released.info.version, sha256 }, recorded);
+  assert.equal(recorded.version, version, 'a release copies openapi.json: docs/releasing.md');
+});
 
 test('openapi.json breaks nothing of openapi.released.json', async () => {
   assert.deepEqual(await findBreakingChanges(released, openApi), []);

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { openTestDatabase, toUrl } from '../support/database.ts';
+import { toUrl } from '../support/database.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import {
   callPortal,
@@ -252,28 +251,4 @@ test('`orgdir accounts link` prints a link that works once, and `audit list` nam
     kinds.map(({ actor }) => actor.kind),
     ['cli', 'cli'],
   );
-});
-
-test('an upgrade deletes unverified accounts with their data and keeps the others', async () => {
-  const { database: old } = await openTestDatabase();
-  await sql
-    .raw(
-      `alter table users drop constraint users_proven; drop trigger delete_password_links on users; drop table password_links; drop index audit_log_by_account;
-       create index users_unverified on users (created_at) where not email_verified;
-       insert into users (id, name, email, email_verified) values
-         ('00000000-0000-7000-8000-000000000001', 'V', 'victim@example.org', false),
-         ('00000000-0000-7000-8000-000000000002', 'K', 'kept@example.org', true);
-       insert into accounts (id, user_id, provider_id, account_id, password)
-         select gen_random_uuid(), id, 'credential', id::text, 'x' from users;
-       insert into sessions (id, user_id, token, expires_at) select gen_random_uuid(), id, id::text, now() + interval '1 day' from users;
-       insert into verifications (id, identifier, value, expires_at) values (gen_random_uuid(), 'reset-password:plain', 'x', now())`,
-    )
-    .execute(old);
-  const file = new URL('../../migrations/0015_account_security.sql', import.meta.url);
-  await sql.raw(await readFile(file, 'utf8')).execute(old);
-  const { rows } = await sql<{ left: number[]; kept: string[] }>`
-    select array[(select count(*) from accounts), (select count(*) from sessions), (select count(*) from verifications)]::int[] as left,
-      (select array_agg(email::text) from users) as kept
-  `.execute(old);
-  assert.deepEqual(rows[0], { left: [1, 0, 0], kept: ['kept@example.org'] });
 });

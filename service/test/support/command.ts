@@ -35,11 +35,13 @@ export type CommandOptions = {
   env?: Record<string, string>;
   input?: string | undefined;
   uid?: number;
+  /** The file of another release. */
+  command?: string;
 };
 
 /** Starts `orgdir ...args` with nothing in its environment but what is given. */
 export function startCommand(args: string[], options: CommandOptions = {}): Command {
-  const child = spawn(process.execPath, [commandFile, ...args], {
+  const child = spawn(process.execPath, [options.command ?? commandFile, ...args], {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', INTERNAL_PORT: '0', ...options.env },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -151,7 +151,7 @@ async function isNeeded(executor: Executor, day: string): Promise<boolean> {
       -- Earlier than the events too: the database's clock may have been put back, or another one may have made their ids.
       where id >= uuid_v7_floor(${startOf(day)} - interval '2 days') and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
     ) or exists (
-      -- Those whose ids are of other hours than their events' (migrations/0032).
+      -- Those whose ids are of other hours than their events' (index pending_deliveries_late).
       select from pending_deliveries
       where left(id::text, 6) <> left(event_id::text, 6)
         and event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})

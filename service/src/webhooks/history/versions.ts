@@ -1,4 +1,7 @@
-/** The settings of webhooks and bindings by time. Triggers write them (`migrations/0026_versions.sql`). */
+/**
+ * The settings of webhooks and bindings by time. Triggers write them: `migrations/0002_baseline_access.sql` and
+ * `0005_baseline_webhooks.sql`.
+ */
 import { sql, type Database } from '../../database/database.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 

@@ -25,8 +25,7 @@ type Row = { at: Date | null; available: boolean; sent: boolean } & Checks &
 /** A fan-out makes the deliveries of an event when it stores it, so only those of that time are read. */
 const fanOutSlack = sql`interval '1 minute'`;
 const madeAtFanOut = sql`
-  id >= uuid_v7_floor(coalesce(e.fanned_out_at - ${fanOutSlack}, e.created_at - interval '1 day'))
-  and id < uuid_v7_floor(coalesce(e.fanned_out_at + ${fanOutSlack}, e.created_at + interval '2 days'))
+  id >= uuid_v7_floor(e.fanned_out_at - ${fanOutSlack}) and id < uuid_v7_floor(e.fanned_out_at + ${fanOutSlack})
 `;
 
 /** The latest events that wait for fan-out. An earlier one is explained once it has been processed. */

@@ -7,7 +7,6 @@ import { unbindApp } from '../../../src/access/bindings.ts';
 import { removeManager } from '../../../src/access/managers.ts';
 import { lockApp } from '../../../src/access/require-role.ts';
 import { sql } from '../../../src/database/database.ts';
-import { migrate } from '../../../src/database/migrate.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
@@ -16,7 +15,6 @@ import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { fanOutParked } from '../../support/queue.ts';
 import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
-import { openBeforeUpgrade } from '../../support/upgrade.ts';
 
 const service = await startTestService();
 const { database } = service;
@@ -171,10 +169,6 @@ test('times without a record are unknown', async () => {
       ['existed', 'active', 'subscribed'],
     ],
   );
-  await sql`update events set fanned_out_at = null, org_listed = null where id = ${eventId}`.execute(
-    database,
-  );
-  assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
 });
 
 test('a manager is removed while the app of a binding is being changed', async () => {
@@ -192,22 +186,6 @@ test('a manager is removed while the app of a binding is being changed', async (
     database,
   );
   assert.equal(rows.length, 0, 'versions of a deleted app');
-});
-
-test('an upgrade records the settings from then on', async () => {
-  const { database: old } = await openBeforeUpgrade('0022_queue_floors.sql');
-  await sql`
-    with app as (insert into apps (id, name) values (uuid_v7(), 'Herald') returning id)
-    insert into webhooks (id, app_id, url, events, secret)
-    select uuid_v7(), id, 'https://example.org/', '{org.created}', '\\x00' from app
-  `.execute(old);
-  await migrate(old);
-  const { rows } = await sql`
-    select v.active, v.events, v.valid_from >= w.created_at as later, b.org_id from webhooks w
-    join webhook_versions v on v.webhook_id = w.id and v.valid_to is null
-    join binding_versions b on b.app_id = w.app_id and b.valid_to is null
-  `.execute(old);
-  assert.deepEqual(rows, [{ active: true, events: ['org.created'], later: true, org_id: null }]);
 });
 
 test('an operator names a webhook without its app', async () => {

@@ -103,7 +103,7 @@ const nothing: FanOut = {
 };
 
 async function ensureOutboxPartitions(database: Database): Promise<void> {
-  // For days on which no worker ran, and for ids that a process of an earlier version made by its own, wrong clock.
+  // For days on which no worker ran.
   await sql`select ensure_outbox_partitions()`.execute(database);
 }
 
