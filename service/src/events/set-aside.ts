@@ -167,7 +167,7 @@ async function moveBack(tx: Transaction, { source, ids, columns }: Group): Promi
   const names = sql.join(columns.map((column) => sql.ref(column)));
   const values = sql.join(columns.map((column) => sql.ref(`r.${column}`)));
   const { rows } = await sql<{ count: number }>`
-    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning id, original),
+    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning id, stage, original),
     back as (
       insert into ${sql.table(source)} (${names})
       select ${values} from (select * from gone order by id) in_order
@@ -179,10 +179,15 @@ async function moveBack(tx: Transaction, { source, ids, columns }: Group): Promi
   return rows[0]?.count ?? 0;
 }
 
-/** A delivery is due at once. One that was leased is taken back, as after a crash, because its attempt may have been made. */
+/**
+ * A delivery is due at once. One that was leased is taken back, as after a crash, because its attempt may have been made;
+ * unless it could not be loaded, so that nothing was sent.
+ */
 function resets(source: Source): Statement {
   return source === 'pending_deliveries'
-    ? sql`jsonb_build_object('due_at', queue_now(), 'parked', false)`
+    ? sql`(jsonb_build_object('due_at', queue_now(), 'parked', false) || case when stage = 'load' then jsonb_build_object(
+        'lease_token', null, 'leased_at', null, 'attempt_count', (original->>'attempt_count')::int - 1,
+        'cycle_attempts', (original->>'cycle_attempts')::int - 1) else '{}' end)`
     : sql`'{}'`;
 }
 

@@ -380,7 +380,7 @@ for (const [what, condition] of [
     await queueDrained(database);
   });
 
-test('load: a delivery that cannot be loaded is set aside, and the others are sent', async () => {
+test('load: a delivery that cannot be loaded is set aside, and its attempt is made when it is retried', async () => {
   const [bad, good] = [await startReceiver(), await startReceiver()];
   const [badId, goodId] = [await register(bad), await register(good)];
   const { rows } = await sql<{ definition: string }>`
@@ -397,9 +397,9 @@ test('load: a delivery that cannot be loaded is set aside, and the others are se
       select uuid_v7(), 'org.created', 'global', '{}', 0, at::timestamptz from unnest(array['2020-01-01Z', '2020-01-03Z']) as at
       returning id, created_at
     )
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, attempt_count, cycle_attempts)
     select uuid_v7(), event.id, 'org.created', case when created_at = '2020-01-01Z' then ${badId}::uuid else ${goodId}::uuid end,
-      'redelivery', queue_now()
+      'redelivery', queue_now(), 5, 5
     from event
   `.execute(database);
   await good.waitFor(1);
@@ -409,6 +409,10 @@ test('load: a delivery that cannot be loaded is set aside, and the others are se
   await retry(id);
   await bad.waitFor(1);
   await queueDrained(database);
+  const { rows: ended } = await sql`
+    select status, attempt_count as attempts from deliveries where webhook_id = ${badId}
+  `.execute(database);
+  assert.deepEqual(ended, [{ status: 'succeeded', attempts: 6 }]);
 });
 
 test('orgdir lists, retries and drops what was set aside or rejected', async () => {
