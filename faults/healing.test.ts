@@ -143,7 +143,7 @@ async function activateAndReplay({ database, openedAt }: World): Promise<number>
   return database.transaction().execute(async (tx) => {
     const { webhooks } = loadConfig(loopbackAllowed);
     await updateWebhook(tx, actor, appId, id, { active: true }, webhooks);
-    const counts = await replay(tx, actor, { appId, webhookId: id }, range);
+    const counts = await replay(tx, actor, { appId, webhookId: id }, range, []);
     return counts.failed + counts.cancelled + counts.missed;
   });
 }

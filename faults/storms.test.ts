@@ -99,8 +99,8 @@ storm('a replay next to new events', { webhooks: 1 }, async (world) => {
   const { id, appId } = await stormWebhook(world);
   const range = { since: new Date(world.openedAt), until: new Date() };
   const publishing = publisher.publishSlowly(50, 50);
-  const counts = await runReplay(database, appId, (tx) =>
-    replay(tx, actor, { appId, webhookId: id }, range),
+  const counts = await runReplay(database, appId, (tx, aside) =>
+    replay(tx, actor, { appId, webhookId: id }, range, aside),
   );
   assert.equal(counts.missed, missed);
   await publishing;

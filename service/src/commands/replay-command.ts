@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { onSetAside } from '../events/set-aside.ts';
 import {
   countReplay,
   replay,
@@ -7,6 +8,7 @@ import {
 } from '../webhooks/queue/replay/replay.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
+import { escapeControls } from './escape-controls.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
@@ -35,15 +37,22 @@ Examples:
   orgdir replay --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --since 2027-01-31T12:00:00Z`,
     )
     .action(async ({ webhook: webhookId, since, until, dryRun, json }: Flags) => {
+      const stop = onSetAside(({ eventId, reason }) =>
+        console.error(
+          escapeControls(
+            `Event ${eventId} was set aside and is not sent: ${reason} (orgdir events list --rejected)`,
+          ),
+        ),
+      );
       const counts = await withDatabase(async ({ database }) => {
         const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
         const range = { since, until: until ?? new Date() };
-        return runReplay(database, webhook.appId, (tx) =>
+        return runReplay(database, webhook.appId, (tx, aside) =>
           dryRun === true
             ? countReplay(tx, webhook, range)
-            : replay(tx, cliActor(), webhook, range),
+            : replay(tx, cliActor(), webhook, range, aside),
         );
-      });
+      }).finally(stop);
       print(json, counts, toLines(counts, dryRun === true));
     });
 }

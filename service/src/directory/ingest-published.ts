@@ -13,12 +13,12 @@ import {
   claimPublished,
   rejectPublished,
 } from '../events/published-events.ts';
-import { type SetAside, isRefusal, setAsideRefused } from '../events/set-aside.ts';
+import { stepOrSetAside } from '../events/set-aside.ts';
 import { traceEvent } from '../runtime/tracing.ts';
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
 
-export type Ingested = { accepted: number; rejected: Rejection[]; setAside: SetAside[] };
+export type Ingested = { accepted: number; rejected: Rejection[]; more: boolean };
 
 type Subject = { id: string; slug: string; name: string };
 type Found = {
@@ -31,47 +31,33 @@ type Outcome = { accepted: AcceptedEvent } | { reason: string };
 type Rendered = { event: PublishedEvent; outcome: Outcome };
 
 /** Takes the oldest waiting publications, at most a batch. None waits below `floor`, an `xid`. */
-export async function ingestPublished(
+export function ingestPublished(
   database: Database,
   publicUrl: string,
   floor = '0',
 ): Promise<Ingested> {
-  try {
-    return await ingest(database, publicUrl, floor);
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return ingestByParts(database, publicUrl, floor);
-  }
-}
-
-/** Sets those aside that are refused alone. */
-async function ingestByParts(
-  database: Database,
-  publicUrl: string,
-  floor: string,
-): Promise<Ingested> {
-  const published = await database.transaction().execute((tx) => claimPublished(tx, floor));
-  let accepted = 0;
-  const rejected: Rejection[] = [];
-  const aside = await setAsideRefused(
-    database,
-    { source: 'published_events', stage: 'intake' },
-    published.map(({ id }) => id),
-    async (ids) => {
-      const part = await ingest(database, publicUrl, floor, ids);
-      accepted += part.accepted;
-      rejected.push(...part.rejected);
+  return stepOrSetAside(database, {
+    source: 'published_events',
+    stage: 'intake',
+    step: (only) => ingest(database, publicUrl, floor, only),
+    list: async () => {
+      const claimed = await database.transaction().execute((tx) => claimPublished(tx, floor));
+      return claimed.map(({ id }) => id);
     },
-    (id) => sql`id = ${id} and rejected_at is null`,
-  );
-  return { accepted, rejected, setAside: aside };
+    condition: (id) => sql`id = ${id} and rejected_at is null`,
+    merge: (parts) => ({
+      accepted: parts.reduce((sum, { accepted }) => sum + accepted, 0),
+      rejected: parts.flatMap(({ rejected }) => rejected),
+      more: true,
+    }),
+  });
 }
 
 async function ingest(
   database: Database,
   publicUrl: string,
   floor: string,
-  only: string[] | null = null,
+  only: string[] | null,
 ): Promise<Ingested> {
   return database.transaction().execute(async (tx) => {
     const published = await claimPublished(tx, floor, only);
@@ -92,7 +78,7 @@ async function store(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
   }
   await acceptPublished(tx, accepted);
   await rejectPublished(tx, rejected);
-  return { accepted: accepted.length, rejected, setAside: [] };
+  return { accepted: accepted.length, rejected, more: outcomes.length > 0 };
 }
 
 async function readSubjects(

@@ -1,8 +1,9 @@
 /**
  * Keeps one bad row from stopping a stage: a stage that is refused runs again with fewer rows, and the row that is refused
  * alone moves to `set_aside`. Nothing looks for it there until an operator retries or drops it
- * (`commands/set-aside-commands.ts`), or retention drops it.
+ * (`commands/set-aside-commands.ts`), or retention drops it. Each process logs what it sets aside (`onSetAside`).
  */
+import { channel } from 'node:diagnostics_channel';
 import { cutText } from '../contract/cut-text.ts';
 import {
   isConnectionFault,
@@ -13,7 +14,6 @@ import {
 } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { ServiceError } from '../errors.ts';
-import type { Logger } from '../runtime/log.ts';
 import type { EventFilter } from './list-events.ts';
 import type { RejectedEvent } from './published-events.ts';
 
@@ -95,8 +95,28 @@ export async function isolateRefused<Row>(
   }
 }
 
-/** Moves a row, or nothing if it is gone, and returns what was set aside. */
-export async function setAside(
+const announced = channel('orgdir.row.set_aside');
+
+/** Calls back with each row that this process sets aside, after the commit. Returns a function that ends this. */
+export function onSetAside(call: (row: SetAside) => void): () => void {
+  const listener = (row: unknown) => call(row as SetAside);
+  announced.subscribe(listener);
+  return () => announced.unsubscribe(listener);
+}
+
+export function announceSetAside(rows: SetAside[]): void {
+  for (const row of rows) announced.publish(row);
+}
+
+/** Moves a row, or nothing if it is gone. Returns how many. */
+export async function setAside(database: Database, refused: Refused): Promise<number> {
+  const rows = await setAsideWithin(database, refused);
+  announceSetAside(rows);
+  return rows.length;
+}
+
+/** The same in a transaction. After its commit, the caller announces what this returns. */
+export async function setAsideWithin(
   executor: Executor,
   { source, stage, error, note, moved }: Refused,
 ): Promise<SetAside[]> {
@@ -116,29 +136,57 @@ export async function setAside(
   return rows;
 }
 
-/** As `isolateRefused`; moves the rows that are refused alone, each of which `condition` finds, and returns them. */
-export async function setAsideRefused<Row>(
-  executor: Executor,
-  origin: Pick<Refused, 'source' | 'stage'>,
+type Origin<Row> = Pick<Refused, 'source' | 'stage'> & {
+  /** Finds a row in its table. */
+  condition: (row: Row) => Statement;
+};
+
+/** As `isolateRefused`; sets the rows aside that are refused alone. */
+export function setAsideRefused<Row>(
+  database: Database,
+  { condition, ...origin }: Origin<Row>,
   rows: Row[],
   step: (rows: Row[]) => Promise<void>,
-  condition: (row: Row) => Statement,
-): Promise<SetAside[]> {
-  const aside: SetAside[] = [];
-  await isolateRefused(rows, step, async (row, error) => {
-    const moved = take(origin.source, condition(row));
-    aside.push(...(await setAside(executor, { ...origin, error, moved })));
+): Promise<void> {
+  return isolateRefused(rows, step, async (row, error) => {
+    await setAside(database, { ...origin, error, moved: take(origin.source, condition(row)) });
   });
-  return aside;
+}
+
+type Step<Row, Result> = Origin<Row> & {
+  /** Works on what waits, or on these. */
+  step: (only: Row[] | null) => Promise<Result>;
+  /** What it works on. */
+  list: () => Promise<Row[]>;
+  /** Makes one result of those of several steps. */
+  merge: (parts: Result[]) => Result;
+};
+
+/**
+ * Works in one step; if that is refused, in steps for fewer rows, without those that are refused alone. If one of these steps
+ * fails otherwise, the rest is left to the next turn, because the steps before it may have leased deliveries.
+ */
+export async function stepOrSetAside<Row, Result>(
+  database: Database,
+  { step, list, merge, ...origin }: Step<Row, Result>,
+): Promise<Result> {
+  try {
+    return await step(null);
+  } catch (error) {
+    const rows = isRefusal(error) ? await list() : [];
+    if (rows.length === 0) throw error;
+    const parts: Result[] = [];
+    const part = async (only: Row[]) => void parts.push(await step(only));
+    await setAsideRefused(database, origin, rows, part).catch((failure: unknown) => {
+      if (parts.length === 0) throw failure;
+    });
+    return merge(parts);
+  }
 }
 
 /** Takes the row `r` for which the condition holds out of its table. */
 export function take(source: Source, condition: Statement): Statement {
   return sql`delete from ${sql.table(source)} r where ${condition} returning to_jsonb(r) as original`;
-}
-
-export function logSetAside(log: Logger, rows: SetAside[]): void {
-  for (const row of rows) log.error(row, 'row.set_aside');
 }
 
 type Group = { source: Source; ids: string[]; columns: string[] };

@@ -7,6 +7,7 @@ import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
 import { createRevisions } from '../database/revisions.ts';
 import { Session } from '../database/session.ts';
 import { ingestPublished } from '../directory/ingest-published.ts';
+import { onSetAside } from '../events/set-aside.ts';
 import { createSearch } from '../directory/search/search.ts';
 import { createPublisher, publishingPool } from '../directory/publish-in-groups.ts';
 import { createApp } from '../http/app.ts';
@@ -115,7 +116,8 @@ function createShared(options: PartsOptions) {
     watching,
     readiness: createReadinessCheck(watching),
     metrics,
-    attemptLog: createAttemptLog(options.log),
+    attemptLog: createAttemptLog(log),
+    stopLoggingSetAside: onSetAside((row) => log.error(row, 'row.set_aside')),
     revisions,
     apiProcesses: createApiProcesses(watching, revisions),
     replicas: new Replicas({

@@ -222,6 +222,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);
   await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);
+  parts.stopLoggingSetAside();
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

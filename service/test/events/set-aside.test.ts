@@ -295,6 +295,36 @@ test('replays: what PostgreSQL refuses is set aside, no replay makes it again, a
   );
 });
 
+test('replays: whoever asks for one, what is set aside is logged', async () => {
+  const receiver = await startReceiver();
+  const webhook = await register(receiver);
+  const change = (json: object) => service.call(`/webhooks/${webhook}`, { method: 'PATCH', json });
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  const env = { DATABASE_URL: toUrl(service.connection), PUBLIC_URL: testPublicUrl };
+  const missBad = async () => {
+    await change({ active: false });
+    const event = await announce(database);
+    await refuse('pending_deliveries', 'insert', `new.event_id = '${event}'`);
+    await queueDrained(database);
+    await change({ active: true });
+    return event;
+  };
+  const overApi = await missBad();
+  const { status } = await service.call(`/webhooks/${webhook}/replay`, {
+    method: 'POST',
+    json: { since },
+  });
+  assert.equal(status, 202);
+  await eventually(async () => logged.length === 1);
+  const byCommand = await missBad();
+  const { code, stderr } = await runHere(['replay', '--webhook', webhook, '--since', since], env);
+  assert.deepEqual([code, stderr.includes(byCommand)], [0, true], stderr);
+  assert.match(stderr, /was set aside and is not sent: out of range/);
+  assert.deepEqual(logged.map(({ stage, eventId }) => [stage, eventId]).slice(0, 1), [
+    ['replays', overApi],
+  ]);
+});
+
 /** The events that were delivered. */
 async function eventsOf(webhookId: string): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`

@@ -238,6 +238,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
           testActor,
           { appId, webhookId },
           range,
+          [],
         );
         return { count: failed + cancelled + missed };
       }),

@@ -126,8 +126,10 @@ export const deliveryOperations = [
         until: until === undefined ? new Date() : requireTime(until),
       };
       return envelope(
-        await runReplay(database, appId, (tx) =>
-          dryRun === true ? countReplay(tx, webhook, range) : replay(tx, actor, webhook, range),
+        await runReplay(database, appId, (tx, aside) =>
+          dryRun === true
+            ? countReplay(tx, webhook, range)
+            : replay(tx, actor, webhook, range, aside),
         ),
       );
     },

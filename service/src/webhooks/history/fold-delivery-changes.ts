@@ -4,7 +4,7 @@
  * at any time. Reads of totals are in `management/count-deliveries.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
-import { isRefusal, setAsideRefused, type SetAside } from '../../events/set-aside.ts';
+import { stepOrSetAside } from '../../events/set-aside.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
 /** Changes per call; the next call takes the rest. */
@@ -24,23 +24,15 @@ export type Fold = {
 };
 
 /** No change waits below `floor`, an `xid`. */
-export async function foldDeliveryChanges(
-  database: Database,
-  floor = '0',
-): Promise<Fold & { setAside: SetAside[] }> {
-  try {
-    return { ...(await fold(database, floor)), setAside: [] };
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  }
-  const aside = await setAsideRefused(
-    database,
-    { source: 'delivery_changes', stage: 'totals' },
-    await listOldest(database, floor),
-    async (changes) => void (await fold(database, floor, changes)),
-    ({ tid, xid }) => sql`ctid = ${tid}::tid and xid = ${xid}::xid8`,
-  );
-  return { more: true, floor, setAside: aside };
+export function foldDeliveryChanges(database: Database, floor = '0'): Promise<Fold> {
+  return stepOrSetAside(database, {
+    source: 'delivery_changes',
+    stage: 'totals',
+    step: (only) => fold(database, floor, only),
+    list: () => listOldest(database, floor),
+    condition: ({ tid, xid }) => sql`ctid = ${tid}::tid and xid = ${xid}::xid8`,
+    merge: () => ({ more: true, floor }),
+  });
 }
 
 /** A row is named by its place: nothing updates changes, and its transaction tells it from one that took its place. */
@@ -54,11 +46,7 @@ async function listOldest(database: Database, floor: string): Promise<Change[]> 
   return rows;
 }
 
-async function fold(
-  database: Database,
-  floor: string,
-  changes: Change[] | null = null,
-): Promise<Fold> {
+async function fold(database: Database, floor: string, changes: Change[] | null): Promise<Fold> {
   const only = changes && changes.map(({ tid }) => tid);
   const { rows } = await sql<{ taken: number; floor: string }>`
     -- prepared: fold_delivery_changes

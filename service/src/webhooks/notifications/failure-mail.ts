@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../../database/database.ts';
 import { readPublicUrl } from '../../database/public-url.ts';
 import type { Session } from '../../database/session.ts';
-import { isRefusal, logSetAside, setAsideRefused } from '../../events/set-aside.ts';
+import { setAsideRefused, stepOrSetAside } from '../../events/set-aside.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createLoop } from '../../loop.ts';
 import { mailsAtOnce, type Mailer } from '../../runtime/mail.ts';
@@ -65,60 +65,40 @@ export function createFailureMail(dependencies: FailureMailDependencies): Failur
   };
 }
 
-async function giveUpLate(dependencies: FailureMailDependencies): Promise<void> {
-  const { database, log } = dependencies;
-  const { length: count } = await withoutRefused(
-    dependencies,
-    (only) => giveUpLateMails(database, only),
-    () => listLateMails(database),
-  );
+/** How a mail is set aside that is refused. */
+const waiting = {
+  source: 'operational_events',
+  stage: 'mail',
+  condition: (id: string) => sql`id = ${id}`,
+} as const;
+
+async function giveUpLate({ database, log }: FailureMailDependencies): Promise<void> {
+  const { length: count } = await stepOrSetAside(database, {
+    ...waiting,
+    step: (only) => giveUpLateMails(database, only),
+    list: () => listLateMails(database),
+    merge: (parts) => parts.flat(),
+  });
   if (count > 0) log.warn({ count }, 'mail.given_up_late');
 }
 
 async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean> {
   const { database } = dependencies;
   const publicUrl = await readPublicUrl(database, dependencies.publicUrl);
-  const claimed = await withoutRefused(
-    dependencies,
-    (only) => claimMails(database, mailsAtOnce, only),
-    () => listDueMails(database, mailsAtOnce),
-  );
+  const claimed = await stepOrSetAside(database, {
+    ...waiting,
+    step: (only) => claimMails(database, mailsAtOnce, only),
+    list: () => listDueMails(database, mailsAtOnce),
+    merge: (parts) => parts.flat(),
+  });
   await Promise.all(
     claimed.map((mail) =>
-      setMailsAside(dependencies, [mail.id], () => send({ ...dependencies, publicUrl }, mail)),
+      setAsideRefused(database, waiting, [mail.id], () =>
+        send({ ...dependencies, publicUrl }, mail),
+      ),
     ),
   );
   return claimed.length > 0;
-}
-
-/** Runs the step, or, if it is refused, for those that are listed, without the ones that are refused alone. */
-async function withoutRefused<Result>(
-  dependencies: FailureMailDependencies,
-  step: (only: string[] | null) => Promise<Result[]>,
-  list: () => Promise<string[]>,
-): Promise<Result[]> {
-  try {
-    return await step(null);
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  }
-  const results: Result[] = [];
-  await setMailsAside(
-    dependencies,
-    await list(),
-    async (ids) => void results.push(...(await step(ids))),
-  );
-  return results;
-}
-
-async function setMailsAside(
-  { database, log }: FailureMailDependencies,
-  ids: string[],
-  step: (ids: string[]) => Promise<void>,
-): Promise<void> {
-  const origin = { source: 'operational_events', stage: 'mail' } as const;
-  const named = (id: string) => sql`id = ${id}`;
-  logSetAside(log, await setAsideRefused(database, origin, ids, step, named));
 }
 
 async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): Promise<void> {

@@ -17,7 +17,7 @@ import type { DatabaseClock } from '../../database/clock.ts';
 import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import { dropOldSetAside, logSetAside, type SetAside } from '../../events/set-aside.ts';
+import { dropOldSetAside } from '../../events/set-aside.ts';
 import {
   createDispatcher,
   type Dispatcher,
@@ -51,7 +51,7 @@ export type WorkerDependencies = Omit<
   ingestPublished(
     database: Database,
     floor: string,
-  ): Promise<{ accepted: number; rejected: Rejection[]; setAside: SetAside[] }>;
+  ): Promise<{ accepted: number; rejected: Rejection[]; more: boolean }>;
 };
 export type Worker = {
   start(): void;
@@ -213,9 +213,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     if (toReplay.length === 0) toReplay = await listHealed(database);
     const webhookId = toReplay.shift();
     if (webhookId === undefined) return replayAgainMs;
-    const aside: SetAside[] = [];
-    const reason = await replayHealed(database, webhookId, aside);
-    logSetAside(log, aside);
+    const reason = await replayHealed(database, webhookId);
     if (reason !== null) log.error({ webhookId, reason }, 'replay.failed');
     return toReplay.length > 0 ? 0 : replayAgainMs;
   });
@@ -263,8 +261,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const changes = createFloor('0');
   const totals = loop('totals', async () => {
     const { from, reached } = changes.look();
-    const { more, floor, setAside } = await foldDeliveryChanges(database, from);
-    logSetAside(log, setAside);
+    const { more, floor } = await foldDeliveryChanges(database, from);
     reached(floor);
     return more ? 0 : checkMs;
   });
@@ -310,7 +307,7 @@ async function updateHealth(
   onHealed: () => void = () => {},
 ): Promise<number> {
   const { log, webhooks } = dependencies;
-  const { deactivated, healed, more, floor, failures, setAside } = await updateWebhookHealth(
+  const { deactivated, healed, more, floor, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
     look?.from,
@@ -319,7 +316,6 @@ async function updateHealth(
   logDeactivations(dependencies, deactivated);
   for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
-  logSetAside(log, setAside);
   if (healed.length > 0) onHealed();
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
@@ -331,12 +327,11 @@ async function ingestBatch(
   onAccepted: () => void,
 ): Promise<number> {
   const { metrics, log, database } = dependencies;
-  const { accepted, rejected, setAside } = await dependencies.ingestPublished(database, floor);
+  const { accepted, rejected, more } = await dependencies.ingestPublished(database, floor);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
-  logSetAside(log, setAside);
   if (accepted > 0) onAccepted();
-  return accepted + rejected.length + setAside.length === 0 ? rarelyMs : 0;
+  return more ? 0 : rarelyMs;
 }
 
 async function recoverExpiredLeases(
@@ -351,7 +346,6 @@ async function recoverExpiredLeases(
   const done = await recoverLeases(database, { backoff, clock, since: from, leaseMs });
   if (done.floor !== null) reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
-  logSetAside(log, done.setAside);
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
   if (done.recorded.length > 0) {

@@ -5,6 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { unbindApp } from '../../../src/access/bindings.ts';
 import { sql } from '../../../src/database/database.ts';
 import {
+  claimOrSetAside,
   claimParked,
   listParked,
   parkDue,
@@ -172,6 +173,33 @@ test('parked deliveries are claimed webhook by webhook, each as many as it has r
     leased.map(() => [1, 1]),
   );
   assert.deepEqual([await countParked(large), await countParked(other)], [597, 2]);
+});
+
+test('a claim keeps what it has leased when a later part of it fails', async (t) => {
+  await clear();
+  const webhook = uuidv7();
+  await queue(webhook, 4, { parked: true });
+  const { rows } = await sql<{ id: string }>`
+    select id from pending_deliveries order by due_at
+  `.execute(database);
+  const [refused, fine, , late] = rows.map(({ id }) => id);
+  await sql`
+    create function refuse_lease() returns trigger language plpgsql as $$
+    begin
+      if new.id = ${sql.lit(refused)} then raise exception 'out of range' using errcode = '22003'; end if;
+      if new.id = ${sql.lit(late)} then raise exception 'no lock' using errcode = '55P03'; end if;
+      return new;
+    end $$
+  `.execute(database);
+  await sql`
+    create trigger refuse before update on pending_deliveries for each row execute function refuse_lease()
+  `.execute(database);
+  t.after(() => sql`drop function refuse_lease cascade`.execute(database));
+  const claimed = await claimOrSetAside(database, newLease(), new Map([[webhook, 4]]), new Map());
+  assert.deepEqual([claimed.leased.map(({ id }) => id), claimed.byParts], [[fine], true]);
+  assert.equal(await countParked(webhook), 2);
+  const { rows: aside } = await sql`select delivery_id as id from set_aside`.execute(database);
+  assert.deepEqual(aside, [{ id: refused }]);
 });
 
 test('two claims of parked deliveries at once take different ones', async () => {

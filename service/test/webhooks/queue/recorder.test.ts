@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../../src/database/database.ts';
+import { onSetAside } from '../../../src/events/set-aside.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createRecorder } from '../../../src/webhooks/queue/record/recorder.ts';
 import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
@@ -86,17 +87,50 @@ test('an attempt that the database refuses is set aside and does not fail its ba
   const good = [attemptOf(await insert(), succeeded), attemptOf(await insert(), failed)];
   const refused = attemptOf(await insert(), { statusCode: 99_999, verdict: { kind: 'failed' } });
   await sql`alter table attempts add constraint known check (status_code < 1000)`.execute(database);
+  const aside: (string | null)[] = [];
+  const stop = onSetAside(({ deliveryId }) => aside.push(deliveryId));
   const { recorder, logged } = startRecorder(database);
   // The first is a batch alone; the others arrive while it is written.
   await Promise.all([first, ...good, refused].map((attempt) => recorder.record(attempt)));
   for (const { delivery } of [first, ...good])
     assert.equal((await attemptsMade(database, delivery.id)).length, 1);
   assert.deepEqual(await attemptsMade(database, refused.delivery.id), []);
-  assert.deepEqual(logged, ['row.set_aside']);
+  stop();
+  assert.deepEqual([logged, aside], [[], [refused.delivery.id]]);
   const { rows } = await sql<{ id: string }>`
     select delivery_id as id from set_aside where not exists (select from pending_deliveries)
   `.execute(database);
   assert.deepEqual(rows, [{ id: refused.delivery.id }]);
+});
+
+test('what is set aside is told although the rest of its batch has to wait', async () => {
+  const { database } = await openTestDatabase();
+  const leaseToken = randomUUID();
+  const insert = () => insertLeased(database, uuidv7(), { leaseToken });
+  const [first, refused, full] = [
+    attemptOf(await insert(), succeeded),
+    attemptOf(await insert(), { statusCode: 599 }),
+    attemptOf(await insert(), { statusCode: 507 }),
+  ];
+  await sql`create sequence tries`.execute(database);
+  await sql`
+    create function refuse_attempt() returns trigger language plpgsql as $$
+    begin
+      if new.status_code = 599 then raise exception 'out of range' using errcode = '22003'; end if;
+      if new.status_code = 507 and nextval('tries') = 1 then raise exception 'disk full' using errcode = '53100'; end if;
+      return new;
+    end $$
+  `.execute(database);
+  await sql`
+    create trigger refuse before insert on attempts for each row execute function refuse_attempt()
+  `.execute(database);
+  const aside: (string | null)[] = [];
+  const stop = onSetAside(({ deliveryId }) => aside.push(deliveryId));
+  const { recorder, logged } = startRecorder(database, 5_000);
+  await Promise.all([first, refused, full].map((attempt) => recorder.record(attempt)));
+  stop();
+  assert.deepEqual([logged, aside], [['attempts.waiting'], [refused.delivery.id]]);
+  assert.equal((await attemptsMade(database, full.delivery.id)).length, 1);
 });
 
 test('an attempt whose row somebody has locked is recorded later, and holds up no others', async () => {

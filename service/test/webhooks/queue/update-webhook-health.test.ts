@@ -280,7 +280,6 @@ test('the outcomes of a deleted webhook are dropped', async () => {
     healed: [],
     more: false,
     failures: [],
-    setAside: [],
   });
   assert.notEqual(floor, null);
   assert.equal(await outcomesLeft(), 0);

@@ -6,7 +6,7 @@
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
-import { isRefusal, setAsideRefused, type SetAside } from '../../../events/set-aside.ts';
+import { stepOrSetAside } from '../../../events/set-aside.ts';
 import type { Lease } from './lease.ts';
 import type { LeasedDelivery } from '../../sending/deliverable.ts';
 
@@ -24,8 +24,8 @@ export type ParkedDue = {
   nextDueMs: number | null;
   /** The database's time of this look, in RFC 3339. */
   at: string;
-  /** Deliveries that are refused. */
-  setAside: SetAside[];
+  /** Whether something was refused, and deliveries may be parked whose webhooks are not in `webhookIds`. */
+  byParts: boolean;
 };
 
 /**
@@ -39,73 +39,71 @@ export const transactionMaxMs = 20_000;
 
 type Leased = Omit<LeasedDelivery, 'leaseToken' | 'leaseEndsAt'>;
 
+/** How a delivery is set aside that is refused. */
+const waiting = {
+  source: 'pending_deliveries',
+  stage: 'claim',
+  condition: (id: string) => sql`id = ${id} and lease_token is null`,
+} as const;
+
 /**
  * Parks what is due, the longest first. `since`: the time of an earlier look that found everything, or null; it looks back
  * from there over transactions of `lookBackMs`.
  */
-export async function parkDue(
+export function parkDue(
   database: Database,
   since: string | null = null,
   lookBackMs = transactionMaxMs,
 ): Promise<ParkedDue> {
-  try {
-    return await parkOnce(database, since, lookBackMs);
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  }
-  const { rows } = await sql<{ id: string }>`
-    select id from pending_deliveries where lease_token is null and not parked and due_at <= queue_now()
-    order by due_at limit ${sql.lit(parkMax)}
-  `.execute(database);
-  const webhookIds = new Set<string>();
-  const aside = await claimByParts(database, rows, async (only) => {
-    const part = await parkOnce(database, null, transactionMaxMs, only);
-    for (const id of part.webhookIds) webhookIds.add(id);
+  return stepOrSetAside(database, {
+    ...waiting,
+    step: (only) => parkOnce(database, since, lookBackMs, only),
+    list: () => listIds(database, dueRows(since, lookBackMs)),
+    merge: (parts) => ({
+      // The next look goes on at once.
+      count: parkMax,
+      webhookIds: parts.flatMap(({ webhookIds }) => webhookIds),
+      nextDueMs: null,
+      at: parts[0]?.at ?? '',
+      byParts: true,
+    }),
   });
-  // The next look goes on at once.
-  return {
-    ...(await parkOnce(database, null, transactionMaxMs, [])),
-    count: parkMax,
-    webhookIds: [...webhookIds],
-    setAside: aside,
-  };
 }
 
-/** Runs `step` for some of the deliveries that wait, and sets aside those that are refused alone. */
-function claimByParts(
-  database: Database,
-  waiting: { id: string }[],
-  step: (only: string[]) => Promise<void>,
-): Promise<SetAside[]> {
-  return setAsideRefused(
-    database,
-    { source: 'pending_deliveries', stage: 'claim' },
-    waiting.map(({ id }) => id),
-    step,
-    (id) => sql`id = ${id} and lease_token is null`,
-  );
+/** The ids of `due`. */
+async function listIds(database: Database, due: ReturnType<typeof sql>): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with clock as materialized (select queue_now() as now), ${due} select id from due
+  `.execute(database);
+  return rows.map(({ id }) => id);
 }
 
-async function parkOnce(
-  database: Database,
-  since: string | null,
-  lookBackMs: number,
-  only: string[] | null = null,
-): Promise<ParkedDue> {
-  const { rows } = await sql<
-    Omit<ParkedDue, 'webhookIds' | 'setAside'> & { webhookIds: string[] | null }
-  >`
-    -- prepared: park_due
-    with clock as materialized (select queue_now() as now),
+/** Needs `clock`. */
+function dueRows(since: string | null, lookBackMs: number, only: string[] | null = null) {
+  return sql`
     due as materialized (
-      select ctid as tid from pending_deliveries
+      select id, ctid as tid from pending_deliveries
       where lease_token is null and not parked and due_at <= (select now from clock)
         -- Rows that are gone but in somebody's snapshot stay at the head of the index, and are not stepped over again.
         and due_at >= coalesce(${since}::timestamptz - ${lookBackMs}::int * interval '1 millisecond', '-infinity')
         and (${only}::uuid[] is null or id = any(${only}::uuid[]))
       order by due_at limit ${sql.lit(parkMax)}
       for update skip locked
-    ),
+    )
+  `;
+}
+
+async function parkOnce(
+  database: Database,
+  since: string | null,
+  lookBackMs: number,
+  only: string[] | null,
+): Promise<ParkedDue> {
+  type Row = Omit<ParkedDue, 'webhookIds' | 'byParts'> & { webhookIds: string[] | null };
+  const { rows } = await sql<Row>`
+    -- prepared: park_due
+    with clock as materialized (select queue_now() as now),
+    ${dueRows(since, lookBackMs, only)},
     parked as (
       -- Parked ones are in the order in which they were parked, so a claim may begin where the last one ended.
       update pending_deliveries set parked = true, due_at = (select now from clock)
@@ -121,8 +119,11 @@ async function parkOnce(
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the look for due deliveries returned nothing');
-  return { ...row, webhookIds: row.webhookIds ?? [], setAside: [] };
+  return { ...row, webhookIds: row.webhookIds ?? [], byParts: false };
 }
+
+/** `byParts`: whether something was refused, so that these webhooks may have room left and deliveries for it. */
+export type Claimed = { leased: LeasedDelivery[]; byParts: boolean };
 
 /** As `claimParked`, and sets aside deliveries that are refused. */
 export async function claimOrSetAside(
@@ -130,23 +131,42 @@ export async function claimOrSetAside(
   lease: Lease,
   rooms: ReadonlyMap<string, number>,
   since: ParkedSince,
-): Promise<{ leased: LeasedDelivery[]; setAside: SetAside[] }> {
-  if (rooms.size === 0) return { leased: [], setAside: [] };
-  try {
-    return { leased: await claimParked(database, lease, rooms, since), setAside: [] };
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-  }
-  const { rows } = await sql<{ id: string }>`
-    select d.id from unnest(${[...rooms.keys()]}::uuid[], ${[...rooms.values()]}::int[]) as w(id, room) cross join lateral (
-      select id from pending_deliveries where webhook_id = w.id and parked order by due_at limit w.room
-    ) d
-  `.execute(database);
-  const leased: LeasedDelivery[] = [];
-  const aside = await claimByParts(database, rows, async (only) => {
-    leased.push(...(await claimParked(database, lease, rooms, new Map(), only)));
+): Promise<Claimed> {
+  if (rooms.size === 0) return { leased: [], byParts: false };
+  return stepOrSetAside(database, {
+    ...waiting,
+    step: async (only) => ({
+      leased: await claimParked(database, lease, rooms, only ? new Map() : since, only),
+      byParts: only !== null,
+    }),
+    list: () => listIds(database, parkedRows(rooms, since)),
+    merge: (parts) => ({ leased: parts.flatMap(({ leased }) => leased), byParts: true }),
   });
-  return { leased, setAside: aside };
+}
+
+/** Needs `clock`. */
+function parkedRows(
+  rooms: ReadonlyMap<string, number>,
+  since: ParkedSince,
+  only: string[] | null = null,
+) {
+  const ids = [...rooms.keys()];
+  return sql`
+    webhook as materialized (
+      select * from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
+        ${arrayLiteral(ids.map((id) => since.get(id)?.atMs ?? -Infinity))}::float8[]) as w(id, room, since)
+    ),
+    due as materialized (
+      select w.id as webhook_id, w.room, d.id, d.tid, d.due_at
+      from webhook w cross join lateral (
+        select id, ctid as tid, due_at from pending_deliveries
+        where webhook_id = w.id and parked and due_at >= to_timestamp(w.since / 1000)
+          and (${only}::uuid[] is null or id = any(${only}::uuid[]))
+        order by due_at limit w.room
+        for update skip locked
+      ) d
+    )
+  `;
 }
 
 /** Claims parked deliveries of these webhooks, each as many as it has room for. Updates `since`. */
@@ -163,20 +183,7 @@ export async function claimParked(
   const { rows } = await sql<{ since: Record<string, number> | null } & LeftJoined<Leased>>`
     -- prepared: claim_parked
     with clock as materialized (select queue_now() as now),
-    webhook as materialized (
-      select * from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
-        ${arrayLiteral(before.map((one) => one?.atMs ?? -Infinity))}::float8[]) as w(id, room, since)
-    ),
-    due as materialized (
-      select w.id as webhook_id, w.room, d.tid, d.due_at
-      from webhook w cross join lateral (
-        select ctid as tid, due_at from pending_deliveries
-        where webhook_id = w.id and parked and due_at >= to_timestamp(w.since / 1000)
-          and (${only}::uuid[] is null or id = any(${only}::uuid[]))
-        order by due_at limit w.room
-        for update skip locked
-      ) d
-    ),
+    ${parkedRows(rooms, since, only)},
     leased as (
       update pending_deliveries set parked = false, lease_token = ${lease.token}::uuid, leased_at = (select now from clock),
         due_at = (select now from clock) + ${lease.ms}::int * interval '1 millisecond',

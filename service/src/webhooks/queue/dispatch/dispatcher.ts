@@ -9,7 +9,7 @@ import type { Config } from '../../../settings/config.ts';
 import type { Database } from '../../../database/database.ts';
 import { createEvery } from '../../../runtime/every.ts';
 import { createFloor, type Floor } from '../../../runtime/floor.ts';
-import { isolateRefused, logSetAside } from '../../../events/set-aside.ts';
+import { isolateRefused } from '../../../events/set-aside.ts';
 import { unsent, type RecordedAttempt } from '../../sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../sending/deliverable.ts';
 import type { Verdict } from '../../sending/retry.ts';
@@ -132,7 +132,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   function pass(done: FanOut, work: Work): void {
     const { events, deliveries, leased, parked: parkedNow, atMs } = done;
-    logSetAside(log, done.setAside);
+    if (done.byParts) findParked();
     if (events + deliveries === 0) return;
     metrics.fannedOut({ events, deliveries });
     log.info({ events, deliveries }, 'events.fanned_out');
@@ -146,7 +146,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     looksFar ||= isFarLookDue();
     const look = due.look();
     const found = await parkDue(database, look.from, looksFar ? transactionMaxMs : lookBackMs);
-    logSetAside(log, found.setAside);
+    if (found.byParts) findParked();
     park(found.webhookIds, Date.parse(found.at));
     if (found.count >= parkMax) return 0;
     look.reached(found.at);
@@ -165,13 +165,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (!claiming) return pollMs;
     await parked.find(database);
     const rooms = parked.takeWithRoom(room.free('parked'));
-    const { leased, setAside: aside } = await claimOrSetAside(
-      database,
-      newLease(),
-      rooms,
-      parked.since,
-    );
-    logSetAside(log, aside);
+    const { leased, byParts } = await claimOrSetAside(database, newLease(), rooms, parked.since);
+    if (byParts) findParked();
     const taken = Map.groupBy(leased, (one) => one.webhookId);
     parked.keep([...rooms].flatMap(([id, most]) => (taken.get(id)?.length === most ? id : [])));
     await send(leased);
@@ -219,7 +214,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     stage: 'load' | 'attempt',
     error: unknown,
   ): Promise<void> {
-    logSetAside(log, await setDeliveryAside(database, delivery, { stage, error }));
+    await setDeliveryAside(database, delivery, { stage, error });
   }
 
   /** Cancels what else waits for webhooks that get no more, so that a large backlog is not claimed bit by bit. */

@@ -6,7 +6,7 @@
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
-import { isRefusal, setAside, setAsideRefused, type SetAside } from '../../../events/set-aside.ts';
+import { isRefusal, setAside, stepOrSetAside } from '../../../events/set-aside.ts';
 import { withPartitions } from '../../../database/migrate.ts';
 import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
 import type { Lease } from '../dispatch/lease.ts';
@@ -40,8 +40,8 @@ export type FanOut = {
   broadcasts: boolean;
   /** The `xid` below which nothing is left; null if that is not known. */
   floor: string | null;
-  /** Events and deliveries that are refused. */
-  setAside: SetAside[];
+  /** Whether something was refused, and deliveries may be parked that are not in `parked`. */
+  byParts: boolean;
 };
 
 export type FanOutOptions = {
@@ -55,59 +55,63 @@ export type FanOutOptions = {
   deliveriesPerEvent: number;
 };
 
-export async function fanOut(database: Database, options: FanOutOptions): Promise<FanOut> {
-  const make = () => ensureOutboxPartitions(database);
-  try {
-    return await withPartitions(make, () => fanOutOnce(database, options));
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return fanOutByParts(database, options);
-  }
+/** Sets aside events that are refused alone. */
+export function fanOut(database: Database, options: FanOutOptions): Promise<FanOut> {
+  let leased = 0;
+  const take = async (only: string[] | null, broadcastAbove: number) => {
+    const [total, unknown] = [options.room.total, options.room.unknown].map((left) =>
+      Math.max(left - leased, 0),
+    ) as [number, number];
+    const part = await withPartitions(
+      () => ensureOutboxPartitions(database),
+      () =>
+        fanOutOnce(
+          database,
+          { ...options, room: { ...options.room, total, unknown } },
+          only,
+          broadcastAbove,
+        ),
+    );
+    leased += part.leased.length;
+    return part;
+  };
+  return stepOrSetAside(database, {
+    source: 'outbox',
+    stage: 'fan-out',
+    step: (only) =>
+      take(only, sliceMax).catch((error: unknown) => {
+        if (only?.length !== 1 || !isRefusal(error)) throw error;
+        // Of a broadcast, a slice can set aside one delivery without the others.
+        return take(only, 0);
+      }),
+    list: () => listOldest(database, options),
+    condition: (id) => sql`id = ${id}`,
+    merge,
+  });
 }
 
-/**
- * Sets aside events that are refused alone. The others become broadcasts, because a slice can set aside a delivery without
- * the rest of its event.
- */
-async function fanOutByParts(database: Database, options: FanOutOptions): Promise<FanOut> {
-  const make = () => ensureOutboxPartitions(database);
-  const { rows } = await sql<{ id: string }>`
-    select id from outbox where xid >= ${options.floor}::xid8 order by xid, id limit ${sql.lit(eventsMax)}
-  `.execute(database);
-  let events = 0;
-  const aside = await setAsideRefused(
-    database,
-    { source: 'outbox', stage: 'fan-out' },
-    rows.map(({ id }) => id),
-    async (only) => {
-      const part = await withPartitions(make, () => fanOutOnce(database, options, only));
-      events += part.events;
-    },
-    (id) => sql`id = ${id}`,
-  );
-  const more = events + aside.length > 0;
-  return { ...nothing, events, more, broadcasts: true, setAside: aside };
+function merge(parts: FanOut[]): FanOut {
+  const add = (pick: (part: FanOut) => number) => parts.reduce((sum, part) => sum + pick(part), 0);
+  return {
+    events: add((part) => part.events),
+    deliveries: add((part) => part.deliveries),
+    leased: parts.flatMap((part) => part.leased),
+    parked: parts.flatMap((part) => part.parked),
+    atMs: Math.min(...parts.map((part) => part.atMs)),
+    busy: false,
+    more: true,
+    broadcasts: true,
+    floor: null,
+    byParts: true,
+  };
 }
-
-const nothing: FanOut = {
-  events: 0,
-  deliveries: 0,
-  leased: [],
-  parked: [],
-  atMs: 0,
-  busy: false,
-  more: false,
-  broadcasts: false,
-  floor: null,
-  setAside: [],
-};
 
 async function ensureOutboxPartitions(database: Database): Promise<void> {
   // For days on which no worker ran.
   await sql`select ensure_outbox_partitions()`.execute(database);
 }
 
-type Totals = Omit<FanOut, 'leased' | 'parked' | 'setAside'> & {
+type Totals = Omit<FanOut, 'leased' | 'parked' | 'byParts'> & {
   parked: string[] | null;
   /** The time of the deliveries; null if there are none. */
   madeAtMs: number | null;
@@ -131,28 +135,19 @@ type Row = { totals: Totals | null } & LeftJoined<
   | (DeliveryColumns & { [Column in keyof EventColumns]: null })
 >;
 
-/** `only`: the ids of these events, each of which becomes a broadcast. */
+/** `only`: the ids of these events. One for more webhooks than `broadcastAbove` becomes a broadcast. */
 async function fanOutOnce(
   database: Database,
   options: FanOutOptions,
-  only: string[] | null = null,
+  only: string[] | null,
+  broadcastAbove: number,
 ): Promise<FanOut> {
-  const broadcastAbove = only ? 0 : sliceMax;
-  const { lease, room, floor, minAgeMs, deliveriesPerEvent } = options;
-  const estimate = Math.ceil(room.total / deliveriesPerEvent) + 1;
-  const eventsLimit = Math.min(Math.max(estimate, eventsMin), eventsMax);
+  const { lease, room, minAgeMs } = options;
+  const eventsLimit = limitEvents(options, only);
   const leaseEndsAt = performance.now() + lease.ms;
   const { rows } = await sql<Row>`
     -- prepared: fan_out
-    with clock as materialized (select queue_now() as now),
-    ${turn},
-    ${waitingEvents('first', sql`xid >= ${floor}::xid8 and (${only}::uuid[] is null or id = any(${only}::uuid[]))`, eventsLimit, minAgeMs)},
-    -- A transaction with more events than that is overtaken by those after it.
-    large as materialized (
-      select max(xid) as xid from first having count(*) = ${eventsLimit}::int and min(xid) = max(xid)
-    ),
-    ${waitingEvents('overtaking', sql`xid > (select xid from large) and ${only}::uuid[] is null`, eventsMin, minAgeMs)},
-    oldest as materialized (select *, false as overtakes from first union all select *, true from overtaking),
+    with ${oldestEvents(options, only)},
     ${subscribers},
     sizes as materialized (select topic, count(*) as deliveries from subscribers group by topic),
     -- As many as there is room for, and at least one: a backlog waits as one row per event.
@@ -187,7 +182,11 @@ async function fanOutOnce(
       insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
       select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent from placed
     ),
-    begun as (insert into broadcasts (event_id, position) select id, position from placed where is_broadcast),
+    -- One that is small goes before the large ones, which may wait for their receivers.
+    begun as (
+      insert into broadcasts (event_id, position)
+      select id, case when ${broadcastAbove}::int = 0 then -position else position end from placed where is_broadcast
+    ),
     addressed as (
       select * from (
         select e.position, e.id as event_id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
@@ -212,6 +211,37 @@ async function fanOutOnce(
     ${returnLeased}
   `.execute(database);
   return read(rows, lease.token, leaseEndsAt);
+}
+
+function limitEvents({ room, deliveriesPerEvent }: FanOutOptions, only: string[] | null): number {
+  if (only) return only.length;
+  const estimate = Math.ceil(room.total / deliveriesPerEvent) + 1;
+  return Math.min(Math.max(estimate, eventsMin), eventsMax);
+}
+
+/** The ids of the events at which the next fan-out looks. */
+async function listOldest(database: Database, options: FanOutOptions): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    with ${oldestEvents(options, null)} select id from oldest order by overtakes desc, xid, id
+  `.execute(database);
+  return rows.map(({ id }) => id);
+}
+
+/** The events at which a fan-out looks: `oldest`. */
+function oldestEvents(options: FanOutOptions, only: string[] | null) {
+  const { floor, minAgeMs } = options;
+  const eventsLimit = limitEvents(options, only);
+  return sql`
+    clock as materialized (select queue_now() as now),
+    ${turn},
+    ${waitingEvents('first', sql`xid >= ${floor}::xid8 and (${only}::uuid[] is null or id = any(${only}::uuid[]))`, eventsLimit, minAgeMs)},
+    -- A transaction with more events than that is overtaken by those after it.
+    large as materialized (
+      select max(xid) as xid from first having count(*) = ${eventsLimit}::int and min(xid) = max(xid)
+    ),
+    ${waitingEvents('overtaking', sql`xid > (select xid from large) and ${only}::uuid[] is null`, eventsMin, minAgeMs)},
+    oldest as materialized (select *, false as overtakes from first union all select *, true from overtaking)
+  `;
 }
 
 /** The oldest events that wait where `where` says. */
@@ -314,20 +344,19 @@ async function setNextAside(
     with clock as materialized (select queue_now() as now),
     ${turn},
     ${nextSubscribers(minAgeMs, 1, head)}
-    select jsonb_build_object('id', uuid_v7(e.fanned_out_at), 'event_id', e.id, 'event', e.name, 'webhook_id', webhook_id,
+    update broadcasts set reached = webhook_id from placed e cross join subscribers
+    where broadcasts.event_id = e.id
+    returning jsonb_build_object('id', uuid_v7(e.fanned_out_at), 'event_id', e.id, 'event', e.name, 'webhook_id', webhook_id,
       'trigger', 'event', 'created_at', e.fanned_out_at, 'due_at', e.fanned_out_at) as original
-    from placed e cross join subscribers
   `;
-  return database.transaction().execute(async (tx) => {
-    const refused = { source: 'pending_deliveries', stage: 'fan-out', error, moved } as const;
-    const aside = await setAside(tx, refused);
-    const [next] = aside;
-    if (!next) throw error;
-    await sql`
-      update broadcasts set reached = ${next.webhookId}::uuid where event_id = ${head.eventId}
-    `.execute(tx);
-    return { ...nothing, broadcasts: true, setAside: aside };
+  const count = await setAside(database, {
+    source: 'pending_deliveries',
+    stage: 'fan-out',
+    error,
+    moved,
   });
+  if (count === 0) throw error;
+  return merge([]);
 }
 
 /** `at`: only if the broadcast is there. */
@@ -487,5 +516,5 @@ function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
     // Adds to the row instead of copying it; nothing else uses it.
     if (row.id !== null && content) leased.push(Object.assign(row, content, lease, firstAttempt));
   }
-  return { ...rest, leased, parked: parked ?? [], setAside: [] };
+  return { ...rest, leased, parked: parked ?? [], byParts: false };
 }

@@ -13,7 +13,7 @@ import {
   type LeftJoined,
   type Transaction,
 } from '../../../database/database.ts';
-import { setAsideRefused, type SetAside } from '../../../events/set-aside.ts';
+import { setAsideRefused } from '../../../events/set-aside.ts';
 import { cancelPending } from '../cancel-pending.ts';
 import { addProbes, startProbes, type ProbeOutcome } from './healing.ts';
 import { recordOperationalEvents } from '../../notifications/operational-events.ts';
@@ -87,8 +87,6 @@ export type HealthUpdate = {
   floor: string | null;
   /** Webhooks whose health could not be updated, and is tried again later. */
   failures: { webhookId: string; code: string | null; reason: string }[];
-  /** Outcomes that are refused. */
-  setAside: SetAside[];
 };
 
 /** No outcome waits below `floor`, an `xid`. */
@@ -99,7 +97,7 @@ export async function updateWebhookHealth(
 ): Promise<HealthUpdate> {
   try {
     const done = await update(database, deactivateAfter, { floor, seqs: null });
-    return { ...done, failures: [], setAside: [] };
+    return { ...done, failures: [] };
   } catch (error) {
     if (isConnectionFault(error)) throw error;
     // One webhook whose health cannot be written must not keep back the others.
@@ -121,18 +119,17 @@ async function updateSeparately(
     more: false,
     floor: null,
     failures: [],
-    setAside: [],
   };
   const updateSome = async (seqs: string[]) => {
     const { deactivated, healed } = await update(database, deactivateAfter, { floor: '0', seqs });
     result.deactivated.push(...deactivated);
     result.healed.push(...healed);
   };
-  const origin = { source: 'webhook_outcomes', stage: 'health' } as const;
-  const named = (seq: string) => sql`seq = ${seq}`;
+  const condition = (seq: string) => sql`seq = ${seq}`;
+  const origin = { source: 'webhook_outcomes', stage: 'health', condition } as const;
   for (const { webhookId, seqs } of rows) {
     try {
-      result.setAside.push(...(await setAsideRefused(database, origin, seqs, updateSome, named)));
+      await setAsideRefused(database, origin, seqs, updateSome);
     } catch (error) {
       if (isConnectionFault(error)) throw error;
       const { code = null, message: reason } = error as Error & { code?: string };
@@ -155,7 +152,7 @@ async function update(
   database: Database,
   deactivateAfter: number,
   which: Which,
-): Promise<Omit<HealthUpdate, 'failures' | 'setAside'>> {
+): Promise<Omit<HealthUpdate, 'failures'>> {
   return database.transaction().execute(async (tx) => {
     const { outcomes, floor } = await takeOutcomes(tx, which);
     const [probes, others] = separate(outcomes);

@@ -6,7 +6,7 @@
 import { arrayLiteral, packBytes } from '../../../database/array-literal.ts';
 import { ensurePartitionsOf, withPartitions } from '../../../database/migrate.ts';
 import { sql, type Database } from '../../../database/database.ts';
-import { isolateRefused, setAside, take, type SetAside } from '../../../events/set-aside.ts';
+import { isolateRefused, setAside, take } from '../../../events/set-aside.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import { findGone } from './find-gone.ts';
 
@@ -25,12 +25,8 @@ export async function recordOrSetAside(
   attempts: RecordedAttempt[],
   stage: 'record' | 'leases',
   outcomesFloor?: string,
-): Promise<Recorded & { setAside: SetAside[] }> {
-  const done = {
-    recorded: [] as RecordedAttempt[],
-    locked: [] as RecordedAttempt[],
-    setAside: [] as SetAside[],
-  };
+): Promise<Recorded> {
+  const done: Recorded = { recorded: [], locked: [] };
   const record = async (some: RecordedAttempt[]) => {
     const { recorded, locked } = await recordAttempts(database, some, outcomesFloor);
     done.recorded.push(...recorded);
@@ -47,8 +43,7 @@ export async function recordOrSetAside(
     },
     async ({ delivery, verdict, statusCode, error }, refusal) => {
       const note = `attempt ${delivery.number}: ${verdict.kind}, ${statusCode ?? error ?? 'not sent'}`;
-      const aside = await setDeliveryAside(database, delivery, { stage, error: refusal, note });
-      done.setAside.push(...aside);
+      await setDeliveryAside(database, delivery, { stage, error: refusal, note });
     },
   );
   return done;
@@ -59,9 +54,9 @@ export async function setDeliveryAside(
   database: Database,
   { id, leaseToken }: Pick<RecordedAttempt['delivery'], 'id' | 'leaseToken'>,
   refused: Pick<Parameters<typeof setAside>[1], 'stage' | 'error' | 'note'>,
-): Promise<SetAside[]> {
+): Promise<void> {
   const moved = take('pending_deliveries', sql`id = ${id} and lease_token = ${leaseToken}`);
-  return setAside(database, { ...refused, source: 'pending_deliveries', moved });
+  await setAside(database, { ...refused, source: 'pending_deliveries', moved });
 }
 
 /** No outcome waits below `outcomesFloor`, an `xid`. */

@@ -4,7 +4,6 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../../database/database.ts';
-import { logSetAside } from '../../../events/set-aside.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
@@ -122,7 +121,6 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
         const floor = dependencies.outcomesFloor();
         const done = await recordOrSetAside(database, attempts, 'record', floor);
         failingSince = null;
-        logSetAside(log, done.setAside);
         metrics.recorded(attempts.length);
         dependencies.onRecorded(done.recorded);
         return done.locked;

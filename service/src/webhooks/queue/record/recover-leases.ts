@@ -4,7 +4,6 @@
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
-import type { SetAside } from '../../../events/set-aside.ts';
 import { systemClock, type Clock } from '../../sending/clock.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../../sending/retry.ts';
@@ -15,8 +14,6 @@ import { recordMax, recordOrSetAside } from './record.ts';
 export type Recovery = {
   /** The attempts that this call, and no other worker, recorded as interrupted. */
   recorded: RecordedAttempt[];
-  /** Deliveries that are refused. */
-  setAside: SetAside[];
   failures: RecoveryFailure[];
   /** Whether more leases may have expired. */
   more: boolean;
@@ -49,18 +46,13 @@ export async function recoverLeases(
   { backoff, clock = systemClock, since = null, leaseMs = 0 }: RecoveryOptions,
 ): Promise<Recovery> {
   const { at, expired, isComplete } = await listExpired(database, since, leaseMs);
-  const done: Pick<Recovery, 'recorded' | 'setAside' | 'failures'> = {
-    recorded: [],
-    setAside: [],
-    failures: [],
-  };
+  const done: Pick<Recovery, 'recorded' | 'failures'> = { recorded: [], failures: [] };
   for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken)) {
     const attempts = rows.map((row) => interrupted(row, backoff, clock));
     try {
       // The token guards against double recording: if the worker wakes and records first, this call records nothing.
-      const { recorded, setAside } = await recordOrSetAside(database, attempts, 'leases');
+      const { recorded } = await recordOrSetAside(database, attempts, 'leases');
       done.recorded.push(...recorded);
-      done.setAside.push(...setAside);
     } catch (error) {
       done.failures.push(toFailure(leaseToken, rows.length, error));
       await postpone(database, leaseToken, rows);

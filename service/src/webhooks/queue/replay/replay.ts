@@ -12,7 +12,12 @@ import {
   type Database,
   type Transaction,
 } from '../../../database/database.ts';
-import { isolateRefused, setAside, type SetAside } from '../../../events/set-aside.ts';
+import {
+  announceSetAside,
+  isolateRefused,
+  setAsideWithin,
+  type SetAside,
+} from '../../../events/set-aside.ts';
 import { ServiceError } from '../../../errors.ts';
 import { urlHost } from '../../sending/url-host.ts';
 import { fanOutLock } from '../fan-out/fan-out.ts';
@@ -47,13 +52,12 @@ const lockTimeoutMs = 250;
 export async function runReplay<Result>(
   database: Database,
   appId: string,
-  run: (tx: Transaction) => Promise<Result>,
+  run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
-  await waitForFanOut(database);
-  return database.transaction().execute(async (tx) => {
+  return transact(database, async (tx, aside) => {
     await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
     await takeTurn(tx, appId);
-    return run(tx).catch((error: unknown) => {
+    return run(tx, aside).catch((error: unknown) => {
       if (!isStatementTimeout(error)) throw error;
       throw new ServiceError(
         'conflict',
@@ -62,6 +66,18 @@ export async function runReplay<Result>(
       );
     });
   });
+}
+
+/** Announces what is added to `aside`, after the commit. */
+async function transact<Result>(
+  database: Database,
+  run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
+): Promise<Result> {
+  await waitForFanOut(database);
+  const aside: SetAside[] = [];
+  const result = await database.transaction().execute((tx) => run(tx, aside));
+  announceSetAside(aside);
+  return result;
 }
 
 /** One at a time for each app, because it may read many events. Throws `conflict`. */
@@ -85,14 +101,14 @@ async function waitForFanOut(database: Database): Promise<void> {
 
 /**
  * Queues at most 10,000 deliveries, those of the oldest events first, and returns how many. Deliveries that PostgreSQL
- * refuses are set aside. Throws `not_found`, `conflict`.
+ * refuses are set aside, and added to `aside`. Throws `not_found`, `conflict`.
  */
 export async function replay(
   tx: Transaction,
   actor: Actor,
   webhook: Replayed,
   range: TimeRange,
-  aside: SetAside[] = [],
+  aside: SetAside[],
 ): Promise<ReplayCounts> {
   const { appId, webhookId } = webhook;
   // Chooses before it locks the webhook, because that may take a while.
@@ -110,7 +126,7 @@ export async function replay(
       },
       async ({ one }, error) => {
         const refused = { source: 'pending_deliveries', stage: 'replays', error } as const;
-        aside.push(...(await setAside(tx, { ...refused, moved: unqueued(webhookId, one) })));
+        aside.push(...(await setAsideWithin(tx, { ...refused, moved: unqueued(webhookId, one) })));
       },
     );
     return count;
@@ -212,20 +228,10 @@ export async function listHealed(database: Database): Promise<string[]> {
   return rows.map(({ webhookId }) => webhookId);
 }
 
-/**
- * Replays what such a webhook missed. Returns why that failed, or null, and adds what was set aside to `aside`. The webhook
- * is listed until it succeeds.
- */
-export async function replayHealed(
-  database: Database,
-  webhookId: string,
-  aside: SetAside[] = [],
-): Promise<string | null> {
-  const refused: SetAside[] = [];
+/** Replays what such a webhook missed. Returns why that failed, or null. The webhook is listed until it succeeds. */
+export async function replayHealed(database: Database, webhookId: string): Promise<string | null> {
   try {
-    await waitForFanOut(database);
-    await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId, refused));
-    aside.push(...refused);
+    await transact(database, (tx, aside) => replayAfterHealing(tx, webhookId, aside));
     return null;
   } catch (error) {
     // Another replay of the app, or a deactivation, came first.
