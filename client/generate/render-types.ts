@@ -2,7 +2,8 @@
  * Renders openapi.json as TypeScript types: its schemas, the query of each operation, and the union of all events, without
  * envelopes and pages, which the client reads itself.
  */
-import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { compile, type JSONSchema } from 'json-schema-to-typescript-lite';
+import { format } from 'oxfmt';
 
 type Schema = JSONSchema & { $ref?: string; 'x-extensible-enum'?: string[] };
 type Parameter = {
@@ -43,14 +44,14 @@ export async function renderTypes(
     (_, value: Schema) => withStates(value, isClosed),
   ) as JSONSchema;
   const text = await compile({ type: 'object', ...root }, rootName, {
-    bannerComment: '',
     unreachableDefinitions: true,
     additionalProperties: false,
     // A tuple type for each `minItems` would burden callers, and the service checks it.
     ignoreMinAndMaxItems: true,
-    style: { singleQuote: true, printWidth: 100 },
   });
-  return [`${bannerOf(source)}\n`, tidy(text), ...unions(openApi)].join('\n');
+  const types = [`${bannerOf(source)}\n`, tidy(text), ...unions(openApi)].join('\n');
+  const { code } = await format('types.ts', types, { singleQuote: true, printWidth: 100 });
+  return code;
 }
 
 /** A state may gain values: editors suggest those of now, and a comparison with any other string compiles. */

@@ -1,22 +1,37 @@
 /** Highlights code with class names instead of inline styles, which the content security policy forbids. */
-import { createCssVariablesTheme, createHighlighter } from 'shiki';
+import { createCssVariablesTheme, createHighlighterCore } from '@shikijs/core';
+import { createOnigurumaEngine } from '@shikijs/engine-oniguruma';
+import go from '@shikijs/langs/go';
+import js from '@shikijs/langs/js';
+import json from '@shikijs/langs/json';
+import php from '@shikijs/langs/php';
+import python from '@shikijs/langs/python';
+import sh from '@shikijs/langs/sh';
+import sql from '@shikijs/langs/sql';
+import ts from '@shikijs/langs/ts';
 
 const theme = createCssVariablesTheme({
   name: 'css-variables',
   variablePrefix: '--',
   fontStyle: false,
 });
-const languages = ['sh', 'json', 'ts', 'js', 'python', 'go', 'php', 'sql'] as const;
-const highlighter = await createHighlighter({ themes: [theme], langs: [...languages] });
+const languages = { sh, json, ts, js, python, go, php, sql };
+const highlighter = await createHighlighterCore({
+  themes: [theme],
+  langs: Object.values(languages),
+  engine: createOnigurumaEngine(import('@shikijs/engine-oniguruma/wasm-inlined')),
+});
 
 /** The grammar of Python splits `{{url}}`, so marks are words while the highlighter runs. */
 const markWord = { of: (name: string) => `zMark${name}Mark`, all: /zMark(\w+?)Mark/g };
 
 export function highlight(code: string, language: string): string {
-  const lang = languages.find((each) => each === language);
-  if (!lang) return escapeHtml(code);
+  if (!Object.hasOwn(languages, language)) return escapeHtml(code);
   const words = code.replace(/\{\{(\w+)\}\}/g, (_, name: string) => markWord.of(name));
-  const { tokens } = highlighter.codeToTokens(words, { lang, theme: theme.name ?? '' });
+  const { tokens } = highlighter.codeToTokens(words, {
+    lang: language,
+    theme: theme.name ?? '',
+  });
   return tokens
     .map((line) =>
       line

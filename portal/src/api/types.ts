@@ -96,8 +96,6 @@ export interface AccountDeletionRequest {
    * The ids of the apps that are deleted with the account.
    *
    * @maxItems 1000
-   *
-   * Items: The id of the app.
    */
   apps: string[];
 }
@@ -1254,8 +1252,6 @@ export interface RedeliveriesRequest {
    *
    * @minItems 1
    * @maxItems 100
-   *
-   * Items: The id of a delivery.
    */
   deliveryIds: string[];
 }
