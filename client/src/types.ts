@@ -521,7 +521,7 @@ export interface ExplainedEvent {
 export interface Explanation {
   /** The id of the webhook. */
   webhookId: string;
-  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. New values may be added. */
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed, or an error of the service keeps it back. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. New values may be added. */
   result:
     | 'unavailable'
     | 'waiting'

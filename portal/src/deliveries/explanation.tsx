@@ -14,7 +14,7 @@ import { DeliveryStatus } from './delivery-status.tsx';
 const titles: Record<Explanation['result'], string> = {
   delivered: 'Delivery found',
   not_sent: 'It was not sent to the webhook',
-  waiting: 'It is being processed',
+  waiting: 'Not processed yet',
   would_send: 'The webhook gets such an event',
   unavailable: 'Not available to this app',
   unknown: 'Unknown',

@@ -6,7 +6,7 @@ const check = (description: string) => nullable(Type.Boolean({ description }));
 
 export const explanationResults = {
   unavailable: 'The event is not available to this app.',
-  waiting: 'The event is being processed.',
+  waiting: 'The event is being processed, or an error of the service keeps it back.',
   delivered: 'There is a delivery; its status says what happened.',
   not_sent: 'The event was not sent to the webhook.',
   would_send: 'An event at that time is sent to the webhook.',

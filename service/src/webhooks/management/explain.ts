@@ -18,7 +18,7 @@ type Verdict = Pick<Explanation, 'result' | 'message'>;
 
 type EventColumns = { known_id: string; name: string; happened_at: Date; waits: boolean };
 type DeliveryColumns = DeliveryRow & { cancelled_by: string | null };
-type Row = { at: Date | null; available: boolean; sent: boolean } & Checks &
+type Row = { at: Date | null; available: boolean; sent: boolean; aside: boolean } & Checks &
   LeftJoined<EventColumns> &
   LeftJoined<DeliveryColumns>;
 
@@ -43,6 +43,9 @@ export async function explainEvent(
         (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as available,
       coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
+      coalesce(e.aside, false) or exists (
+        select from set_aside a where a.webhook_id = w.id and a.event_id = e.id and a.delivery_id is not null
+      ) as aside,
       case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
       case when e.audience = 'global' and e.org_id is not null then e.org_listed end as listed,
       ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
@@ -50,10 +53,16 @@ export async function explainEvent(
     left join bindings b on b.app_id = w.app_id
     left join lateral (
       select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed,
-        exists (select from broadcasts where event_id = events.id and w.id > reached) as waits
+        exists (select from broadcasts where event_id = events.id and w.id > reached) as waits, false as aside
       from events where id = ${eventId}::uuid and position is not null
       union all
-      select id, name, audience, org_id, alliance_id, created_at, null, null, true
+      select id, name, audience, org_id, alliance_id, created_at, null, null, true, true
+      from (
+        select r.* from set_aside s cross join lateral jsonb_populate_record(null::outbox, original) r
+        where s.webhook_id is null and s.event_id = ${eventId}::uuid and source = 'outbox'
+      ) refused
+      union all
+      select id, name, audience, org_id, alliance_id, created_at, null, null, true, false
       -- The events that wait have no index by id.
       from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = ${eventId}::uuid
       limit 1
@@ -167,6 +176,7 @@ function webhookChecks(time: ReturnType<typeof sql>, name: ReturnType<typeof sql
 function verdictOfEvent(row: Row): Verdict {
   if (!row.available) return unavailable;
   if (row.id !== null) return { result: 'delivered', message: messageOf(row) };
+  if (row.aside) return setAside;
   // A broadcast has fixed its webhooks before it has made all their deliveries.
   if (row.waits && (row.at === null || row.sent)) return waiting;
   return row.sent ? unknown : verdictOfChecks(row, row.name ?? '');
@@ -198,6 +208,11 @@ const unavailable: Verdict = {
 const waiting: Verdict = {
   result: 'waiting',
   message: 'The event is being processed. Ask again in a moment.',
+};
+const setAside: Verdict = {
+  result: 'waiting',
+  message:
+    "An error of the service keeps the event back. The service's operator sends it once the error is fixed; a replay does not.",
 };
 const unknown: Verdict = {
   result: 'unknown',

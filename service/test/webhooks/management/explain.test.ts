@@ -7,6 +7,7 @@ import { unbindApp } from '../../../src/access/bindings.ts';
 import { removeManager } from '../../../src/access/managers.ts';
 import { lockApp } from '../../../src/access/require-role.ts';
 import { sql } from '../../../src/database/database.ts';
+import { setAside, take } from '../../../src/events/set-aside.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
@@ -91,6 +92,35 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   assert.match(missed.message, /deactivated/);
   const unborn = (await explain({ ...getting, id: late.body.data.id }, eventId)).body.data;
   assert.deepEqual([unborn.result, unborn.checks.existed], ['not_sent', false]);
+});
+
+test('an event or a delivery that was set aside waits for the operator', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const stranger = await makeWebhook();
+  const [eventId, stored] = [await publish('acme'), await publish('acme')];
+  const expect = async (id: string) => {
+    const { result, message, unknown } = (await explain(webhook, id)).body.data;
+    assert.deepEqual([result, unknown], ['waiting', []]);
+    assert.match(message, /operator .* a replay does not/);
+    assert.equal((await explain(stranger, id)).body.data.result, 'unavailable');
+  };
+  const error = new Error('refused');
+  await setAside(database, {
+    source: 'outbox',
+    stage: 'fan-out',
+    error,
+    moved: take('outbox', sql`id = ${eventId}`),
+  });
+  await expect(eventId);
+  await fanOutParked(database);
+  assert.equal((await explain(webhook, stored)).body.data.result, 'delivered');
+  await setAside(database, {
+    source: 'pending_deliveries',
+    stage: 'claim',
+    error,
+    moved: take('pending_deliveries', sql`webhook_id = ${webhook.id}`),
+  });
+  await expect(stored);
 });
 
 test('an event that the app may not have looks like a missing one, byte for byte', async () => {
