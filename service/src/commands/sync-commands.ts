@@ -54,11 +54,11 @@ Examples:
     .addHelpText(
       'after',
       `
-CHAT_PROVIDER and CHAT_TOKEN set the provider. An organisation whose server cannot be read keeps its count and is listed
+CHAT_TOKEN is the token of a Discord bot. An organisation whose server cannot be read keeps its count and is listed
 as failed. The run publishes chat.sync.completed, with totals only.
 
 Example:
-  CHAT_PROVIDER=discord CHAT_TOKEN=… orgdir sync chat`,
+  CHAT_TOKEN=… orgdir sync chat`,
     )
     .action(chat);
   sync
@@ -120,7 +120,7 @@ function configuredLocation({ syncs }: Config): SourceLocation {
 async function chat(flags: SyncFlags): Promise<void> {
   await perform('chat', flags, async ({ connection }, { syncs, publicUrl }, signal, bar) => {
     if (!syncs.chat)
-      throw new StartError('CHAT_PROVIDER must be set to sync chat, for example discord');
+      throw new StartError('CHAT_TOKEN must be set to sync chat: the token of a Discord bot');
     const provider = createChatProvider(syncs.chat, { publicUrl, version });
     try {
       return await syncChat(connection, {

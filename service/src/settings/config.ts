@@ -139,12 +139,11 @@ function client(clientId: string | null, clientSecret: string | null) {
 
 /** Null: no source or provider is configured. A sync without a schedule runs only on request. */
 function syncs(values: Settings) {
-  const { SYNC_BLUEPRINTS_URL: source, SYNC_BLUEPRINTS_CRON: cron } = values;
-  const { CHAT_PROVIDER: provider, CHAT_TOKEN: token } = values;
+  const { SYNC_BLUEPRINTS_URL: source, CHAT_TOKEN: token } = values;
   const chat = { baseUrl: values.CHAT_BASE_URL, schedule: values.SYNC_CHAT_CRON };
   return {
-    blueprints: source && cron ? { source, schedule: cron === 'never' ? null : cron } : null,
-    chat: provider && token ? { provider, token, ...chat } : null,
+    blueprints: source ? { source, schedule: values.SYNC_BLUEPRINTS_CRON } : null,
+    chat: token ? { token, ...chat } : null,
   };
 }
 

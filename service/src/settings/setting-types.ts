@@ -204,19 +204,11 @@ export const botToken = given('the token of your bot, without Bot before it', {
   examples: ['the one that the Discord Developer Portal shows'],
   secret: 'value',
 });
-export const chatProvider = parsed(
-  'discord, the only provider',
-  (value) => (value === 'discord' ? value : null),
-  { examples: ['discord'] },
-);
 
-const cron = 'a cron schedule of five fields, in UTC, that comes due';
-const daily = { examples: ['0 4 * * *'] };
-export const schedule = parsed(cron, parseSchedule, daily);
-export const scheduleOrNever = parsed(
-  `${cron}, or never (only on request)`,
-  (value) => (value === 'never' ? value : parseSchedule(value)),
-  daily,
+export const schedule = parsed(
+  'a cron schedule of five fields, in UTC, that comes due',
+  parseSchedule,
+  { examples: ['0 4 * * *'] },
 );
 
 /** User and password are sent decoded, so the percent-encoding must be valid. */

@@ -2,7 +2,7 @@ import type { Config } from '../settings/config.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createDiscord } from './discord.ts';
 
-/** Creates the provider that `CHAT_PROVIDER` names. Close it with `close()`. */
+/** Creates the provider of member counts, which is Discord. Close it with `close()`. */
 export function createChatProvider(
   { token, baseUrl }: NonNullable<Config['syncs']['chat']>,
   { publicUrl, version }: { publicUrl: string; version: string },

@@ -94,7 +94,6 @@ test('the source defaults to the configured one', async () => {
   const receiver = await startReceiver((response) => response.end(text));
   const configured = await run(['blueprints', '--json'], {
     SYNC_BLUEPRINTS_URL: receiver.url,
-    SYNC_BLUEPRINTS_CRON: 'never',
   });
   assert.deepEqual([configured.code, configured.stderr], [0, '']);
   assert.equal(JSON.parse(configured.stdout).source, receiver.url);
@@ -113,7 +112,6 @@ test('chat servers are read with the configured token, which is never shown', as
     { slug: 'lost', name: 'Lost', chatServerId: '12' },
   ]);
   const variables = {
-    CHAT_PROVIDER: 'discord',
     CHAT_TOKEN: discord.token,
     CHAT_BASE_URL: discord.baseUrl,
   };

@@ -122,14 +122,14 @@ test('every invalid variable is reported, and checks that depend on it are skipp
   const found = await look({
     PORT: '99999',
     LOG_LEVEL: 'loud',
-    CHAT_TOKEN: 'token-of-the-bot',
+    CHAT_TOKEN: 'Bot token-of-the-bot',
     SECRET_KEY: 'short-secret-key',
     SMTP_URL: 'smtp://half:sesame@mail.example.org/path',
   });
   const names = found('config').map(({ status, message }) => [status, message.split(' ')[0]]);
   assert.deepEqual(
     new Set(names.map(([, name]) => name)),
-    new Set(['PORT', 'LOG_LEVEL', 'CHAT_PROVIDER', 'SECRET_KEY', 'SMTP_URL']),
+    new Set(['PORT', 'LOG_LEVEL', 'CHAT_TOKEN', 'SECRET_KEY', 'SMTP_URL']),
   );
   assert.ok(names.every(([status]) => status === 'failed'));
   for (const check of ['public_port', 'secret_key', 'stored_secrets', 'mail'])

@@ -93,6 +93,7 @@ const bad: Record<string, string[]> = {
   ],
   SYNC_BLUEPRINTS_CRON: [
     'daily',
+    'never',
     '0 4 * *',
     '* * * * * *',
     '60 4 * * *',
@@ -100,7 +101,6 @@ const bad: Record<string, string[]> = {
     '@reboot',
     '2027-01-01T00:00:00',
   ],
-  CHAT_PROVIDER: ['Discord', 'irc'],
   CHAT_BASE_URL: ['discord.com', 'https://u:p@a.example', 'https://a.example/?x=1'],
   SYNC_CHAT_CRON: ['never', '0 4 * *', '0 24 * * *'],
   OTEL_EXPORTER_OTLP_ENDPOINT: ['127.0.0.1:4318', 'grpc://a.example', 'https://u:p@a.example'],
@@ -113,10 +113,8 @@ const beside: Record<string, Record<string, string>> = {
   DATABASE_DIRECT_URL: { DATABASE_URL: 'postgres://a/b' },
   DATABASE_READ_URLS: { DATABASE_URL: 'postgres://a/b' },
   SMTP_URL: { MAIL_FROM: 'a@b.example' },
-  SYNC_BLUEPRINTS_URL: { SYNC_BLUEPRINTS_CRON: 'never' },
   SYNC_BLUEPRINTS_CRON: { SYNC_BLUEPRINTS_URL: 'https://a.example/b' },
-  CHAT_PROVIDER: { CHAT_TOKEN: 'token' },
-  SYNC_CHAT_CRON: { CHAT_PROVIDER: 'discord', CHAT_TOKEN: 'token' },
+  SYNC_CHAT_CRON: { CHAT_TOKEN: 'token' },
   OIDC_ISSUER_URL: { OIDC_CLIENT_ID: 'orgdir', OIDC_CLIENT_SECRET: 'secret' },
   GITHUB_CLIENT_ID: { GITHUB_CLIENT_SECRET: 'secret' },
 };
@@ -165,10 +163,7 @@ test('an invalid value that may contain a secret is not repeated', () => {
   for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL', 'SMTP_URL', 'CHAT_BASE_URL'])
     assert.doesNotMatch(messageOf({ [name]: `https://user:${secret}@db.example/x` }), /hunter2/);
   assert.doesNotMatch(messageOf({ SYNC_BLUEPRINTS_URL: `ftp://u:${secret}@a.example` }), /hunter2/);
-  assert.doesNotMatch(
-    messageOf({ CHAT_PROVIDER: 'discord', CHAT_TOKEN: `Bot ${secret}` }),
-    /hunter2/,
-  );
+  assert.doesNotMatch(messageOf({ CHAT_TOKEN: `Bot ${secret}` }), /hunter2/);
 });
 
 test('the defaults match .env.example, and an empty variable counts as unset', () => {
@@ -317,37 +312,24 @@ test('links are printed only if mail is off and nobody else can reach the servic
   assert.equal(printLinks({ SMTP_URL: 'smtp://127.0.0.1', MAIL_FROM: 'a@b.example' }), false);
 });
 
-test('a sync needs all its settings, or is off', () => {
+test('a sync needs its source, and without a schedule it runs on request', () => {
   const { syncs } = loadConfig({ CHAT_BASE_URL: 'http://127.0.0.1:8080/api/' });
   assert.deepEqual(syncs, { blueprints: null, chat: null });
   const source = 'https://u:p@a.example/blueprints.ndjson?token=x';
   for (const [env, line] of [
     [
-      { SYNC_BLUEPRINTS_URL: source },
-      'SYNC_BLUEPRINTS_CRON must be set if SYNC_BLUEPRINTS_URL is set: a cron schedule of five fields, in UTC, that comes due, or never (only on request), for example 0 4 * * *',
-    ],
-    [
       { SYNC_BLUEPRINTS_CRON: '0 4 * * *' },
       'SYNC_BLUEPRINTS_URL must be set if SYNC_BLUEPRINTS_CRON is set: an http, https or file address, for example https://example.org/blueprints.ndjson',
     ],
     [
-      { CHAT_PROVIDER: 'discord' },
-      'CHAT_TOKEN must be set if CHAT_PROVIDER is set: the token of your bot, without Bot before it (printable ASCII without spaces), for example the one that the Discord Developer Portal shows',
-    ],
-    [
-      { CHAT_TOKEN: 'x' },
-      'CHAT_PROVIDER must be set if CHAT_TOKEN is set: discord, the only provider, for example discord',
-    ],
-    [
       { SYNC_CHAT_CRON: '@hourly' },
-      'CHAT_PROVIDER must be set if SYNC_CHAT_CRON is set: discord, the only provider, for example discord',
+      'CHAT_TOKEN must be set if SYNC_CHAT_CRON is set: the token of your bot, without Bot before it (printable ASCII without spaces), for example the one that the Discord Developer Portal shows',
     ],
   ] as const)
     assert.equal(messageOf(env), line);
   const config = loadConfig({
     SYNC_BLUEPRINTS_URL: source,
     SYNC_BLUEPRINTS_CRON: '0 4 * * *',
-    CHAT_PROVIDER: 'discord',
     CHAT_TOKEN: 'x.y-z',
   });
   assert.equal(config.syncs.blueprints?.source, source);
@@ -358,13 +340,14 @@ test('a sync needs all its settings, or is off', () => {
     '2026-03-30T04:00:00.000Z',
   );
   assert.deepEqual(config.syncs.chat, {
-    provider: 'discord',
     token: 'x.y-z',
     baseUrl: 'https://discord.com/api/v10',
     schedule: null,
   });
-  const never = { SYNC_BLUEPRINTS_URL: source, SYNC_BLUEPRINTS_CRON: 'never' };
-  assert.equal(loadConfig(never).syncs.blueprints?.schedule, null);
+  assert.deepEqual(loadConfig({ SYNC_BLUEPRINTS_URL: source }).syncs.blueprints, {
+    source,
+    schedule: null,
+  });
 });
 
 test('the example for a collector is the address of one', () => {

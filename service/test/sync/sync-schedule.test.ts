@@ -171,7 +171,7 @@ test('a due run waits for a manual run and then starts', async () => {
   const asked = createSyncs({
     ...opened,
     session: new Session(opened.connection),
-    config: loadConfig({ ...env, SYNC_BLUEPRINTS_CRON: 'never' }),
+    config: loadConfig({ ...env, SYNC_BLUEPRINTS_CRON: '' }),
     version: '0.0.0-test',
     metrics: createMetrics(),
     log: createLogger('silent'),
@@ -202,7 +202,6 @@ test('both syncs have separate schedules', async () => {
   await makeDue('chat');
   startProcess({
     ...env,
-    CHAT_PROVIDER: 'discord',
     CHAT_TOKEN: discord.token,
     CHAT_BASE_URL: discord.baseUrl,
     SYNC_CHAT_CRON: yearly,

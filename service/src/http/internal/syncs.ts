@@ -53,7 +53,7 @@ const ChatSyncRequest = strictObject(
 const response = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
 const variablesOf: Record<SyncKind, string> = {
   blueprints: 'SYNC_BLUEPRINTS_URL',
-  chat: 'CHAT_PROVIDER',
+  chat: 'CHAT_TOKEN',
 };
 
 const begins = {
@@ -106,7 +106,7 @@ export const syncOperations = [
     path: '/syncs/chat',
     summary: 'Sync the member counts',
     description:
-      'Starts a run from the configured provider (`CHAT_PROVIDER`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no provider is configured.',
+      'Starts a run from Discord with the configured token (`CHAT_TOKEN`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no token is configured.',
     body: ChatSyncRequest,
     run: ({ syncs }) => begin(syncs, 'chat', { force: false, skipBad: false }),
   }),

@@ -12,8 +12,6 @@ const receiver = await startReceiver();
 const discord = await startDiscord();
 const env = {
   SYNC_BLUEPRINTS_URL: receiver.url,
-  SYNC_BLUEPRINTS_CRON: 'never',
-  CHAT_PROVIDER: 'discord',
   CHAT_TOKEN: discord.token,
   CHAT_BASE_URL: discord.baseUrl,
 };
@@ -112,7 +110,7 @@ test('a sync that is not configured is a conflict', async () => {
   const bare = await startInternalApi(await startTestService({ beside: service }));
   for (const [kind, variable] of [
     ['blueprints', 'SYNC_BLUEPRINTS_URL'],
-    ['chat', 'CHAT_PROVIDER'],
+    ['chat', 'CHAT_TOKEN'],
   ] as const) {
     const { status, body } = await start(kind, undefined, bare);
     assert.deepEqual([status, body.error.code], [409, 'conflict']);
