@@ -86,7 +86,7 @@ test('the address changes with a link, which works only for its account', option
   const field = address.getByLabel('New email address');
   await field.fill(ada.email);
   await page.keyboard.press('Enter');
-  await address.getByText('The email is the address of your account already.').waitFor();
+  await address.getByText('The email is already the address of your account.').waitFor();
   await field.and(page.locator(':focus')).waitFor();
   await field.fill('ida@example.com');
   await page.keyboard.press('Enter');
@@ -170,7 +170,7 @@ test(
     await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
     await assertAccessible(page, 'an account to delete');
     await page.keyboard.press('Enter');
-    await page.getByText('Your account is deleted.').waitFor();
+    await page.getByText('Account deleted.').waitFor();
     await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();
     assert.equal((await kim.call('/session')).status, 401);
   },

@@ -157,7 +157,10 @@ test('a role that was lost meanwhile is said where one wants to bind', options, 
   await button.waitFor();
   await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting', managers: [] }]);
   await button.click();
-  await page.getByRole('alert').getByText('is not a manager of that organization').waitFor();
+  await page
+    .getByRole('alert')
+    .getByText('Only owners of the app who manage the organisation can bind it.')
+    .waitFor();
 });
 
 test('an app is renamed, and every screen has the new name', options, async () => {
@@ -211,7 +214,7 @@ test('deleting an app lists the losses and requires its name', options, async ()
   await page.unroute(path);
   await typed.press('Enter');
   await focusedHeading(page, 'Apps');
-  await page.getByText('The app Doomed is deleted.').waitFor();
+  await page.getByText('App Doomed deleted.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Doomed' }).count(), 0);
   assert.equal((await ada.call(`/apps/${id}`)).status, 404);
 });
@@ -225,7 +228,7 @@ test('the eleventh app is refused in words', options, async () => {
   await page.getByRole('textbox', { name: 'Name' }).fill('One more');
   await page.getByRole('button', { name: 'Create app' }).click();
   const alert = page.getByRole('alert');
-  await alert.getByText('has 10 apps, the most that an owner may have; delete one first').waitFor();
+  await alert.getByText('A user can own at most 10 apps.').waitFor();
   await alert.getByText('Request').waitFor();
   assert.equal(page.url(), `${portalUrl}/apps`);
 });

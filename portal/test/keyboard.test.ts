@@ -70,7 +70,7 @@ test(
     await confirm(page, 'Deactivate');
     await page.getByText('Deactivated: by a member or an API key').first().waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
-    await page.getByText('The webhook is active again.').waitFor();
+    await page.getByText('Webhook activated.').waitFor();
 
     await chooseFromMenu(page, 'Sign out');
     await heading(page, 'Sign in');

@@ -137,7 +137,7 @@ test(
     await page.getByLabel('Email address').and(page.locator(':focus')).waitFor();
     await page.keyboard.insertText(email);
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').getByText(`${email} is invited already`).waitFor();
+    await page.getByRole('alert').getByText(`${email} is already invited`).waitFor();
 
     const grace = await portal.open({ path: await invitationLink(email) });
     await grace
@@ -221,7 +221,7 @@ test(
     await assertAccessible(grace, 'the question before leaving');
     await pressOn(grace, leave.getByRole('button', { name: 'Leave app' }));
     await focusedHeading(grace, 'Apps');
-    await grace.getByText('You left the app Announcer.').waitFor();
+    await grace.getByText('You left Announcer.').waitFor();
     await grace.getByText('You have no apps yet').waitFor();
     await grace.goto(`${portalUrl}/apps/${id}`);
     await grace.getByRole('alert').getByText('Not found', { exact: true }).waitFor();
@@ -258,7 +258,7 @@ test(
     assert.equal(await own.getByText('This invitation is not for').count(), 0);
     await button(own, 'Accept the invitation to Shared').click();
     await focusedHeading(own, 'Shared');
-    await own.getByText('You are a member of Shared now.').waitFor();
+    await own.getByText('You joined Shared.').waitFor();
     await own.getByText('You are a developer of this app.').waitFor();
 
     const late = await portal.open({ as: bob, path: link });
@@ -312,7 +312,7 @@ test('the last owner cannot leave, and a member is removed', options, async () =
   await button(page, 'Leave').click();
   const dialog = page.getByRole('dialog', { name: 'Leave Owned' });
   await dialog.getByRole('button', { name: 'Leave app' }).click();
-  await dialog.getByRole('alert').getByText('The app would have no owner').waitFor();
+  await dialog.getByRole('alert').getByText('An app needs an owner').waitFor();
   await assertAccessible(page, 'the last owner wants to leave');
   await page.reload();
   await page.getByText('To leave, first make another member an owner').waitFor();
@@ -385,7 +385,7 @@ test('a viewer reads no bodies of internal events, and learns who does', options
   });
   const page = await portal.open({ as: judy, path: `${path}/${deliveryId}` });
   await page
-    .getByText('Only developers and owners see its body and the responses to it.')
+    .getByText('Only owners and developers see its body and the responses to it.')
     .waitFor();
   await page.getByText("The response can't be shown to viewers.").waitFor();
   await page.getByText('You are a viewer of this app.').waitFor();

@@ -100,7 +100,7 @@ test('a passkey is added, signs in alone, is renamed and removed', options, asyn
   await page.getByText('You have no passkeys.').waitFor();
   await signOut(page);
   await button(page, 'Sign in with a passkey').click();
-  await page.getByText('This passkey does not open an account here.').waitFor();
+  await page.getByText('No account here has this passkey.').waitFor();
   await assertAccessible(page, 'a passkey that opens nothing');
 });
 

@@ -56,7 +56,7 @@ test('the first account is created with the link on the terminal', options, asyn
   const late = await portal.open({ path: another.replace(portalUrl, '') });
   await fill(late, { Name: 'Late', 'Email address': 'late@example.org', Password: password });
   await button(late, 'Create account').click();
-  await late.getByText('The link was used or has expired, or there is an account').waitFor();
+  await late.getByText('The link was used or has expired, or an account already exists').waitFor();
   await late.reload();
   await late.getByText('Open the link from the terminal').waitFor();
 });

@@ -148,7 +148,7 @@ function Confirmation({ email, deletion, refetch }: Props) {
   const write = useMutation({
     mutationFn: () => deleteAccount({ email, apps }),
     onSuccess: () => {
-      toastSuccess('Your account is deleted.');
+      toastSuccess('Account deleted.');
       endSession();
       void navigate('/sign-in', { replace: true });
     },

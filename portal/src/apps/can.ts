@@ -29,5 +29,5 @@ export function can(
 
 /** The members who can, in the plural. */
 export function whoCan(action: Action): string {
-  return neededRoles[action] === 'owner' ? 'owners' : 'developers and owners';
+  return neededRoles[action] === 'owner' ? 'owners' : 'owners and developers';
 }

@@ -13,7 +13,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   const write = useWrite(() => deleteApp(app.id), appChanges, {
     gone: `/apps/${app.id}`,
     done: () => {
-      toastSuccess(`The app ${app.name} is deleted.`);
+      toastSuccess(`App ${app.name} deleted.`);
       void navigate('/apps', { replace: true });
     },
   });

@@ -15,7 +15,7 @@ export function NoBody({ event }: { event: string }) {
   return (
     <Text>
       {isInternal && !can(app, 'readInternalBodies')
-        ? 'This is an internal event. Only developers and owners see its body and the responses to it.'
+        ? 'This is an internal event. Only owners and developers see its body and the responses to it.'
         : "The body can't be shown: the app can no longer get this event, or the event was deleted. A new binding does not bring it back."}
     </Text>
   );

@@ -146,7 +146,7 @@ function describeFound(count: number): string {
 }
 
 function describeRecovered(count: number): string {
-  if (count === 0) return 'The webhook is active again. No deliveries had to be sent again.';
+  if (count === 0) return 'Webhook activated. No deliveries had to be sent again.';
   if (count === 1) return '1 delivery is being sent again. It is pending until it ends.';
   const sent = `${formatCount(count, 'delivery')} are being sent again. They are pending until they end.`;
   if (count < recoveredMax) return sent;

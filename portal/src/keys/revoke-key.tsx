@@ -13,7 +13,7 @@ export function RevokeKey({ appId, apiKey, done }: Props) {
   const name = nameOfKey(apiKey);
   const write = useWrite(() => revokeKey(appId, apiKey.id), appChanges, {
     done: () => {
-      toastSuccess(`The key ${name} is revoked.`);
+      toastSuccess(`Key ${name} revoked.`);
       done();
     },
   });

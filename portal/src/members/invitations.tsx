@@ -104,7 +104,7 @@ type RevokeProps = { appId: string; invitation: AppInvitation; done: () => void 
 function Revoke({ appId, invitation: { id, email }, done }: RevokeProps) {
   const write = useWrite(() => revokeInvitation(appId, id), appChanges, {
     done: () => {
-      toastSuccess(`The invitation of ${email} is revoked.`);
+      toastSuccess(`Invitation of ${email} revoked.`);
       done();
     },
   });

@@ -122,7 +122,7 @@ function Leave({ app, email }: { app: PortalApp; email: string }) {
   const write = useWrite(() => leaveApp(app.id), appChanges, {
     gone: `/apps/${app.id}`,
     done: () => {
-      toastSuccess(`You left the app ${app.name}.`);
+      toastSuccess(`You left ${app.name}.`);
       void navigate('/apps', { replace: true });
     },
   });

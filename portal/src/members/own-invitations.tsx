@@ -66,7 +66,7 @@ function InvitationBanner({ invitation }: { invitation: OwnInvitation }) {
   const navigate = useNavigate();
   const accept = useWrite(() => acceptInvitation(id), changes, {
     done: (app) => {
-      toastSuccess(`You are a member of ${app.name} now.`);
+      toastSuccess(`You joined ${app.name}.`);
       void navigate(`/apps/${app.id}`);
     },
   });

@@ -16,7 +16,7 @@ export function TransferApp({ app, members }: { app: PortalApp; members: AppMemb
   const next = others.find(({ id }) => id === chosenId) ?? others[0];
   const write = useWrite(() => transferApp(app.id, { memberId: next?.id ?? '' }), appChanges, {
     done: () => {
-      toastSuccess(`The app ${app.name} is transferred. You are a developer of it now.`);
+      toastSuccess(`App ${app.name} transferred. You are now a developer of it.`);
       // This section is gone.
       moveFocus();
     },

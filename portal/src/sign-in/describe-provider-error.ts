@@ -7,7 +7,7 @@ const messages: Record<string, string> = {
     'Another account already uses it. Remove it from that account first.',
   email_not_found: 'The provider returned neither an email address nor a name.',
   oauth_provider_not_found: 'This service no longer works with this provider.',
-  sign_up_refused: 'No account can be created for your address; ask the operator of this service.',
+  sign_up_refused: 'No account can be created for your address. Ask the operator of this service.',
   state_mismatch: 'It took too long, or it was started in another window. Try again.',
   unable_to_link_account: 'It could not be added. Sign in again and try once more.',
 };

@@ -14,7 +14,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   const write = useWrite(() => deleteWebhook(id), appChanges, {
     gone: id.page,
     done: () => {
-      toastSuccess('The webhook is deleted.');
+      toastSuccess('Webhook deleted.');
       void navigate(id.list, { replace: true });
     },
   });

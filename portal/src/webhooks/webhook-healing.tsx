@@ -39,7 +39,7 @@ type Props = WebhookTabProps & {
 function HealingSwitch({ webhook, mayChange, setting, ...texts }: Props) {
   const id = useWebhookId();
   const write = useWrite((isOn: boolean) => updateWebhook(id, { [setting]: isOn }), appChanges, {
-    done: () => toastSuccess('The settings are saved.'),
+    done: () => toastSuccess('Settings saved.'),
   });
   return (
     <>

@@ -31,12 +31,12 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
   const button = useRef<HTMLButtonElement>(null);
   const deactivate = useWrite(() => updateWebhook(id, { active: false }), appChanges, {
     done: () => {
-      toastSuccess('The webhook is deactivated.');
+      toastSuccess('Webhook deactivated.');
       moveFocus(button.current);
     },
   });
   const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
-    done: () => toastSuccess('The webhook is active again.'),
+    done: () => toastSuccess('Webhook activated.'),
   });
   const { isPending: busy, mutate } = reactivate;
   return (

@@ -57,7 +57,7 @@ function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
     const changes = changesBetween(webhook, settings);
     if (Object.keys(changes).length === 0) return;
     await updateWebhook(id, changes);
-    toastSuccess('The settings are saved.');
+    toastSuccess('Settings saved.');
   };
   const write = useWrite(save, appChanges, { done: close });
   return (

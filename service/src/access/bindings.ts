@@ -33,7 +33,7 @@ export async function bindApp(
   } catch (error) {
     const constraint = violatedConstraint(error);
     if (constraint === 'bindings_pkey') {
-      throw new ServiceError('conflict', 'The app is bound already; unbind it first.', {
+      throw new ServiceError('conflict', 'The app is already bound. Unbind it first.', {
         cause: error,
       });
     }
@@ -44,9 +44,12 @@ export async function bindApp(
 }
 
 function notManager({ kind }: Subject, cause?: unknown): ServiceError {
-  return new ServiceError('forbidden', `The owner of the app is not a manager of that ${kind}.`, {
-    cause,
-  });
+  const noun = kind === 'organization' ? 'organisation' : kind;
+  return new ServiceError(
+    'forbidden',
+    `Only owners of the app who manage the ${noun} can bind it.`,
+    { cause },
+  );
 }
 
 /** Ends an app's binding. Returns false if it has none. */

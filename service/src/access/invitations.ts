@@ -94,11 +94,11 @@ export async function createInvitation(
   const { rows: members } = await sql`
     select from app_members where app_id = ${appId} and email = ${email}
   `.execute(tx);
-  if (members.length > 0) throw new ServiceError('conflict', `${email} is a member already.`);
+  if (members.length > 0) throw new ServiceError('conflict', `${email} is already a member.`);
   if ((await listInvitations(tx, appId)).length >= invitationsPerAppMax)
     throw new ServiceError(
       'conflict',
-      `The app has ${invitationsPerAppMax} invitations, the most that an app may have; revoke one first.`,
+      `An app can have at most ${invitationsPerAppMax} invitations. Revoke one first.`,
     );
   await enforceMailLimit(tx, appId);
   try {
@@ -112,7 +112,7 @@ export async function createInvitation(
     if (violatedConstraint(error) !== 'app_invitations_app_id_email_key') throw error;
     throw new ServiceError(
       'conflict',
-      `${email} is invited already; resend the invitation, or revoke it first.`,
+      `${email} is already invited. Resend the invitation, or revoke it first.`,
       { cause: error },
     );
   }
@@ -144,7 +144,7 @@ async function enforceMailLimit(tx: Transaction, appId: string): Promise<void> {
   if ((rows[0]?.count ?? 0) < invitationMailsPerHour) return;
   throw new ServiceError(
     'rate_limited',
-    `More than ${invitationMailsPerHour} invitations in an hour.`,
+    `Rate limit exceeded: ${invitationMailsPerHour} invitations per hour.`,
     {
       headers: { 'retry-after': '3600' },
     },

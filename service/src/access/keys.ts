@@ -107,7 +107,7 @@ export async function createTemporaryKey(
   if ((await countUsableKeys(tx, appId, true)) >= temporaryKeysPerAppMax)
     throw new ServiceError(
       'conflict',
-      `The app has ${temporaryKeysPerAppMax} temporary keys, the most that an app may have; try again in a few minutes.`,
+      `An app can have at most ${temporaryKeysPerAppMax} temporary keys. Try again in a few minutes.`,
     );
   const expiresAt = new Date(Date.now() + temporaryKeyMs);
   const fields = { name: 'Documentation', expiresAt, temporary: true };
@@ -171,8 +171,8 @@ export async function enforceKeyLimit(tx: Transaction, appId: string | null): Pr
   if ((await countUsableKeys(tx, appId, false)) < limit) return;
   const message =
     appId === null
-      ? `There are ${limit} platform keys, the most that there may be; revoke one first.`
-      : `The app has ${limit} keys, the most that an app may have; revoke one first.`;
+      ? `There can be at most ${limit} platform keys. Revoke one first.`
+      : `An app can have at most ${limit} keys. Revoke one first.`;
   throw new ServiceError('conflict', message);
 }
 

@@ -62,7 +62,7 @@ export async function leaveApps(
   if (ids.length !== agreed.length || !ids.every((id) => agreed.includes(id)))
     throw new ServiceError(
       'conflict',
-      'The apps that would be deleted have changed; check them and confirm again.',
+      'The apps that would be deleted have changed. Check them and confirm again.',
     );
   for (const id of ids) await deleteApp(tx, actor, id);
   await nameActor(tx, actor);

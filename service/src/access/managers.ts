@@ -21,7 +21,7 @@ export async function addManager(
     select from ${sql.table(subjects)} where id = ${subject.id} for key share
   `.execute(tx);
   if (found.rows.length === 0)
-    throw new ServiceError('not_found', 'The organisation or alliance was deleted meanwhile.');
+    throw new ServiceError('not_found', 'The organisation or alliance no longer exists.');
   const { rows } = await sql`
     insert into ${sql.table(table)} (${sql.ref(column)}, email) values (${subject.id}, ${normaliseEmail(email)})
     on conflict do nothing returning 1

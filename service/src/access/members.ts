@@ -76,7 +76,7 @@ export async function insertMember(
   if ((rows[0]?.count ?? 0) >= membersPerAppMax)
     throw new ServiceError(
       'conflict',
-      `The app has ${membersPerAppMax} members, the most that an app may have.`,
+      `An app can have at most ${membersPerAppMax} members. Remove one first.`,
     );
   await enforceAppLimits(tx, email, role);
   await sql`
@@ -154,7 +154,7 @@ async function orConflict<T>(change: Promise<T>): Promise<T> {
     if (violatedConstraint(error) !== 'apps_have_an_owner') throw error;
     throw new ServiceError(
       'conflict',
-      'The app would have no owner; make another member an owner first, or delete the app.',
+      'An app needs an owner. Make another member an owner first, or delete the app.',
       { cause: error },
     );
   }
@@ -181,7 +181,7 @@ export async function enforceAppLimits(
   if (all >= appsPerMemberMax)
     throw new ServiceError(
       'conflict',
-      `${email} is a member of ${appsPerMemberMax} apps, the most that one may be; leave one first.`,
+      `A user can be a member of at most ${appsPerMemberMax} apps. ${email} must leave one first.`,
     );
 }
 
@@ -198,6 +198,6 @@ function rejectAtOwnerLimit(email: string, owned: number): void {
   if (owned < ownedAppsMax) return;
   throw new ServiceError(
     'conflict',
-    `${email} has ${ownedAppsMax} apps, the most that an owner may have; delete one first.`,
+    `A user can own at most ${ownedAppsMax} apps. ${email} must transfer or delete one first.`,
   );
 }

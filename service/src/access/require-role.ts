@@ -26,13 +26,10 @@ export async function requireRole(
     if (needed !== 'viewer') refuseSuspended('app', member);
     return member.role;
   }
-  throw new ServiceError(
-    'forbidden',
-    `You are a ${member.role} of this app, and must be ${articles[needed]} to do this.`,
-  );
+  throw new ServiceError('forbidden', `Only ${whoCan[needed]} can do this.`);
 }
 
-const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owner' };
+const whoCan = { viewer: 'members', developer: 'owners and developers', owner: 'owners' };
 
 /**
  * Locks the app, as each change of its members and invitations does first, so that the role lasts until the end of the

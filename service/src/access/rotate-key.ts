@@ -34,7 +34,7 @@ export async function rotateKey(
   if (!old.usable)
     throw new ServiceError(
       'conflict',
-      `The key ${id} has expired or was revoked; create a new one instead.`,
+      `The key ${id} has expired or was revoked. Create a new one.`,
     );
   await requireNotSuspended(tx, 'key', old.id, old.appId);
   const oldEndsAt = await shorten(tx, old.id, overlapSeconds);

@@ -131,7 +131,7 @@ function addCredentials(accounts: Command): void {
     name: 'remove-second-factor',
     argument: ['<email>', 'email address of an account, or the name that its provider gives it'],
     description:
-      'Remove the passkeys, the authenticator app and the recovery codes of an account, and end all its sessions. For users who have lost them: make sure who asks.',
+      'Remove the passkeys, the authenticator app and the recovery codes of an account, and end all its sessions. For users who have lost them: verify who is asking.',
     async act({ database, given, config }) {
       const publicUrl = await readPublicUrl(database, config.publicUrl);
       const done = await database
@@ -178,7 +178,7 @@ function addDeletion(accounts: Command): void {
       ['--yes', 'delete it'],
       [
         '--app <id>',
-        'an app that is deleted with it; name each one',
+        'an app that is deleted with it; repeat for each one',
         (text, earlier) => collect(parseId(text), earlier as string[]),
         [],
       ],

@@ -45,7 +45,7 @@ function addBinding(apps: Command): void {
   const bind = apps
     .command('bind')
     .description(
-      'Bind an app to an organisation or alliance that one of its owners manages, so that it may receive the private events.',
+      'Bind an app to an organisation or alliance that one of its owners manages, so that it receives the internal events.',
     )
     .argument('<id>', 'id of the app')
     .option('--json', 'print JSON')

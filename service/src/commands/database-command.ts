@@ -64,7 +64,7 @@ Example:
           const loss = await findLostKey(opened.database, dataDir);
           if (!opened.embedded || secretKeys || loss === null)
             throw new StartError(
-              'no key is lost that secrets need; docs/operations.md#keys says how to change one',
+              'no stored secret needs a lost key; to change the key, see docs/operations.md#keys',
             );
           await readOrCreateSecret(file);
           print(command.optsWithGlobals<{ json?: boolean }>().json, { file }, [

@@ -41,7 +41,7 @@ export function addDirectoryCommands(program: Command): void {
     .option('--skip-bad', 'skip bad lines instead of importing nothing')
     .option(
       '--allow-duplicates',
-      'create entries without a slug even if their names are in the directory already',
+      'create entries without a slug even if their names are already in the directory',
     )
     .option(
       '--emit-events',
@@ -52,7 +52,7 @@ export function addDirectoryCommands(program: Command): void {
       'after',
       `
 A line whose slug exists (for blueprints: whose key exists) replaces that entry's fields. A line without a slug
-creates an entry, with a slug made from its name; if that name is in the directory already, nothing is imported, also
+creates an entry, with a slug made from its name; if that name is already in the directory, nothing is imported, also
 with --skip-bad. Nothing is deleted. Managers change only if a line has them.
 
 Examples:

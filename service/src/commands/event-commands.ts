@@ -40,7 +40,7 @@ function addPublish(events: Command): void {
     .argument('<name>', `one of ${subscribableEvents.join(', ')}`)
     .option('--org <slug>', 'organisation that the event is about')
     .option('--alliance <slug>', 'alliance that the event is about')
-    .option('--data <json>', 'data of a private event: its inner object')
+    .option('--data <json>', 'data of an internal event: its inner object')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

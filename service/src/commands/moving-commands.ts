@@ -135,6 +135,6 @@ function printCounts(
       filled.map(([name, count]) => [name, String(count)]),
     ),
     `${done} ${rows} rows of ${filled.length} tables.`,
-    `The key in ${secretKey ?? 'SECRET_KEY'} is not among them: every copy needs the same one, and nothing else decrypts the secrets. Keep it.`,
+    `The key in ${secretKey ?? 'SECRET_KEY'} is not copied. Keep it: every copy needs it, and nothing else decrypts the secrets.`,
   ]);
 }

@@ -23,10 +23,10 @@ export function addReplayCommand(program: Command): void {
     .requiredOption('--webhook <id>', 'the webhook', parseId)
     .requiredOption(
       '--since <time>',
-      'what was missed since this time, such as 2027-01-31T12:00:00Z',
+      'events missed since this time, such as 2027-01-31T12:00:00Z',
       parseTimeOption,
     )
-    .option('--until <time>', 'and before this time (default: now)', parseTimeOption)
+    .option('--until <time>', 'events missed before this time (default: now)', parseTimeOption)
     .option('--dry-run', 'only count')
     .option('--json', 'print JSON')
     .addHelpText(

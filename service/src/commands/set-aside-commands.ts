@@ -23,14 +23,14 @@ const verbs: Verb[] = [
     name: 'retry',
     past: 'retried',
     description: 'Process events and deliveries again that were rejected or set aside.',
-    note: 'Fix the cause first; what is refused again is listed again. An attempt that could not be recorded may be made twice.',
+    note: 'Fix the cause first: what is refused again is listed again. An attempt that could not be recorded may be made twice.',
     steps: [retrySetAside, retryRejected],
   },
   {
     name: 'drop',
     past: 'dropped',
     description: 'Delete events and deliveries for good that were rejected or set aside.',
-    note: 'What is dropped is never sent. Without this, it is dropped after RETENTION_DAYS.',
+    note: 'Dropped events are never sent. Otherwise they are dropped after RETENTION_DAYS.',
     steps: [dropSetAside, dropRejected],
   },
 ];
@@ -81,7 +81,7 @@ async function runOn(
           if (ids && count < batch.length)
             throw new ServiceError(
               'not_found',
-              `Of these ids, ${batch.length - count} are not listed by: orgdir events list --rejected`,
+              `${batch.length - count} of these ids are not listed by: orgdir events list --rejected`,
             );
           await recordAudit(tx, cliActor(), {
             action: `event.${past}`,
@@ -103,7 +103,7 @@ async function explainRefusal<Result>(run: () => Promise<Result>): Promise<Resul
     if (!isRefusal(error)) throw error;
     throw new ServiceError(
       'conflict',
-      `A row is refused again (${(error as Error).message}), and nothing was changed; fix the cause, or choose others.`,
+      `Nothing was changed, because a row was refused again (${(error as Error).message}). Fix the cause, or choose other ids.`,
       { cause: error },
     );
   }

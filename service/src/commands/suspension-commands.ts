@@ -28,7 +28,7 @@ type Change = {
 };
 
 const effects: Record<Suspendable, string> = {
-  account: 'Its sessions open nothing. Its apps and their keys work on.',
+  account: 'Its sessions are refused. Its apps and their keys keep working.',
   app: 'Its keys are refused, its webhooks receive nothing, and its members can only read. Pending deliveries are cancelled.',
   webhook: 'It receives nothing, and pending deliveries are cancelled.',
   key: 'It is refused.',

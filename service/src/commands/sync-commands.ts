@@ -163,7 +163,7 @@ function printOutcome(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags):
   if (outcome.kind === 'conflict' || outcome.kind === 'not_due')
     throw new ServiceError(
       'conflict',
-      `Another sync of ${kind} is running; orgdir sync list shows it.`,
+      `Another sync of ${kind} is running. To see it: orgdir sync list`,
     );
   const { run } = outcome;
   if (run.status !== 'succeeded') process.exitCode = 1;

@@ -123,7 +123,7 @@ export const Redelivery = strictObject(
     reason: nullable(
       Type.String({
         description: 'Why the delivery cannot be sent again.',
-        examples: ['The webhook is deactivated; activate it first.'],
+        examples: ['The webhook is deactivated. Activate it first.'],
       }),
     ),
   },

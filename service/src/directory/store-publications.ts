@@ -52,7 +52,7 @@ function toResult(item: PreparedPublication, { eventId, content }: Exception): P
 function keyConflict(): ServiceError {
   return new ServiceError(
     'conflict',
-    'The id was used before with different content; use a new one for each publication.',
+    'The id was already used with different content. Use a new one for each publication.',
   );
 }
 

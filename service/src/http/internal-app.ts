@@ -129,6 +129,6 @@ function requireInternalHost(host: string | undefined, allowedHosts: ReadonlySet
   if (isAddress || allowedHosts.has(name)) return;
   throw new ServiceError(
     'forbidden',
-    'The host name in the Host header is not allowed; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+    'The name in the Host header is not allowed. Use the IP address, or add the name to INTERNAL_ALLOWED_HOSTS.',
   );
 }

@@ -155,7 +155,7 @@ export class Accounts {
     if (before === null)
       throw new ServiceError(
         'conflict',
-        'This account has no password; ask for a link to choose one.',
+        'This account has no password. Ask for a link to set one.',
       );
     const [isRight, stored] = await Promise.all([
       verify({ hash: before, password: current }),
@@ -183,7 +183,7 @@ export class Accounts {
     const { mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
     if (email === account.email)
-      throw invalid({ path: 'body.email', message: 'is the address of your account already' });
+      throw invalid({ path: 'body.email', message: 'is already the address of your account' });
     requireRoomForLink(mail);
     const { token, isTaken } = await this.#inTransaction(async (tx) => {
       await recordActivity(tx, 'account.address_requested', account, caller, { email });
@@ -346,9 +346,13 @@ async function recordPassword(
 /** A link that is not mailed must not replace one that was. Throws `unavailable`. */
 function requireRoomForLink(mail: AccountMail): void {
   if (mail.canSendLink()) return;
-  throw new ServiceError('unavailable', 'Too many mails wait to be sent; try again in a minute.', {
-    headers: { 'retry-after': '60' },
-  });
+  throw new ServiceError(
+    'unavailable',
+    'Too many mails are waiting to be sent. Try again in a minute.',
+    {
+      headers: { 'retry-after': '60' },
+    },
+  );
 }
 
 function wrongPassword(): ServiceError {

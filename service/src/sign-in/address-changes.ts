@@ -71,7 +71,7 @@ async function writeAddress(tx: Transaction, userId: string, email: string): Pro
     `.execute(tx);
   } catch (error) {
     if (violatedConstraint(error) !== 'users_email_key') throw error;
-    throw new ServiceError('conflict', 'There is another account with this address.', {
+    throw new ServiceError('conflict', 'Another account has this address.', {
       cause: error,
     });
   }

@@ -54,7 +54,7 @@ function openSecret(secretBox: SecretBox, sealed: Buffer, userId: string): strin
   } catch (cause) {
     throw new ServiceError(
       'unavailable',
-      'The service cannot read the key of this authenticator app; use a passkey or a recovery code, or ask its operator.',
+      'The service cannot read the key of this authenticator app. Use a passkey or a recovery code, or ask its operator.',
       // Only the operator changes that.
       { headers: { 'retry-after': '3600' }, cause },
     );
@@ -83,7 +83,7 @@ async function countAttempt(
     from authenticators where user_id = ${userId} and (confirmed_at is not null) = ${confirmed}
   `.execute(database);
   if (!found[0]) return null;
-  throw new ServiceError('rate_limited', 'Too many wrong codes were entered.', {
+  throw new ServiceError('rate_limited', 'Too many wrong codes.', {
     headers: { 'retry-after': String(Math.max(found[0].seconds, 1)) },
   });
 }

@@ -22,7 +22,8 @@ export async function deleteAccount(
   const { rows } = await sql`
     select from users where id = ${account.id} and email = ${account.email} for update
   `.execute(tx);
-  if (rows.length === 0) throw new ServiceError('conflict', 'The account changed; sign in again.');
+  if (rows.length === 0)
+    throw new ServiceError('conflict', 'The account has changed. Sign in again.');
   await leaveApps(tx, actor, account.email, apps);
   await recordActivity(tx, 'account.deleted', account, caller, { actor });
   await sql`delete from users where id = ${account.id}`.execute(tx);

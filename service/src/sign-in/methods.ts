@@ -31,7 +31,7 @@ export async function removeMethod(
   if (!method) throw new ServiceError('not_found');
   const others = methods.filter(({ id, provider }) => id !== methodId && usable.has(provider));
   if (others.length === 0)
-    throw new ServiceError('conflict', 'You have no other way to sign in; add one first.');
+    throw new ServiceError('conflict', 'This is your only way to sign in. Add another one first.');
   await sql`delete from accounts where id = ${methodId}`.execute(tx);
   return method.provider;
 }

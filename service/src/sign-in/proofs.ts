@@ -55,7 +55,7 @@ export class Proofs {
   async sendCode({ email, sessionId }: SignedInAccount): Promise<void> {
     const { database, mail, hasMail } = this.#dependencies;
     if (!hasMail || isProviderIdentity(email))
-      throw new ServiceError('conflict', 'No mail can be sent to this account.');
+      throw new ServiceError('conflict', 'This account has no address that gets mail.');
     mail.code(email, await createConfirmationCode(database, sessionId));
   }
 

@@ -84,9 +84,12 @@ export class SecondFactor {
       throw invalid({ path: 'body.credential', message: 'is not valid; start again' });
     const added = await this.#addFactor(account, async (tx) => {
       if ((await listPasskeys(tx, account.id)).length >= passkeysMax)
-        throw new ServiceError('conflict', `You have ${passkeysMax} passkeys; remove one first.`);
+        throw new ServiceError(
+          'conflict',
+          `You can have at most ${passkeysMax} passkeys. Remove one first.`,
+        );
       if (!(await insertPasskey(tx, account.id, name, verified)))
-        throw new ServiceError('conflict', 'This passkey is registered already.');
+        throw new ServiceError('conflict', 'This passkey is already registered.');
       await recordActivity(tx, 'account.passkey_added', account, caller, { name });
     });
     mail.notice(
@@ -128,7 +131,7 @@ export class SecondFactor {
     const { database, secretBox, serviceName } = this.#dependencies;
     const secret = await setUpAuthenticator(database, secretBox, id);
     if (secret === null)
-      throw new ServiceError('conflict', 'You have an authenticator app; remove it first.');
+      throw new ServiceError('conflict', 'You already have an authenticator app. Remove it first.');
     const label = `${encodeURIComponent(serviceName)}:${encodeURIComponent(email)}`;
     const query = new URLSearchParams({ secret, issuer: serviceName });
     return { secret, uri: `otpauth://totp/${label}?${query.toString()}` };
@@ -144,7 +147,7 @@ export class SecondFactor {
     const attempt = { userId: account.id, code, confirmed: false };
     const checked = await checkCode(database, secretBox, attempt);
     if (checked === null)
-      throw new ServiceError('conflict', 'No authenticator app is being set up; start again.');
+      throw new ServiceError('conflict', 'No authenticator app is being set up. Start again.');
     if ('wrong' in checked) throw wrongCode();
     const added = await this.#addFactor(account, async (tx) => {
       if (!(await useCode(tx, account.id, checked.step))) throw wrongCode();

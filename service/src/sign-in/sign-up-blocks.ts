@@ -72,7 +72,7 @@ function isBlockedBy(column: string) {
 }
 
 export const signUpRefused =
-  'No account can be created for this address; ask the operator of this service.';
+  'No account can be created for this address. Ask the operator of this service.';
 
 function readPattern(given: string): string {
   const text = given.trim().toLowerCase();

@@ -34,7 +34,7 @@ test('commands rename, bind, unbind and delete an app, and the audit log has eac
   assert.equal((await json('apps', 'rename', appId, ' Crier ')).name, 'Crier');
   const refused = await run('apps', 'bind', appId, '--org', 'acme');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /is not a manager of that organization/);
+  assert.match(refused.stderr, /Only owners of the app who manage the organisation can bind it/);
   await database.transaction().execute((tx) => addManager(tx, testActor, acme, owner));
   assert.equal((await json('apps', 'bind', appId, '--org', 'acme')).organizationSlug, 'acme');
   assert.deepEqual(await json('apps', 'unbind', appId), { id: appId, changed: true });

@@ -512,8 +512,8 @@ test('commands list, add and remove members, and change their roles', async () =
   });
   const [only, ...none] = await run('list', appId);
   assert.deepEqual([only.email, only.role, none], [other, 'owner', []]);
-  assert.match(await run('remove', appId, ...email), /would have no owner/);
-  assert.match(await add('developer'), /would have no owner/);
+  assert.match(await run('remove', appId, ...email), /needs an owner/);
+  assert.match(await add('developer'), /needs an owner/);
   assert.match(await run('list', acme.id), /There is no app/);
   const entries = await audited(appId);
   assert.deepEqual(

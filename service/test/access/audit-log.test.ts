@@ -195,7 +195,7 @@ test('adding a manager to a deleted organisation is rejected', async () => {
       return waiting.rows.length > 0;
     });
   });
-  await assert.rejects(async () => added, { code: 'not_found', message: /deleted meanwhile/ });
+  await assert.rejects(async () => added, { code: 'not_found', message: /no longer exists/ });
 });
 
 test('changes over the internal API, and their effects, are audited under the platform key', async () => {

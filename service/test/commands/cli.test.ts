@@ -110,7 +110,7 @@ test('only a manager can bind, and losing the role ends the binding at once', as
   ];
   const refused = await run(create);
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(refused.stderr, /not a manager/);
+  assert.match(refused.stderr, /Only owners of the app who manage the organisation can bind it/);
   assert.ok(
     !(await json(['apps', 'list'])).some((app: any) => app.name === 'Bound'),
     'nothing is half done',
@@ -150,7 +150,7 @@ test('an owner has at most ten apps, and an app at most twenty keys', async () =
     '--owner',
     'many@example.org',
   ]);
-  assert.deepEqual([eleventh.code, /has 10 apps/.test(eleventh.stderr)], [1, true]);
+  assert.deepEqual([eleventh.code, /at most 10 apps/.test(eleventh.stderr)], [1, true]);
   const make = () =>
     service.database.transaction().execute((tx) =>
       createKey(tx, testActor, {

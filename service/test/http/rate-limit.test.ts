@@ -97,7 +97,7 @@ test('an app has twice the limit over all its keys, and the headers describe the
   const refused = await service.call('/orgs', { key: keys[1] ?? null });
   assert.deepEqual(
     [refused.status, usage(refused).scope, refused.body.error.message],
-    [429, 'app', 'More than 10 requests in a minute with all keys of the app.'],
+    [429, 'app', 'Rate limit exceeded: 10 requests per minute with all keys of the app.'],
   );
   assert.equal((await service.call('/orgs')).status, 200, 'another app has its own');
 });

@@ -174,7 +174,7 @@ test('asking for a taken address gets the same response, and its owner is told',
   assert.deepEqual(tokens, [null], 'no link is mailed');
   const own = await request(mallory, mallory.email);
   assert.deepEqual(own.body.error.details.issues, [
-    { path: 'body.email', message: 'is the address of your account already' },
+    { path: 'body.email', message: 'is already the address of your account' },
   ]);
   for (const email of ['x@oidc.invalid', 'nobody', 'a@b'])
     assert.equal((await request(mallory, email)).status, 400, email);

@@ -374,7 +374,7 @@ test(
     const replaced = await runCommand(['database', 'replace-secret-key', '--json'], { env });
     assert.deepEqual([replaced.code, JSON.parse(replaced.stdout)], [0, { file }]);
     const refused = await runCommand(['database', 'replace-secret-key'], { env });
-    assert.match(refused.stderr, /^no key is lost/);
+    assert.match(refused.stderr, /^no stored secret needs a lost key/);
     const third = serve(dataDir);
     await ready(third);
     await stop(third, dataDir);

@@ -146,7 +146,8 @@ function applyUsage(reply: FastifyReply, usage: CallerUsage): ServiceError | nul
   if (scope !== null) reply.header('x-ratelimit-scope', scope);
   if (!usage.exceeded) return null;
   const whose = scope === 'app' ? ' with all keys of the app' : '';
-  return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute${whose}.`, {
+  const message = `Rate limit exceeded: ${perMinute} requests per minute${whose}.`;
+  return new ServiceError('rate_limited', message, {
     headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
   });
 }

@@ -45,7 +45,7 @@ const BulkQuery = Type.Object(
     allowDuplicates: Type.Boolean({
       default: false,
       description:
-        'Create entries without a slug even if their names are in the directory already. Otherwise one such line rejects the whole request, so that a request that is sent twice is stored once. Blueprints are known by their keys and ignore it.',
+        'Create entries without a slug even if their names are already in the directory. Otherwise one such line rejects the whole request, so that a request that is sent twice is stored once. Blueprints are known by their keys and ignore it.',
     }),
     emitEvents: Type.Boolean({
       default: true,
@@ -167,7 +167,7 @@ async function* atMost(max: number, lines: AsyncIterable<SourceLine>): AsyncGene
     if (rows > max)
       throw new ServiceError(
         'payload_too_large',
-        `There are more than ${max} rows in the body; send them in several requests.`,
+        `A request can have at most ${max} rows. Send the others in further requests.`,
         { details: { rowsMax: max } },
       );
     yield line;
@@ -178,7 +178,7 @@ function badLinesError({ bad, badLines }: ImportResult): ServiceError {
   const issues = badLines.map(({ line, reason }) => ({ path: `line ${line}`, message: reason }));
   return new ServiceError(
     'validation_failed',
-    `${bad} bad ${bad === 1 ? 'line' : 'lines'}; nothing was stored.`,
+    `Nothing was stored: ${bad} bad ${bad === 1 ? 'line' : 'lines'}.`,
     { details: { bad, issues } },
   );
 }

@@ -79,7 +79,7 @@ function requireCount(received: Received[]): Received[] {
   if (received.length <= eventsMax) return received;
   throw new ServiceError(
     'payload_too_large',
-    `There are more than ${eventsMax} events in the body; send them in several requests.`,
+    `A request can have at most ${eventsMax} events. Send the others in further requests.`,
     { details: { eventsMax } },
   );
 }

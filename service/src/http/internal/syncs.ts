@@ -96,7 +96,7 @@ export const syncOperations = [
     path: '/syncs/blueprints',
     summary: 'Sync the blueprints',
     description:
-      'Starts a run from the configured source (`SYNC_BLUEPRINTS_URL`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no source is configured.',
+      'Starts a run from the configured source (`SYNC_BLUEPRINTS_URL`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another sync of this kind is running, or if no source is configured.',
     body: BlueprintSyncRequest,
     run: ({ syncs, body }) => begin(syncs, 'blueprints', body),
   }),
@@ -106,7 +106,7 @@ export const syncOperations = [
     path: '/syncs/chat',
     summary: 'Sync the member counts',
     description:
-      'Starts a run from Discord with the configured token (`CHAT_TOKEN`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no token is configured.',
+      'Starts a run from Discord with the configured token (`CHAT_TOKEN`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another sync of this kind is running, or if no token is configured.',
     body: ChatSyncRequest,
     run: ({ syncs }) => begin(syncs, 'chat', { force: false, skipBad: false }),
   }),
@@ -121,7 +121,7 @@ function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {
   if (started.kind === 'unconfigured')
     throw new ServiceError(
       'conflict',
-      `This service has nothing to sync ${kind} from: ${variablesOf[kind]} is not set.`,
+      `There is no source to sync ${kind} from. Set ${variablesOf[kind]}.`,
     );
   throw new ServiceError('conflict', `Another sync of ${kind} is running.`, {
     details: started.run ? { runId: started.run.id } : {},

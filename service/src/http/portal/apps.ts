@@ -90,7 +90,7 @@ export const appOperations = [
     method: 'PATCH',
     path: '/apps/:appId',
     summary: 'Update an app',
-    description: 'Changes the name. Only owners may.',
+    description: 'Changes the name. Only owners can do this.',
     body: AppChanges,
     returns: { 200: 'The updated app.' },
     response: appResponse,
@@ -109,7 +109,7 @@ export const appOperations = [
     path: '/apps/:appId',
     summary: 'Delete an app',
     description:
-      'Deletes the app with its members, keys, webhooks and binding, and cancels pending deliveries. Only owners may.',
+      'Deletes the app with its members, keys, webhooks and binding, and cancels pending deliveries. Only owners can do this.',
     returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
     recentProof: true,

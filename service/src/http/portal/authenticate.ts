@@ -89,7 +89,7 @@ export async function readSession(
 /** Every browser sends an Origin with a write. `SameSite=Lax` alone would admit pages of neighbouring hosts. */
 function requireOrigin(request: FastifyRequest, origin: string): void {
   if (request.headers.origin === origin) return;
-  throw new ServiceError('forbidden', `Changes are taken from the pages of ${origin} only.`);
+  throw new ServiceError('forbidden', `Only pages of ${origin} can make changes.`);
 }
 
 /** Throws `unauthorized`. */

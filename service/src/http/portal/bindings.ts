@@ -69,7 +69,7 @@ export const bindingOperations = [
     path: '/apps/:appId/binding',
     summary: 'Bind an app',
     description:
-      'Binds the app to an organisation or alliance that you manage. The binding ends when you stop managing it, or stop being an owner of the app. Only owners may. An app has at most one binding.',
+      'Binds the app to an organisation or alliance that you manage. The binding ends when you stop managing it, or stop being an owner of the app. Only owners can do this. An app has at most one binding.',
     body: NewBinding,
     returns: { 200: 'The app with its binding.' },
     response: appResponse,
@@ -92,7 +92,7 @@ export const bindingOperations = [
     path: '/apps/:appId/binding',
     summary: 'Unbind an app',
     description:
-      'Cancels pending deliveries that the app can no longer receive. Only owners may. Does nothing if the app has no binding.',
+      'Cancels pending deliveries that the app can no longer receive. Only owners can do this. Does nothing if the app has no binding.',
     returns: { 200: 'The app without a binding.' },
     response: appResponse,
     async run({ database, email, actor, params: { appId } }) {

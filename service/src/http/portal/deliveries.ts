@@ -96,7 +96,10 @@ export const deliveryOperations = [
       const role = await requireRole(database, email, appId, 'viewer');
       if (query.search !== undefined && isText(query.search)) {
         if (role === 'viewer')
-          throw new ServiceError('forbidden', 'Viewers cannot search the bodies of deliveries.');
+          throw new ServiceError(
+            'forbidden',
+            'Only owners and developers can search the bodies of deliveries.',
+          );
         appLimits.bodySearches(appId);
       }
       if (webhookId !== null) await requireWebhook(database, appId, webhookId);

@@ -126,7 +126,7 @@ const appOperations = [
     path: '/apps/:appId/invitations',
     summary: 'Invite somebody',
     description:
-      'Mails a link to the address. Whoever signs in with this address can accept within seven days. Only owners may. The response is the same whether or not the address has an account. An app sends at most 20 invitations per hour.',
+      'Mails a link to the address. Whoever signs in with this address can accept within seven days. Only owners can do this. The response is the same whether or not the address has an account. An app sends at most 20 invitations per hour.',
     body: NewInvitation,
     returns: { 201: 'The invitation.' },
     response: invitationResponse,
@@ -152,7 +152,7 @@ const appOperations = [
     path: '/apps/:appId/invitations/:invitationId/resend',
     summary: 'Resend an invitation',
     description:
-      'Mails a new link, which replaces the earlier one and is valid for seven days. Only owners may.',
+      'Mails a new link, which replaces the earlier one and is valid for seven days. Only owners can do this.',
     returns: { 200: 'The invitation.' },
     response: invitationResponse,
     async run({
@@ -179,7 +179,7 @@ const appOperations = [
     method: 'DELETE',
     path: '/apps/:appId/invitations/:invitationId',
     summary: 'Revoke an invitation',
-    description: 'The invitation can no longer be accepted. Only owners may.',
+    description: 'The invitation can no longer be accepted. Only owners can do this.',
     returns: { 200: 'The invitation has ended.' },
     response: endedResponse,
     async run({ database, email: by, actor, params: { appId, invitationId: id } }) {
@@ -275,7 +275,7 @@ const linkOperations = [
 async function requireLink(executor: Executor, token: string): Promise<Own> {
   const invitation = await findInvitation(executor, digest(token));
   if (invitation) return invitation;
-  throw new ServiceError('forbidden', 'The invitation has ended, or was replaced by a newer one.');
+  throw new ServiceError('forbidden', 'The invitation has ended or was replaced by a newer one.');
 }
 
 /** Resolves before the mail is sent. */

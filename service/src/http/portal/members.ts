@@ -92,7 +92,7 @@ export const memberOperations = [
     path: '/apps/:appId/members/:memberId',
     summary: "Change a member's role",
     description:
-      'Only owners may. When an owner gets another role, the bindings and invitations that they made end. Returns `conflict` for the last owner.',
+      'Only owners can do this. When an owner gets another role, the bindings and invitations that they made end. Returns `conflict` for the last owner.',
     body: MemberChanges,
     returns: { 200: 'The member.' },
     response: oneOf(AppMember, 'AppMemberResponse', example),
@@ -113,7 +113,7 @@ export const memberOperations = [
     path: '/apps/:appId/members/:memberId',
     summary: 'Remove a member',
     description:
-      'Only owners may. The bindings and invitations that the member made end; their keys stay valid unless you revoke them. Returns `conflict` for the last owner.',
+      'Only owners can do this. The bindings and invitations that the member made end; their keys stay valid unless you revoke them. Returns `conflict` for the last owner.',
     query: RemovalQuery,
     returns: { 200: 'The member was removed.' },
     response: oneOf(RemovedMember, 'RemovedAppMemberResponse', {
@@ -139,7 +139,7 @@ export const memberOperations = [
     path: '/apps/:appId/transfer',
     summary: 'Transfer an app',
     description:
-      'Makes another member an owner, and you a developer. Only owners may. The bindings and invitations that you made end.',
+      'Makes another member an owner, and you a developer. Only owners can do this. The bindings and invitations that you made end.',
     body: Transfer,
     returns: { 200: 'The app, with your new role.' },
     response: appResponse,

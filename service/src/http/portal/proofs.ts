@@ -102,7 +102,7 @@ const passkeyOperations = [
     async run({ signIn, caller, body, reply }) {
       const cookies = await signIn.withPasskey(body.credential, caller);
       if (cookies === null)
-        throw new ServiceError('unauthorized', 'This passkey does not open an account here.');
+        throw new ServiceError('unauthorized', 'No account here has this passkey.');
       setCookies(reply, cookies);
       return done;
     },

@@ -100,7 +100,7 @@ const sessionOperations = [
         signIn.withPassword(email, body.password, caller),
       );
       if (cookies === null)
-        throw new ServiceError('unauthorized', 'The address or the password is wrong.');
+        throw new ServiceError('unauthorized', 'The email address or the password is wrong.');
       setCookies(reply, cookies);
       return done;
     },
@@ -222,7 +222,7 @@ const passwordOperations = [
       if (userId === null)
         throw new ServiceError(
           'forbidden',
-          'The link was used or has expired, or there is an account already.',
+          'The link was used or has expired, or an account already exists.',
         );
       return envelope({ userId });
     },
@@ -234,7 +234,7 @@ export function requireLinks(links: SignIn['links']): void {
   if (links !== null) return;
   throw new ServiceError(
     'unavailable',
-    'This service sends no mail, so nobody can sign up, choose a new password or change an address here; ask its operator for help.',
+    'This service sends no mail, and so no links to sign up, set a password or change an address. Ask its operator.',
     // Only another configuration changes this.
     { headers: { 'retry-after': '3600' } },
   );
@@ -243,7 +243,7 @@ export function requireLinks(links: SignIn['links']): void {
 export function unusableLink(): ServiceError {
   return new ServiceError(
     'forbidden',
-    'The link was used, replaced by a newer one, or has expired.',
+    'The link was used, has expired, or was replaced by a newer one.',
   );
 }
 

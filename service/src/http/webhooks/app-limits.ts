@@ -24,8 +24,12 @@ function createAppLimit(perMinute: number, what: string): (appId: string) => voi
   return (appId) => {
     const { exceeded, resetAt } = count(appId);
     if (!exceeded) return;
-    throw new ServiceError('rate_limited', `More than ${perMinute} ${what} in a minute.`, {
-      headers: { 'retry-after': String(secondsUntil(resetAt)) },
-    });
+    throw new ServiceError(
+      'rate_limited',
+      `Rate limit exceeded: ${perMinute} ${what} per minute.`,
+      {
+        headers: { 'retry-after': String(secondsUntil(resetAt)) },
+      },
+    );
   };
 }

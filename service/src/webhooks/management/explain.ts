@@ -233,7 +233,7 @@ function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
     ? 'The delivery was cancelled because the webhook was deactivated. Activate the webhook, then replay what it missed.'
     : by === 'suspension'
       ? 'The delivery was cancelled because the operator suspended the webhook or its app. When it is restored, replay what it missed.'
-      : 'The delivery was cancelled because the app may no longer have the event.';
+      : 'The delivery was cancelled because the app can no longer get the event.';
 }
 
 function checksOf({ bound, listed, existed, active, subscribed }: Checks): Checks {

@@ -24,9 +24,9 @@ export async function redeliver(
   if (!delivery)
     throw (await isPending(tx, webhookId, deliveryId)) ? pending() : new ServiceError('not_found');
   if (catalogueEntry(delivery.event)?.audience === 'webhook')
-    throw new ServiceError('conflict', 'Tests cannot be redelivered; send a new test.');
+    throw new ServiceError('conflict', 'Tests cannot be redelivered. Send a new test.');
   if (!delivery.allowed)
-    throw new ServiceError('conflict', 'The app may no longer receive this event.');
+    throw new ServiceError('conflict', 'The app can no longer get this event.');
   // If two requests come at once, the second finds the row gone.
   const moved = await requeue(tx, appId, webhookId, [deliveryId]);
   if (moved === 0) throw pending();
@@ -40,7 +40,7 @@ async function isPending(tx: Transaction, webhookId: string, deliveryId: string)
 }
 
 function pending(): ServiceError {
-  return new ServiceError('conflict', 'The delivery is pending, so it is retried automatically.');
+  return new ServiceError('conflict', 'The delivery is pending and is retried automatically.');
 }
 
 /** Returns one result for each id, in the same order. */

@@ -39,7 +39,7 @@ export async function testWebhook(
   if (!place) {
     throw new ServiceError(
       'conflict',
-      'Too many deliveries to this webhook are in progress; try again in a moment.',
+      'Too many deliveries to this webhook are in flight. Try again in a moment.',
     );
   }
   try {
@@ -89,7 +89,7 @@ function requireReadable(
   if (openSecrets(dependencies, { webhookId, secret, previousSecret })) return;
   throw new ServiceError(
     'unavailable',
-    'The secret of the webhook cannot be decrypted at the moment, so the test cannot be signed.',
+    'The test cannot be signed: the secret of the webhook cannot be decrypted at the moment.',
     { headers: { 'retry-after': String(unreadableWaitMs / 1000) } },
   );
 }

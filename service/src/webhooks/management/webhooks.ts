@@ -126,7 +126,7 @@ async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void
   if ((rows[0]?.count ?? 0) >= webhooksPerAppMax) {
     throw new ServiceError(
       'conflict',
-      `The app has ${webhooksPerAppMax} webhooks, the most that an app may have; delete one first.`,
+      `An app can have at most ${webhooksPerAppMax} webhooks. Delete one first.`,
     );
   }
 }

@@ -99,7 +99,7 @@ test('a host name that is not allowed is rejected, so DNS rebinding reads nothin
         assert.deepEqual(JSON.parse(text).error, {
           code: 'forbidden',
           message:
-            'The host name in the Host header is not allowed; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+            'The name in the Host header is not allowed. Use the IP address, or add the name to INTERNAL_ALLOWED_HOSTS.',
           details: {},
         });
       }

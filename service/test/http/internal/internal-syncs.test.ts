@@ -114,6 +114,6 @@ test('a sync that is not configured is a conflict', async () => {
   ] as const) {
     const { status, body } = await start(kind, undefined, bare);
     assert.deepEqual([status, body.error.code], [409, 'conflict']);
-    assert.match(body.error.message, new RegExp(`${variable} is not set`));
+    assert.match(body.error.message, new RegExp(`Set ${variable}`));
   }
 });

@@ -206,7 +206,7 @@ test('charts count first outcomes, and a redelivery of several does not change t
       {
         deliveryId: north,
         redelivered: false,
-        reason: 'The webhook is deactivated; activate it first.',
+        reason: 'The webhook is deactivated. Activate it first.',
       },
       { deliveryId: acme, redelivered: true, reason: null },
       { deliveryId: missing, redelivered: false, reason: 'There is no such delivery.' },

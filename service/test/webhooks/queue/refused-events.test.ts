@@ -1,4 +1,4 @@
-/** An event that is refused delays no other, whatever else is under way. */
+/** An event that is refused delays no other, whatever else is in flight. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -55,7 +55,7 @@ test('events of the same batch are delivered while a broadcast waits for silent 
       insert into webhook_health (webhook_id, exhausted_in_a_row, latency_ms) select id, 0, 5 from webhook
     `.execute(database);
   };
-  // From 640 attempts under way, the rest of a broadcast waits.
+  // From 640 attempts in flight, the rest of a broadcast waits.
   await add(silent.url, 'org.created', 2 * sliceMax);
   await add(quick.url, 'chat.sync.completed', 1);
   await announce(database);

@@ -157,7 +157,7 @@ test('an app has one replay or count at a time, and one that takes too long says
     }
     const { status, body } = await slow;
     assert.equal(status, 409);
-    assert.match(body.error.message, /choose a shorter one/);
+    assert.match(body.error.message, /Choose a shorter one/);
   });
   assert.equal((await replay(other)).status, 202);
 });

@@ -61,7 +61,7 @@ export async function runReplay<Result>(
       if (!isStatementTimeout(error)) throw error;
       throw new ServiceError(
         'conflict',
-        'This time range has too many events to read at once; choose a shorter one.',
+        'This time range has too many events. Choose a shorter one.',
         { cause: error },
       );
     });
@@ -88,7 +88,7 @@ async function takeTurn(tx: Transaction, appId: string): Promise<void> {
   if (rows[0]?.mine) return;
   throw new ServiceError(
     'conflict',
-    'Another replay of this app is being counted or queued; try again in a moment.',
+    'Another replay of this app is running. Try again in a moment.',
   );
 }
 

@@ -61,5 +61,5 @@ export async function requireActive(
   if (!webhook) throw new ServiceError('not_found');
   if (webhook.active) return webhook;
   await requireNotSuspended(tx, 'webhook', webhookId, appId);
-  throw new ServiceError('conflict', 'The webhook is deactivated; activate it first.');
+  throw new ServiceError('conflict', 'The webhook is deactivated. Activate it first.');
 }
