@@ -101,13 +101,12 @@ async function readWaiting(database: Database): Promise<Waiting> {
 }
 
 function checkSetAside({ setAside, setAsideExpiring }: QueueState): Finding {
-  const stages = Object.entries(setAside);
-  if (stages.length === 0) return ok('set_aside', 'no row was refused');
-  const counts = stages.map(([stage, rows]) => `${rows} by ${stage}`).join(', ');
-  const expiring = setAsideExpiring > 0 ? `; ${setAsideExpiring} are dropped within a day` : '';
+  const counts = Object.entries(setAside).map(([stage, rows]) => `${rows} by ${stage}`);
+  if (setAsideExpiring > 0) counts.push(`${setAsideExpiring} are dropped within a day`);
+  if (counts.length === 0) return ok('set_aside', 'no row was refused');
   return warning(
     'set_aside',
-    `rows were refused and wait: ${counts}${expiring}`,
+    `rows were refused and wait: ${counts.join(', ')}`,
     'list them with orgdir events list --rejected, fix the cause, then run orgdir events retry --all',
   );
 }

@@ -4,8 +4,7 @@
  * drops them.
  */
 import { cutText } from '../contract/cut-text.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { deleteInBatches } from '../database/delete-in-batches.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
 import type { EventFilter } from './list-events.ts';
 
@@ -140,13 +139,4 @@ export async function dropRejected(tx: Transaction, ids: string[]): Promise<numb
     select count(*) as count from gone
   `.execute(tx);
   return rows[0]?.count ?? 0;
-}
-
-/** Deletes entries that were rejected before the retention period, in batches. Returns how many. */
-export async function dropOldRejected(database: Database, retentionDays: number): Promise<number> {
-  return deleteInBatches(database, {
-    table: 'published_events',
-    key: 'id',
-    condition: sql`rejected_at < now() - ${retentionDays} * interval '1 day'`,
-  });
 }

@@ -274,15 +274,22 @@ export async function listRefusedIds(executor: Executor): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Drops rows that nobody has retried within the retention period, and those of webhooks that are gone. Returns how many. */
+/**
+ * Drops rows that nobody has retried within the retention period, rejected entries among them, and those of webhooks that are
+ * gone. Returns how many.
+ */
 export async function dropOldSetAside(database: Database, retentionDays: number): Promise<number> {
-  return deleteInBatches(database, {
+  const isOld = (time: string) =>
+    sql`${sql.ref(time)} < (select queue_now()) - ${retentionDays} * interval '1 day'`;
+  const rejected = { table: 'published_events', key: 'id', condition: isOld('rejected_at') };
+  const aside = {
     table: 'set_aside',
     key: 'id',
     condition: sql`
-      set_aside_at < (select queue_now()) - ${retentionDays} * interval '1 day'
+      ${isOld('set_aside_at')}
         -- The webhook may have been deleted while the row was set aside.
         or (webhook_id is not null and not exists (select from webhooks where webhooks.id = webhook_id))
     `,
-  });
+  };
+  return (await deleteInBatches(database, rejected)) + (await deleteInBatches(database, aside));
 }

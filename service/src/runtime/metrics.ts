@@ -284,7 +284,7 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
     ),
     setAsideExpiring: gauge(
       'rows_set_aside_expiring',
-      'Rows that were set aside and that retention drops within a day.',
+      'Rows that were set aside or rejected and that retention drops within a day.',
     ),
   };
   const names = Object.keys(gauges) as (keyof typeof gauges)[];

@@ -14,8 +14,8 @@ import {
   subscribableEvents,
   type EventName,
 } from '../../src/events/catalogue.ts';
-import { dropOldRejected, listRejected } from '../../src/events/published-events.ts';
-import { onSetAside, type SetAside } from '../../src/events/set-aside.ts';
+import { listRejected } from '../../src/events/published-events.ts';
+import { dropOldSetAside, onSetAside, type SetAside } from '../../src/events/set-aside.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
 import { createQueueReader } from '../../src/webhooks/queue/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from '../support/database.ts';
@@ -302,8 +302,8 @@ test('an invalid payload is rejected with its reason, blocks nothing, and is nev
       stdout.includes(`${id}  application.created  acme`) && stdout.includes(reason),
       stdout,
     );
-  assert.equal(await dropOldRejected(database, 30), 0);
-  assert.equal(await dropOldRejected(database, 0), ids.length);
+  assert.equal(await dropOldSetAside(database, 30), 0);
+  assert.equal(await dropOldSetAside(database, 0), ids.length);
 });
 
 test('a long name that is cut within a character is reported', async () => {

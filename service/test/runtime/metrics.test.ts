@@ -197,12 +197,17 @@ test('rows that were set aside are counted by stage, and those that are dropped 
     select 'outbox', stage, '{}', 'refused', queue_now() - age
     from (values ('fan-out', interval '0'), ('fan-out', '28 days'), ('record', '29 days 1 hour')) as given(stage, age)
   `.execute(database);
+  await sql`
+    insert into published_events (id, name, org_id, created_at, rejected_at, reason)
+    select uuid_v7(), 'org.created', uuid_v7(), now(), queue_now() - age, 'not listed'
+    from unnest(array[interval '28 days', '29 days 1 hour']) as age
+  `.execute(database);
   const metrics = createMetrics();
   metrics.queue(createQueueReader(database, 30));
   const found = samples(await metrics.render());
   assert.equal(found.get('orgdir_rows_set_aside{stage="fan-out"}'), 2);
   assert.equal(found.get('orgdir_rows_set_aside{stage="record"}'), 1);
-  assert.equal(found.get('orgdir_rows_set_aside_expiring'), 1);
+  assert.equal(found.get('orgdir_rows_set_aside_expiring'), 2, 'rejected ones too');
 });
 
 test('concurrent scrapes share one query, and a later one queries again', async () => {

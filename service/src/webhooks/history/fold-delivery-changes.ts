@@ -97,13 +97,10 @@ type Statement = ReturnType<typeof sql>;
 
 /** Drops the totals of a day whose partition of `deliveries` is dropped in this transaction, which keeps folds out. */
 export async function dropTotals(tx: Transaction, day: Statement): Promise<void> {
-  const isOfDay = (hour: Statement) =>
-    sql`${hour} >= ${day} and ${hour} < ${day} + interval '1 day'`;
   for (const table of ['delivery_totals', 'delivery_changes'])
-    await sql`delete from ${sql.table(table)} where ${isOfDay(sql`id_hour`)}`.execute(tx);
-  await sql`
-    delete from set_aside where source = 'delivery_changes' and ${isOfDay(sql`(original->>'id_hour')::timestamptz`)}
-  `.execute(tx);
+    await sql`
+      delete from ${sql.table(table)} where id_hour >= ${day} and id_hour < ${day} + interval '1 day'
+    `.execute(tx);
 }
 
 /** Waits for a running fold, and keeps others out until the end of the transaction. */

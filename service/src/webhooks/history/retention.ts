@@ -17,18 +17,28 @@ const dropLock = 70420007;
 const lockTimeoutMs = 100;
 /** Locked, or changed, with every day. */
 const sharedTables = ['events', 'deliveries', 'attempts', 'delivery_totals', 'delivery_changes'];
-/** Ends the transaction, so that nothing of it stays. */
-const queuedMeanwhile = new Error('the queue needs the day');
-
 /** The partitions of one day's deliveries and attempts, and of the events of the day before. */
 type Day = { day: string; partitions: string[]; overdueSeconds: number };
 
+/** What needs a day: pending deliveries, broadcasts, or what was set aside. */
+type Need = 'pending' | 'broadcast' | 'set_aside';
+
 /** A day, as `YYYYMMDD`, that is past retention and stays, with all later ones. */
 export type KeptDay = { day: string } & (
-  | { reason: 'pending' }
+  | { reason: Need }
   /** `holders`: the sessions that have its tables, or those of all days, locked. */
   | { reason: 'locked'; holders: string }
 );
+
+/** Ends the transaction, so that nothing of it stays. */
+class NeededMeanwhile extends Error {
+  readonly need: Need;
+
+  constructor(need: Need) {
+    super(`the day is needed: ${need}`);
+    this.need = need;
+  }
+}
 
 /**
  * Returns the names of the dropped partitions: whole days older than `retentionDays` that no pending work needs. Calls
@@ -44,11 +54,14 @@ export async function rotatePartitions(
   for (const day of await listExpired(database, retentionDays)) {
     // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.
     const outcome = await dropDay(database, day);
-    if (outcome === 'needed') onKept({ day: day.day, reason: 'pending' });
+    if (outcome === 'dropped') {
+      dropped.push(...day.partitions);
+      continue;
+    }
     if (outcome === 'locked')
-      onKept({ day: day.day, reason: 'locked', holders: await listHolders(database, day) });
-    if (outcome !== 'dropped') break;
-    dropped.push(...day.partitions);
+      onKept({ day: day.day, reason: outcome, holders: await listHolders(database, day) });
+    else if (outcome !== 'later') onKept({ day: day.day, reason: outcome });
+    break;
   }
   return dropped;
 }
@@ -59,7 +72,7 @@ export async function findOverdueDay(
   retentionDays: number,
 ): Promise<Day | null> {
   const [first] = await listExpired(database, retentionDays);
-  return first && !(await isNeeded(database, first.day)) ? first : null;
+  return first && !(await findNeed(database, first.day)) ? first : null;
 }
 
 /** Returns a reader for scrapes, which queries at most once per minute. */
@@ -97,33 +110,35 @@ async function listExpired(database: Database, retentionDays: number): Promise<D
 async function dropDay(
   database: Database,
   { day, partitions }: Day,
-): Promise<'dropped' | 'needed' | 'later' | 'locked'> {
+): Promise<'dropped' | 'later' | 'locked' | Need> {
   return database
     .transaction()
     .execute(async (tx) => {
       if (!(await lockTurn(tx))) return 'later';
       // Another worker may have dropped the day since it was listed.
       if (await isDropped(tx, partitions)) return 'later';
-      if (await isNeeded(tx, day)) return 'needed';
+      const need = await findNeed(tx, day);
+      if (need) return need;
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
       await keepFoldsOut(tx);
       // Before the tables are locked, because it takes a moment.
       await dropTotals(tx, startOf(day));
       // Locks the parents, which dropping a partition locks anyway, always in this order. From here on no delivery
-      // moves back to the queue; `isQueued` below sees those that moved since `isNeeded` looked.
+      // moves back to the queue, and the second look sees those that moved since the first.
       await sql`lock table only events, only deliveries, only attempts in access exclusive mode`.execute(
         tx,
       );
-      if (await isQueued(tx, day)) throw queuedMeanwhile;
+      const needMeanwhile = await findNeed(tx, day);
+      if (needMeanwhile) throw new NeededMeanwhile(needMeanwhile);
       // Those that were added meanwhile.
       await dropTotals(tx, startOf(day));
       await sql`drop table ${sql.join(partitions.map((name) => sql.table(name)))}`.execute(tx);
       return 'dropped' as const;
     })
-    .catch((error: { code?: string }) => {
-      if (error === queuedMeanwhile) return 'needed' as const;
+    .catch((error: unknown) => {
+      if (error instanceof NeededMeanwhile) return error.need;
       // lock_not_available
-      if (error.code === '55P03') return 'locked' as const;
+      if ((error as { code?: string }).code === '55P03') return 'locked' as const;
       throw error;
     });
 }
@@ -142,45 +157,35 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
   return rows[0]?.gone !== false;
 }
 
-/** Whether a delivery of that day, or of an event of the day before, is pending or set aside. It takes no lock. */
-async function isNeeded(executor: Executor, day: string): Promise<boolean> {
-  const dayBefore = sql`${startOf(day)} - interval '1 day'`;
-  const { rows } = await sql<{ needed: boolean }>`
-    select exists (
-      select from pending_deliveries
-      -- Earlier than the events too: the database's clock may have been put back, or another one may have made their ids.
-      where id >= uuid_v7_floor(${startOf(day)} - interval '2 days') and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
-    ) or exists (
-      -- Those whose ids are of other hours than their events' (index pending_deliveries_late).
-      select from pending_deliveries
-      where left(id::text, 6) <> left(event_id::text, 6)
-        and event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})
-    ) or exists (
+/** What needs a delivery of that day, or an event of the day before; null if nothing does. It takes no lock. */
+async function findNeed(executor: Executor, day: string): Promise<Need | null> {
+  const start = startOf(day);
+  const [dayBefore, end] = [sql`${start} - interval '1 day'`, sql`${start} + interval '1 day'`];
+  const { rows } = await sql<{ need: Need | null }>`
+    select case
+      when exists (
+        select from pending_deliveries
+        -- Earlier than the events too: the database's clock may have been put back, or another one may have made their ids.
+        where id >= uuid_v7_floor(${start} - interval '2 days') and id < uuid_v7_floor(${end})
+      ) or exists (
+        -- Those whose ids are of other hours than their events' (migrations/0005).
+        select from pending_deliveries
+        where left(id::text, 6) <> left(event_id::text, 6)
+          and event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${start})
+      ) then 'pending'
       -- Their next deliveries belong to the day of fan-out, which follows that of the event.
-      select from broadcasts where event_id < uuid_v7_floor(${startOf(day)} + interval '1 day')
-    ) or ${isSetAside(day)} or exists (
-      select from set_aside where event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})
-    ) as needed
+      when exists (select from broadcasts where event_id < uuid_v7_floor(${end})) then 'broadcast'
+      when exists (
+        select from set_aside
+        where delivery_id >= uuid_v7_floor(${start}) and delivery_id < uuid_v7_floor(${end})
+          or event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${start})
+          -- It would change totals of a day that has none any more.
+          or source = 'delivery_changes'
+            and (original->>'id_hour')::timestamptz >= ${start} and (original->>'id_hour')::timestamptz < ${end}
+      ) then 'set_aside'
+    end as need
   `.execute(executor);
-  return rows[0]?.needed === true;
-}
-
-/** Whether a delivery of that day was redelivered meanwhile: its attempts would have no partition. */
-async function isQueued(tx: Transaction, day: string): Promise<boolean> {
-  const { rows } = await sql<{ queued: boolean }>`
-    select exists (
-      select from pending_deliveries
-      where id >= uuid_v7_floor(${startOf(day)}) and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
-    ) or ${isSetAside(day)} as queued
-  `.execute(tx);
-  return rows[0]?.queued === true;
-}
-
-function isSetAside(day: string) {
-  return sql`exists (
-    select from set_aside
-    where delivery_id >= uuid_v7_floor(${startOf(day)}) and delivery_id < uuid_v7_floor(${startOf(day)} + interval '1 day')
-  )`;
+  return rows[0]?.need ?? null;
 }
 
 function startOf(day: string) {

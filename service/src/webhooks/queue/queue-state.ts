@@ -40,9 +40,11 @@ async function readQueueState(database: Database, retentionDays: number): Promis
       )), 0), 0)::float8 as "oldestEventSeconds",
       (select coalesce(jsonb_object_agg(stage, rows), '{}') from (
         select stage, count(*) as rows from (select stage from set_aside limit ${countMax}) s group by stage) by_stage) as "setAside",
-      (select count(*) from (
-        select from set_aside
-        where set_aside_at < (select now from clock) - ${retentionDays - 1} * interval '1 day' limit ${countMax}) old) as "setAsideExpiring"
+      (select least(count(*), ${countMax}) from (
+        (select set_aside_at as at from set_aside order by set_aside_at limit ${countMax})
+        union all
+        (select rejected_at from published_events where rejected_at is not null order by rejected_at limit ${countMax})
+       ) old where at < (select now from clock) - ${retentionDays - 1} * interval '1 day') as "setAsideExpiring"
     from (
       select least(count(*), ${countMax}) as due,
         coalesce(greatest(extract(epoch from (select now from clock) - min(due_at) filter (where not parked)), 0), 0)::float8 as "oldestDueSeconds"

@@ -16,7 +16,7 @@ import {
 import type { DatabaseClock } from '../../database/clock.ts';
 import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
-import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
+import type { Rejection } from '../../events/published-events.ts';
 import { dropOldSetAside } from '../../events/set-aside.ts';
 import {
   createDispatcher,
@@ -369,7 +369,6 @@ async function pruneHistory(
   });
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
   await dropOldOperationalEvents(database, retentionDays);
-  await dropOldRejected(database, retentionDays);
   const rows = await dropOldSetAside(database, retentionDays);
   if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
   await dropOldVersions(database, retentionDays);

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { openDatabase, sql } from '../../../src/database/database.ts';
 import { dropOldSetAside, setAside, take } from '../../../src/events/set-aside.ts';
 import { findOverdueDay, rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { renewProbes } from '../../../src/webhooks/queue/health/healing.ts';
 import { queueSettings } from '../../../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from '../../support/database.ts';
+import { eventually } from '../../support/eventually.ts';
 import { fanOutWith } from '../../support/queue-steps.ts';
+import { startTestService } from '../../support/service.ts';
 
 const { database, connection } = await openTestDatabase();
 
@@ -27,9 +31,9 @@ test('expired days are dropped as a whole, unless a pending delivery needs one',
     select uuid_v7(), id, 'org.created', uuid_v7(), 'event', now() from event
   `.execute(database);
   const kept: string[] = [];
-  const dropped = await rotatePartitions(database, 30, ({ day }) => kept.push(day));
+  const rotate = () => rotatePartitions(database, 30, ({ reason }) => kept.push(reason));
+  const dropped = await rotate();
   assert.ok(!dropped.includes(partition), 'the event of a pending delivery stays');
-  assert.equal(kept.length, 1);
   assert.equal(await findOverdueDay(database, 30), null, 'it is not late');
   assert.ok(dropped.length > 0);
   await setAside(database, {
@@ -38,10 +42,31 @@ test('expired days are dropped as a whole, unless a pending delivery needs one',
     error: new Error('refused'),
     moved: take('pending_deliveries', sql`true`),
   });
-  assert.deepEqual(await rotatePartitions(database, 30), [], 'so does that of one set aside');
+  assert.deepEqual(await rotate(), [], 'so does that of one set aside');
+  assert.deepEqual(kept, ['pending', 'set_aside']);
   assert.equal(await dropOldSetAside(database, 30), 1, 'its webhook is gone');
   assert.ok((await rotatePartitions(database, 30)).includes(partition));
   assert.deepEqual(await rotatePartitions(database, 30), []);
+});
+
+test('a change of totals that was set aside keeps its day', async () => {
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await sql`
+    insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries)
+    select uuid_v7(), 'org.created', 'succeeded', hour, hour, 1 from date_trunc('hour', now() - interval '39 days') as hour
+  `.execute(database);
+  await setAside(database, {
+    source: 'delivery_changes',
+    stage: 'totals',
+    error: new Error('refused'),
+    moved: take('delivery_changes', sql`true`),
+  });
+  const kept: string[] = [];
+  const rotate = () => rotatePartitions(database, 30, ({ reason }) => kept.push(reason));
+  await rotate();
+  assert.deepEqual(kept, ['set_aside']);
+  await sql`delete from set_aside`.execute(database);
+  assert.ok((await rotate()).includes(partition));
 });
 
 test('an event that waits for fan-out survives the end of its day', async () => {
@@ -101,4 +126,56 @@ test('a large queue is not read to drop a day', async (t) => {
   assert.ok((await rotatePartitions(worker, 30)).includes(partition));
   const read = (await readRows()) - before;
   assert.ok(read < 100, `${read} rows of 5,000 were read`);
+});
+
+type Line = { msg: string; reason?: string; rows?: number };
+
+/** A service whose worker starts with `start`, and the lines that it logs. */
+async function openService() {
+  const lines: Line[] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      lines.push(JSON.parse(String(chunk)) as Line);
+      done();
+    },
+  });
+  const service = await startTestService({ log: pino({ level: 'info' }, output) });
+  const logged = (name: string) => eventually(async () => lines.find((line) => line.msg === name));
+  return { ...service, start: () => service.worker.start(), logged };
+}
+
+test('the worker drops and logs what nobody has retried within the retention period', async () => {
+  const { database: own, start, logged } = await openService();
+  await sql`
+    insert into set_aside (source, stage, original, reason, set_aside_at)
+    select 'outbox', 'fan-out', '{}', days::text, queue_now() - days * interval '1 day' from unnest(array[31, 29]) as days
+  `.execute(own);
+  await sql`
+    insert into published_events (id, name, org_id, created_at, rejected_at, reason)
+    select uuid_v7(), 'org.created', uuid_v7(), now(), queue_now() - days * interval '1 day', days::text
+    from unnest(array[31, 29]) as days
+  `.execute(own);
+  start();
+  assert.equal((await logged('set_aside.dropped')).rows, 2);
+  const { rows } =
+    await sql`select reason from set_aside union all select reason from published_events`.execute(
+      own,
+    );
+  assert.deepEqual(rows, [{ reason: '29' }, { reason: '29' }]);
+});
+
+test('a day that another session has locked is dropped within a minute after it has ended', async (t) => {
+  const { database: own, start, logged } = await openService();
+  await sql`select ensure_partitions(current_date - 32, current_date - 32)`.execute(own);
+  const waits = setTimeout;
+  // Waits of half a minute and a minute end soon. The next turn after a day that needs no other is in an hour.
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, ms = 0) =>
+    waits(run, ms >= 30_000 && ms <= 60_000 ? 100 : ms),
+  );
+  await own.transaction().execute(async (tx) => {
+    await sql`lock table attempts in access share mode`.execute(tx);
+    start();
+    assert.equal((await logged('partitions.kept')).reason, 'locked');
+  });
+  await logged('partitions.dropped');
 });

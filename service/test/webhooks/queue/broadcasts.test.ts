@@ -187,7 +187,9 @@ test('retention keeps the event of a broadcast until its last slice', async () =
   await fanOutWith(database);
   await advance();
   await sql`delete from pending_deliveries`.execute(database);
-  await rotatePartitions(database, 30);
+  const kept: string[] = [];
+  await rotatePartitions(database, 30, ({ reason }) => kept.push(reason));
+  assert.deepEqual(kept, ['broadcast']);
   const stored = async () =>
     (await sql`select from events where id = ${rows[0]?.id}`.execute(database)).rows.length;
   assert.equal(await stored(), 1);
