@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { chooseSystemUser, locatePrograms } from '../service/src/database/embedded-programs.ts';
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
 import { createSecretBox } from '../service/src/runtime/secret-box.ts';
-import type { Figure } from './figure.ts';
+import type { Figure } from '../harness/figures.ts';
 import { growthRetentionDays, growthSettings, measureGrowth } from './measure-growth.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';

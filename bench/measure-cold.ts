@@ -1,7 +1,7 @@
 /** Measures uncached reads: one request at a time, over HTTP, including the key check. */
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import type { Client } from './http-client.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../harness/random.ts';
 
 const searches = 200;
 const pageReads = 60;

@@ -13,7 +13,7 @@ import {
   publishStampedFor,
   type World,
 } from './delivery-world.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import type { Tally } from './receiver.ts';
 
 /** Settings of the server; the last ones only make seeding faster. */

@@ -3,7 +3,7 @@
  * that are recorded in a transaction, as by SQL and syncs; `bench:load` measures those published over HTTP.
  */
 import { hookUrls, createWebhooks, publishStampedFor, type World } from './delivery-world.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import type { Tally } from './receiver.ts';
 
 const eventsPerSecond = 100;

@@ -1,6 +1,6 @@
 /** Compares the service's memory during the last and the first tenth of 500,000 deliveries. */
 import { announce, drained, hookUrls, createWebhooks, type World } from './delivery-world.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import { residentMib } from './resident-memory.ts';
 import type { Tally } from './receiver.ts';
 

@@ -1,8 +1,8 @@
 /** Measures searches that nobody has made before, over HTTP on several connections, without the response cache. */
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import { createClient, type Client } from './http-client.ts';
 import type { Names } from './measure-cold.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../harness/random.ts';
 
 const connections = 4;
 const searches = 2_000;

@@ -11,7 +11,7 @@ import {
   createWebhooks,
   type World,
 } from './delivery-world.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import type { Tally } from './receiver.ts';
 
 const webhooks = 100;

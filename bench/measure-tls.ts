@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { connect, createSecureContext } from 'node:tls';
 import { loadConfig } from '../service/src/settings/config.ts';
 import { createSender } from '../service/src/webhooks/sending/attempt.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import { startProcess } from './start-process.ts';
 import type { TlsPorts } from './tls-receiver.ts';
 

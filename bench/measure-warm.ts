@@ -4,7 +4,7 @@
  */
 import type { Answer } from './bare-server.ts';
 import { cpuMs } from './cpu-time.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import type { Client } from './http-client.ts';
 import type { LoadOrder, LoadResult } from './load.ts';
 import type { Started } from './start-process.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from '../harness/figures.ts';
 import { createClient, type Client } from './http-client.ts';
 import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';

@@ -12,7 +12,7 @@ import { sql, type Database } from '../service/src/database/database.ts';
 import { startSystem, type System } from './delivery-load/system.ts';
 import { createOrgs } from './delivery-load/world.ts';
 import { addWebhooks } from './delivery-world.ts';
-import { isReached, printFigures, quantile, type Figure } from './figure.ts';
+import { isReached, printFigures, quantile, type Figure } from '../harness/figures.ts';
 import { openPublisher, type Publisher } from './isolation/publisher.ts';
 import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';

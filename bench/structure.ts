@@ -19,7 +19,7 @@ import {
   type Node,
   type Program,
 } from 'oxc-parser';
-import { align, quantile } from './figure.ts';
+import { align, quantile } from '../harness/figures.ts';
 
 const packages = ['service', 'portal', 'client'];
 const duplicateLines = 6;

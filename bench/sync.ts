@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { makeDirectory } from './directory-data.ts';
-import type { Figure } from './figure.ts';
+import type { Figure } from '../harness/figures.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const blueprints = 100_000;

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
-import { isReached, printFigures, type Figure } from './figure.ts';
+import { isReached, printFigures, type Figure } from '../harness/figures.ts';
 
 export async function makeWorkFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));

@@ -2,8 +2,8 @@
  * Finds what a process must never log, whatever happens to its database: secrets, payloads, unexpected errors, and too
  * many lines.
  */
-import { marker } from './behaviours.ts';
-import type { Fault } from './ledger.ts';
+import type { Fault } from '../harness/ledger.ts';
+import { marker } from '../harness/receivers.ts';
 
 export type LogLine = { time: number; message: string };
 

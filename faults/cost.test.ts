@@ -1,14 +1,13 @@
 /** The cost of delivering: row changes, pages and statements, and the latency of healthy webhooks next to late ones. */
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
-import { quantile } from '../bench/figure.ts';
+import { quantile } from '../harness/figures.ts';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { commonEvent } from './behaviours.ts';
-import { fillQueue, storeEvents } from './fill-queue.ts';
-import { isEmpty, isTo, publishedAt, until } from './observe.ts';
-import type { Received } from './received.ts';
-import { smallScenario, stopWorkers } from './scenario.ts';
-import type { World } from './world.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { fillQueue } from './fill-queue.ts';
+import { isEmpty, readValue, until } from '../harness/world.ts';
+import type { Received } from '../harness/receivers.ts';
+import { delayMs, isTo, publishedAt, smallScenario, stopWorkers, type Scene } from './scenario.ts';
 
 const usualTimes = {
   WEBHOOK_TIMEOUT_MS: '10000',
@@ -28,35 +27,33 @@ smallScenario(
     kinds: [{ behaviour: 'alternating', webhooks: 1, event: commonEvent }],
     settings: usualTimes,
   },
-  async (world) => {
-    await world.publisher.publish(1);
-    await storeEvents(world.database);
-    await fillQueue(world.database, { path: '/alternating', count: waitingForOne });
+  async (scene) => {
+    await fillQueue(scene, { path: '/alternating', count: waitingForOne });
     // Sessions report what they changed when they end, so each worker's are complete.
-    await world.startWorker().started;
+    await scene.startWorkers(1);
     await until('parking', 60_000, () =>
       isEmpty(
-        world.database,
+        scene.database,
         sql`select from pending_deliveries where lease_token is null and not parked and due_at < queue_now()`,
       ),
     );
-    await stopWorkers(world);
-    const before = await rowChanges(world.database);
-    const sent = (await world.receivers.report()).length;
-    await world.startWorker().started;
-    await world.receivers.more(attemptsMeasured);
-    await stopWorkers(world);
-    const attempts = (await world.receivers.report()).length - sent;
-    const perAttempt = ((await rowChanges(world.database)) - before) / attempts;
+    await stopWorkers(scene);
+    const before = await rowChanges(scene.database);
+    const sent = (await scene.receivers.report()).length;
+    await scene.startWorkers(1);
+    await scene.receivers.more(attemptsMeasured);
+    await stopWorkers(scene);
+    const attempts = (await scene.receivers.report()).length - sent;
+    const perAttempt = ((await rowChanges(scene.database)) - before) / attempts;
     assert.ok(perAttempt <= rowChangesMax, `${perAttempt} row changes per attempt`);
   },
 );
 
 async function rowChanges(database: Database): Promise<number> {
-  const { rows } = await sql<{ changes: number }>`
-    select n_tup_ins + n_tup_upd + n_tup_del as changes from pg_stat_user_tables where relname = 'pending_deliveries'
-  `.execute(database);
-  return rows[0]?.changes ?? 0;
+  const changes = sql`
+    select n_tup_ins + n_tup_upd + n_tup_del as value from pg_stat_user_tables where relname = 'pending_deliveries'
+  `;
+  return readValue(database, changes);
 }
 
 const eventsMeasured = 150;
@@ -72,24 +69,24 @@ smallScenario(
   {
     kinds: [
       { behaviour: 'prompt', webhooks: 10, event: commonEvent },
-      { behaviour: 'late', webhooks: 200, event: commonEvent },
+      { name: 'late', behaviour: 'after-9000', webhooks: 200, event: commonEvent },
     ],
     settings: usualTimes,
   },
-  async (world) => {
+  async (scene) => {
     const activate = (active: boolean) =>
       sql`
         update webhooks set active = ${active}, deactivated_at = case when not ${active} then now() end,
           deactivated_reason = case when not ${active} then 'owner' end
         where url like '%/late/%'
-      `.execute(world.database);
+      `.execute(scene.database);
     await activate(false);
-    await world.startWorker().started;
-    await world.publisher.publishSlowly(20, eventEveryMs);
-    const alone = await latencies(world);
+    await scene.startWorkers(1);
+    await scene.publisher.publishSlowly(20, eventEveryMs);
+    const alone = await latencies(scene);
     await activate(true);
-    await world.publisher.publishSlowly(fillUpMs / eventEveryMs, eventEveryMs);
-    const beside = await latencies(world);
+    await scene.publisher.publishSlowly(fillUpMs / eventEveryMs, eventEveryMs);
+    const beside = await latencies(scene);
     for (const share of [0.5, 0.99]) {
       const [with_, without] = [quantile(beside, share), quantile(alone, share)];
       assert.ok(
@@ -97,22 +94,21 @@ smallScenario(
         `p${share * 100} is ${with_} ms next to late webhooks, ${without} ms without`,
       );
     }
-    await Promise.all(world.workers.map((worker) => worker.kill()));
   },
 );
 
 /** From publishing to receipt, of the healthy webhooks. */
-async function latencies(world: World): Promise<number[]> {
+async function latencies(scene: Scene): Promise<number[]> {
   const from = Date.now();
-  await world.publisher.publishSlowly(eventsMeasured, eventEveryMs);
-  const isMeasured = (one: Received) => isTo('/prompt')(one) && publishedAt(one.body) >= from;
-  const received = async () => (await world.receivers.report()).filter(isMeasured);
+  await scene.publisher.publishSlowly(eventsMeasured, eventEveryMs);
+  const isMeasured = (one: Received) => isTo('/prompt')(one) && publishedAt(one) >= from;
+  const received = async () => (await scene.receivers.report()).filter(isMeasured);
   await until(
     'the deliveries of healthy webhooks',
     30_000,
     async () => (await received()).length >= eventsMeasured * 10,
   );
-  return (await received()).map(({ at, body }) => at - publishedAt(body));
+  return (await received()).map(delayMs);
 }
 
 const leasedRows = 40_000;
@@ -132,21 +128,16 @@ const statisticsMs = 2_000;
 smallScenario(
   'rows that are leased, and rows that a snapshot keeps',
   { kinds: [{ behaviour: 'prompt', webhooks: 20, event: commonEvent }], settings: usualTimes },
-  async (world) => {
-    const { database } = world;
-    await world.publisher.publish(1);
-    await storeEvents(database);
+  async (scene) => {
+    const { database } = scene;
     await stopVacuums(database);
-    const alone = await pagesOfDelivering(world);
-    await fillQueue(database, { path: '/prompt', count: leasedRows / 20, leased: true });
-    const besideLeased = await pagesOfDelivering(world);
+    const alone = await pagesOfDelivering(scene);
+    await fillQueue(scene, { path: '/prompt', count: leasedRows / 20, leased: true });
+    const besideLeased = await pagesOfDelivering(scene);
     await sql`delete from pending_deliveries`.execute(database);
-    await fillQueue(database, {
-      path: '/prompt',
-      count: goneRows / 20,
-      dueWithinMs: -goneWithinMs,
-    });
-    const reader = openDatabase(world.store.connection, { applicationName: 'faults reader' });
+    const gone = { path: '/prompt', count: goneRows / 20, dueWithinMs: -goneWithinMs };
+    await fillQueue(scene, gone);
+    const reader = openDatabase(scene.store.connection, { applicationName: 'faults reader' });
     await reader
       .transaction()
       .setIsolationLevel('repeatable read')
@@ -154,7 +145,7 @@ smallScenario(
         await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx);
         await sql`select from pending_deliveries limit 1`.execute(tx);
         await sql`delete from pending_deliveries`.execute(database);
-        const besideGone = await pagesOfDelivering(world);
+        const besideGone = await pagesOfDelivering(scene);
         assert.ok(
           besideLeased <= alone * pagesRatioMax,
           `${besideLeased} next to leased rows, ${alone} without`,
@@ -180,31 +171,31 @@ async function stopVacuums(database: Database): Promise<void> {
  * Pages of the queue's tables that a worker reads while it delivers. The lesser of two: a session that is idle reports
  * what it read at the start up to ten seconds later.
  */
-async function pagesOfDelivering(world: World): Promise<number> {
-  await world.startWorker().started;
+async function pagesOfDelivering(scene: Scene): Promise<number> {
+  await scene.startWorkers(1);
   // A worker looks at everything when it starts, and then once a minute.
-  await world.publisher.publishSlowly(20, deliverEveryMs);
+  await scene.publisher.publishSlowly(20, deliverEveryMs);
   await wait(statisticsMs);
-  const read = Math.min(await measurePages(world), await measurePages(world));
-  await stopWorkers(world);
+  const read = Math.min(await measurePages(scene), await measurePages(scene));
+  await stopWorkers(scene);
   return read;
 }
 
-async function measurePages(world: World): Promise<number> {
-  const before = await pages(world.database);
-  const all = world.receivers.more(eventsDelivered * 20);
-  await world.publisher.publishSlowly(eventsDelivered, deliverEveryMs);
+async function measurePages(scene: Scene): Promise<number> {
+  const before = await pages(scene.database);
+  const all = scene.receivers.more(eventsDelivered * 20);
+  await scene.publisher.publishSlowly(eventsDelivered, deliverEveryMs);
   await all;
   await wait(statisticsMs);
-  return (await pages(world.database)) - before;
+  return (await pages(scene.database)) - before;
 }
 
 async function pages(database: Database): Promise<number> {
-  const { rows } = await sql<{ pages: number }>`
-    select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
+  const blocks = sql`
+    select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as value
     from pg_statio_user_tables where relname = any(${queueTables})
-  `.execute(database);
-  return rows[0]?.pages ?? 0;
+  `;
+  return readValue(database, blocks);
 }
 
 const workersIdle = 2;
@@ -217,26 +208,21 @@ smallScenario(
     kinds: [{ behaviour: 'hung', webhooks: 1, event: commonEvent }],
     settings: { ...usualTimes, WEBHOOK_TIMEOUT_MS: '30000' },
   },
-  async (world) => {
-    await world.publisher.publish(1);
-    await storeEvents(world.database);
-    await fillQueue(world.database, { path: '/hung', count: 1_000 });
-    await Promise.all(
-      Array.from({ length: workersIdle }, () => world.startWorker()).map(({ started }) => started),
-    );
-    await world.receivers.more(2);
+  async (scene) => {
+    await fillQueue(scene, { path: '/hung', count: 1_000 });
+    await scene.startWorkers(workersIdle);
+    await scene.receivers.more(2);
     await wait(5_000);
-    const before = await commits(world.database);
+    const before = await commits(scene.database);
     await wait(idleMs);
-    const perSecond = ((await commits(world.database)) - before) / workersIdle / (idleMs / 1_000);
+    const perSecond = ((await commits(scene.database)) - before) / workersIdle / (idleMs / 1_000);
     assert.ok(perSecond <= statementsMax, `${perSecond} statements per second of each worker`);
-    await Promise.all(world.workers.map((worker) => worker.kill()));
   },
 );
 
 async function commits(database: Database): Promise<number> {
-  const { rows } = await sql<{ commits: number }>`
-    select xact_commit as commits from pg_stat_database where datname = current_database()
-  `.execute(database);
-  return rows[0]?.commits ?? 0;
+  const count = sql`
+    select xact_commit as value from pg_stat_database where datname = current_database()
+  `;
+  return readValue(database, count);
 }

@@ -4,103 +4,88 @@ import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { commonEvent } from './behaviours.ts';
-import { isEmpty, until } from './observe.ts';
-import { endsInTime, endWell, scenario, smallScenario } from './scenario.ts';
-import type { World } from './world.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { isEmpty, until } from '../harness/world.ts';
+import { endWell, scenario, shortMs, smallScenario, type Scene } from './scenario.ts';
 
 /** Requests between two faults: few enough that most of ten thousand deliveries remain for later faults. */
 const requestsBetween = 1_000;
-const longestMomentMs = 150;
 /** Longer than a worker tries to record its attempts. */
 const longOutageMs = 12_000;
 /** More than the transactions of a worker and of its next events. */
 const idsForgotten = 500;
 
-scenario('kill -9 of the database, 5 times', {}, async ({ store, ...world }) => {
-  const worker = world.startWorker();
-  await worker.started;
+scenario('kill -9 of the database, 5 times', {}, async ({ store, ...scene }) => {
+  const [worker] = await scene.startWorkers(1);
   for (let time = 1; time <= 5; time += 1) {
-    await world.receivers.more(requestsBetween);
-    await world.moment(longestMomentMs);
-    await world.fault(async () => {
+    await scene.faultAfter(requestsBetween, async () => {
       await store.kill();
-      await world.moment(longestMomentMs);
+      await scene.moment(shortMs);
       await store.start();
     });
   }
-  assert.equal(worker.hasEnded(), false);
+  assert.equal(worker?.hasEnded(), false);
 });
 
 smallScenario(
   'transaction ids used again after kill -9 of the database',
   { kinds: [{ behaviour: 'prompt', webhooks: 10, event: commonEvent }] },
-  async (world) => {
-    const { store } = world;
+  async (scene) => {
+    const { store } = scene;
     // Transactions that were rolled back are not written to disk at once, so a crash forgets their ids.
     await appendFile(join(store.clusterDir, 'postgresql.conf'), "wal_writer_delay = '10s'\n");
     await store.stop();
     await store.start();
-    await world.startWorker().started;
-    await world.publisher.publish(1);
-    await world.drained();
+    await scene.startWorkers(1);
+    await scene.publisher.publish(1);
+    await scene.drained();
     // Another commit may have written them to disk after all.
-    await until('a crash that forgets ids', 30_000, () => crashAfterRollbacks(world));
-    await world.publisher.publish(1);
-    await endWell('transaction ids used again', world);
+    await until('a crash that forgets ids', 30_000, () => crashAfterRollbacks(scene));
+    await scene.publisher.publish(1);
+    await endWell('transaction ids used again', scene);
   },
 );
 
-scenario('kill -9 of both, 4 times', { interrupts: true }, async ({ store, ...world }) => {
+scenario('kill -9 of both, 4 times', { interrupts: true }, async ({ store, ...scene }) => {
   for (let time = 1; time <= 4; time += 1) {
-    const worker = world.startWorker();
-    await worker.started;
-    await world.receivers.more(requestsBetween);
-    await world.moment(longestMomentMs);
-    await world.fault(async () => {
-      await Promise.all([store.kill(), worker.kill()]);
+    const [worker] = await scene.startWorkers(1);
+    await scene.faultAfter(requestsBetween, async () => {
+      await Promise.all([store.kill(), worker?.kill()]);
       await store.start();
     });
   }
-  await world.startWorker().started;
+  await scene.startWorkers(1);
 });
 
-scenario('restart of the database, 3 times', {}, async ({ store, ...world }) => {
-  const worker = world.startWorker();
-  await worker.started;
+scenario('restart of the database, 3 times', {}, async ({ store, ...scene }) => {
+  const [worker] = await scene.startWorkers(1);
   for (const stop of [store.stop, store.abort, store.stop]) {
-    await world.receivers.more(requestsBetween);
-    await world.moment(longestMomentMs);
-    await world.fault(async () => {
+    await scene.faultAfter(requestsBetween, async () => {
       await stop();
       await store.start();
     });
   }
-  assert.equal(worker.hasEnded(), false);
+  assert.equal(worker?.hasEnded(), false);
 });
 
-scenario('a database that is away for long', {}, async ({ store, ...world }) => {
-  const [staying, leaving] = [world.startWorker(), world.startWorker()];
-  await Promise.all([staying.started, leaving.started]);
-  await world.receivers.more(requestsBetween);
-  await world.fault(async () => {
+scenario('a database that is away for long', {}, async ({ store, ...scene }) => {
+  const [staying, leaving] = await scene.startWorkers(2);
+  await scene.faultAfter(requestsBetween, async () => {
     await store.kill();
-    await world.moment(longestMomentMs);
-    leaving.signal('SIGTERM');
+    await scene.moment(shortMs);
     const back = wait(longOutageMs);
-    await endsInTime(leaving.ended);
-    assert.deepEqual(await leaving.ended, { code: 0, signal: null });
+    assert.deepEqual(await leaving?.stop(), { code: 0, signal: null });
     await back;
     await store.start();
   });
-  assert.equal(staying.hasEnded(), false);
+  assert.equal(staying?.hasEnded(), false);
 });
 
 /** Returns whether the crash forgot transactions that the worker has seen end. */
-async function crashAfterRollbacks(world: World): Promise<boolean> {
-  const { database, store } = world;
+async function crashAfterRollbacks(scene: Scene): Promise<boolean> {
+  const { database, store } = scene;
   let last = 0;
-  await world.fault(async () => {
+  await scene.fault(async () => {
     const killing = database.transaction().execute(async (tx) => {
       // Keeps the worker from most of its commits, which write everything before them to disk.
       await sql`lock table workers in exclusive mode`.execute(tx);

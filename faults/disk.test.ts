@@ -16,14 +16,11 @@ const fills = 2;
 scenario(
   'a full disk, twice',
   { skip: whyNoMount(), mount: mountDisk, publishEveryMs: 100 },
-  async ({ store, ...world }) => {
-    const worker = world.startWorker();
-    await worker.started;
+  async ({ store, ...scene }) => {
+    await scene.startWorkers(1);
     const filler = join(store.clusterDir, 'filler');
     for (let time = 1; time <= fills; time += 1) {
-      await world.receivers.more(requestsBefore);
-      await world.moment(150);
-      await world.fault(async () => {
+      await scene.faultAfter(requestsBefore, async () => {
         fill(filler);
         await wait(fullMs);
         rmSync(filler);

@@ -1,5 +1,7 @@
 /** Puts deliveries into the queue by SQL, many more than could be published in the time of a scenario. */
+import { isEmpty } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
+import type { Scene } from './scenario.ts';
 
 export type Filling = {
   /** The webhooks, by the beginning of their paths. */
@@ -15,9 +17,15 @@ export type Filling = {
 /** Each statement stays far below the statement timeout. */
 const countMax = 250;
 
-/** The deliveries are of the oldest event, which may come from `storeEvents`. */
-export async function fillQueue(database: Database, filling: Filling): Promise<void> {
-  const { path, count, dueWithinMs = 0, leased = false } = filling;
+/** The deliveries are of the oldest event. If there is none yet, call it while no worker runs. */
+export async function fillQueue(
+  { database, publisher }: Pick<Scene, 'database' | 'publisher'>,
+  { path, count, dueWithinMs = 0, leased = false }: Filling,
+): Promise<void> {
+  if (await isEmpty(database, sql`select from events`)) {
+    await publisher.publish(1);
+    await storeEvents(database);
+  }
   for (let left = count; left > 0; left -= countMax)
     await sql`
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at, lease_token, leased_at,

@@ -6,13 +6,12 @@ import { updateWebhook } from '../service/src/webhooks/management/update-webhook
 import { firstProbeJitter } from '../service/src/webhooks/queue/health/healing.ts';
 import { queueChannel } from '../service/src/webhooks/queue/queue-channel.ts';
 import { replay } from '../service/src/webhooks/queue/replay/replay.ts';
-import { commonEvent } from './behaviours.ts';
-import { loopbackAllowed } from './create-webhooks.ts';
-import { until } from './observe.ts';
-import { endWell, smallScenario } from './scenario.ts';
-import type { World } from './world.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { loopbackAllowed } from '../harness/service.ts';
+import { actor } from '../harness/subscribers.ts';
+import { until } from '../harness/world.ts';
+import { endWell, smallScenario, type Scene } from './scenario.ts';
 
-const actor = { kind: 'system', id: null, name: 'faults' } as const;
 const healsPerWeekMax = 3;
 /** Probes have activated the webhook once before, yesterday. */
 const rounds = healsPerWeekMax - 1;
@@ -35,22 +34,22 @@ smallScenario(
       WEBHOOK_DEACTIVATE_AFTER: '5',
     },
   },
-  async (world) => {
-    const { database, receivers, publisher } = world;
+  async (scene) => {
+    const { database, receivers, publisher } = scene;
     await sql`update webhooks set replay_after_healing = true`.execute(database);
     await sql`
       insert into webhook_healing (webhook_id, healed_at) select id, array[now() - interval '1 day'] from webhooks
     `.execute(database);
-    let worker = world.startWorker();
+    let worker = scene.startWorker();
     const kill = async () => {
-      await world.fault(() => worker.kill());
-      worker = world.startWorker();
+      await scene.fault(() => worker.kill());
+      worker = scene.startWorker();
     };
     await publisher.publish(eventsPerRound);
     for (let heals = 1; heals <= rounds; heals += 1) {
-      await deactivated(world);
+      await deactivated(scene);
       await publisher.publish(eventsPerRound);
-      await world.drained();
+      await scene.drained();
       const probe = receivers.more(1);
       assertWithin([await nextProbe(database)], firstProbeMs);
       await probe;
@@ -58,24 +57,24 @@ smallScenario(
       // However far the killed probe came, the next one follows as after a success.
       assertWithin(await probeUntilActive(database, heals), confirmMs);
       // The automatic replay may be about to begin, or running.
-      await world.moment(200);
+      await scene.moment(200);
       await kill();
     }
-    await deactivated(world);
+    await deactivated(scene);
     await assertWaitsForAWeek(database);
 
-    receivers.heal();
-    assert.equal(await activateAndReplay(world), eventsPerRound * (1 + rounds));
+    await receivers.heal();
+    assert.equal(await activateAndReplay(scene), eventsPerRound * (1 + rounds));
     await receivers.more(10);
     await kill();
-    await endWell('killed during probes and replays', world);
+    await endWell('killed during probes and replays', scene);
   },
 );
 
 /** Resolves when the webhook is inactive and nothing but a probe waits. */
-async function deactivated(world: World): Promise<void> {
-  await until('deactivation', stepMaxMs, async () => !(await readWebhook(world.database)).active);
-  await world.drained();
+async function deactivated(scene: Scene): Promise<void> {
+  await until('deactivation', stepMaxMs, async () => !(await readWebhook(scene.database)).active);
+  await scene.drained();
 }
 
 async function readWebhook(database: Database) {
@@ -137,7 +136,7 @@ async function assertWaitsForAWeek(database: Database): Promise<void> {
 }
 
 /** As the owner does it. Returns how many events are replayed. */
-async function activateAndReplay({ database, openedAt }: World): Promise<number> {
+async function activateAndReplay({ database, openedAt }: Scene): Promise<number> {
   const { id, appId } = await readWebhook(database);
   const range = { since: new Date(openedAt), until: new Date() };
   return database.transaction().execute(async (tx) => {

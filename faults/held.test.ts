@@ -4,47 +4,43 @@ import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openClient, sql } from '../service/src/database/database.ts';
-import { commonEvent } from './behaviours.ts';
-import { isEmpty, until } from './observe.ts';
-import { sized } from './sized.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { isEmpty, until } from '../harness/world.ts';
+import { sized, type Scene } from './scenario.ts';
 import { storm } from './storm.ts';
-import type { World } from './world.ts';
 
 const minuteMs = 60_000;
 const heldEvents = 100;
 const stepMaxMs = 30_000;
 
-storm('a transaction that publishes and stays open', { webhooks: 1 }, async (world) => {
-  const { database, publisher } = world;
+storm('a transaction that publishes and stays open', { webhooks: 1 }, async (scene) => {
+  const { publisher } = scene;
   await publisher.publishTogether(commonEvent, heldEvents, async () => {
     // These commit before the held ones, and have later ids.
     await publisher.publishSlowly(20, 50);
     await wait(sized(8_000, 5 * minuteMs));
   });
-  await until('the held events', stepMaxMs, () =>
-    isEmpty(database, sql`select from outbox where name = ${commonEvent}`),
-  );
+  await fannedOut(scene);
 });
 
 storm(
   'a prepared transaction that publishes',
   {
     webhooks: 1,
-    prepare: (world) => configure(world, 'max_prepared_transactions = 5'),
+    prepare: (scene) => configure(scene, 'max_prepared_transactions = 5'),
   },
-  async ({ database, publisher }) => {
+  async (scene) => {
+    const { database, publisher } = scene;
     const committed = await database.connection().execute(async (connection) => {
       await sql`begin`.execute(connection);
-      const published = await publisher.publishIn(connection, commonEvent, heldEvents);
+      const commit = await publisher.publishIn(connection, commonEvent, heldEvents);
       await sql`prepare transaction 'storm'`.execute(connection);
-      return published.committed;
+      return commit;
     });
     await wait(sized(8_000, 5 * minuteMs));
     await sql`commit prepared 'storm'`.execute(database);
     committed();
-    await until('the prepared events', stepMaxMs, () =>
-      isEmpty(database, sql`select from outbox where name = ${commonEvent}`),
-    );
+    await fannedOut(scene);
   },
 );
 
@@ -61,20 +57,20 @@ storm('a snapshot held for long', { webhooks: 10 }, async ({ database, publisher
 
 storm(
   'max_connections reached',
-  { webhooks: 10, workers: 2, prepare: (world) => configure(world, 'max_connections = 60') },
-  async (world) => {
-    const { database, publisher } = world;
-    const clients = await connectUntilRefused(world);
+  { webhooks: 10, workers: 2, prepare: (scene) => configure(scene, 'max_connections = 60') },
+  async (scene) => {
+    const { database, publisher } = scene;
+    const clients = await connectUntilRefused(scene);
     const publishing = publisher.publishSlowly(sized(100, 500), 50);
     await wait(sized(5_000, minuteMs));
     // One worker loses its connections, and others take them.
-    const [first] = world.workers;
+    const [first] = scene.processes;
     const losing = wait(sized(5_000, minuteMs));
-    await world.fault(async () => {
+    await scene.fault(async () => {
       await sql`
         select pg_terminate_backend(pid) from pg_stat_activity where application_name like ${`orgdir%pid ${first?.pid}`}
       `.execute(database);
-      clients.push(...(await connectUntilRefused(world)));
+      clients.push(...(await connectUntilRefused(scene)));
       await losing;
       for (const client of clients) await client.end();
     });
@@ -82,10 +78,10 @@ storm(
   },
 );
 
-storm('one of four workers stopped', { webhooks: 10, workers: 4 }, async (world) => {
-  const publishing = world.publisher.publishSlowly(sized(200, 1_200), 50);
-  for (const worker of world.workers.slice(0, sized(2, 4))) {
-    await world.fault(async () => {
+storm('one of four workers stopped', { webhooks: 10, workers: 4 }, async (scene) => {
+  const publishing = scene.publisher.publishSlowly(sized(200, 1_200), 50);
+  for (const worker of scene.processes.slice(0, sized(2, 4))) {
+    await scene.fault(async () => {
       worker.signal('SIGSTOP');
       await wait(sized(6_000, minuteMs));
       worker.signal('SIGCONT');
@@ -95,7 +91,14 @@ storm('one of four workers stopped', { webhooks: 10, workers: 4 }, async (world)
   await publishing;
 });
 
-async function configure({ store }: World, line: string): Promise<void> {
+/** Resolves when all common events have their deliveries. */
+async function fannedOut({ database }: Scene): Promise<void> {
+  await until('fan-out', stepMaxMs, () =>
+    isEmpty(database, sql`select from outbox where name = ${commonEvent}`),
+  );
+}
+
+async function configure({ store }: Scene, line: string): Promise<void> {
   await appendFile(join(store.clusterDir, 'postgresql.conf'), `${line}\n`);
   await store.stop();
   await store.start();
@@ -104,7 +107,7 @@ async function configure({ store }: World, line: string): Promise<void> {
 type Client = ReturnType<typeof openClient>;
 
 /** Opens as many connections as the server accepts. */
-async function connectUntilRefused({ store }: World): Promise<Client[]> {
+async function connectUntilRefused({ store }: Scene): Promise<Client[]> {
   const clients: Client[] = [];
   for (;;) {
     const client = openClient(store.connection, { applicationName: 'faults holder' });

@@ -1,84 +1,51 @@
 /** Network faults between service and database: cut, stalled and forgotten connections. */
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
+import { leaseMs } from '../harness/service.ts';
 import { startProxy, type Proxy } from '../service/test/support/proxy.ts';
-import { endsInTime, scenario } from './scenario.ts';
-import { leaseMs, type World } from './world.ts';
+import { scenario, shortMs, type Scene } from './scenario.ts';
 
 const requestsBetween = 1_000;
-const longestMomentMs = 150;
 
-scenario('connections cut, 5 times', {}, async (world) => {
-  await behindProxy(world, async (proxy, url) => {
-    const worker = world.startWorker(url);
-    await worker.started;
-    for (let time = 1; time <= 5; time += 1) {
-      await world.receivers.more(requestsBetween);
-      await world.moment(longestMomentMs);
-      await world.fault(async () => {
-        proxy.cut();
-        await world.moment(longestMomentMs);
-        proxy.mend();
-      });
-    }
-    await world.drained();
-    await stop(worker);
-  });
+behindProxy('connections cut, 5 times', 5, async (proxy, scene) => {
+  proxy.cut();
+  await scene.moment(shortMs);
+  proxy.mend();
 });
 
-scenario('connections stalled past the lease', {}, async (world) => {
-  await behindProxy(world, async (proxy, url) => {
-    const worker = world.startWorker(url);
-    await worker.started;
-    await world.receivers.more(requestsBetween);
-    await world.moment(longestMomentMs);
-    await world.fault(async () => {
-      proxy.freeze();
-      await wait(leaseMs);
-      await world.moment(longestMomentMs);
-      proxy.thaw();
-    });
-    await world.drained();
-    await stop(worker);
-  });
+behindProxy('connections stalled past the lease', 1, async (proxy, scene) => {
+  proxy.freeze();
+  await wait(leaseMs);
+  await scene.moment(shortMs);
+  proxy.thaw();
 });
 
 // Like a firewall that has lost its table: open connections die silently, and new ones work.
-scenario('connections that never answer again', {}, async (world) => {
-  await behindProxy(world, async (proxy, url) => {
-    const worker = world.startWorker(url);
-    await worker.started;
-    await world.receivers.more(requestsBetween);
-    await world.moment(longestMomentMs);
-    await world.fault(async () => {
-      proxy.stall();
-      await world.drained();
-    });
-    await stop(worker);
-  });
+behindProxy('connections that never answer again', 1, async (proxy, scene) => {
+  proxy.stall();
+  await scene.drained();
 });
 
-async function behindProxy(
-  { store, workers }: World,
-  act: (proxy: Proxy, url: string) => Promise<void>,
-): Promise<void> {
-  const { host, port, user, password, database } = store.connection;
-  const proxy = await startProxy({ host: host ?? '', port: port ?? 0 });
-  try {
-    const address = `127.0.0.1:${proxy.port}`;
-    await act(
-      proxy,
-      `postgres://${user}:${encodeURIComponent(String(password))}@${address}/${database}`,
-    );
-  } finally {
-    for (const worker of workers) if (!worker.hasEnded()) await worker.kill();
-    proxy.close();
-  }
-}
-
-async function stop(worker: World['workers'][number]): Promise<void> {
-  assert.equal(worker.hasEnded(), false);
-  worker.signal('SIGTERM');
-  await endsInTime(worker.ended);
-  assert.deepEqual(await worker.ended, { code: 0, signal: null });
+function behindProxy(
+  name: string,
+  times: number,
+  act: (proxy: Proxy, scene: Scene) => Promise<void>,
+): void {
+  scenario(name, {}, async (scene) => {
+    const { host = '', port = 0, user, password, database } = scene.store.connection;
+    const proxy = await startProxy({ host, port });
+    const login = `${user}:${encodeURIComponent(String(password))}`;
+    const worker = scene.startWorker(`postgres://${login}@127.0.0.1:${proxy.port}/${database}`);
+    try {
+      await worker.started;
+      for (let time = 1; time <= times; time += 1)
+        await scene.faultAfter(requestsBetween, () => act(proxy, scene));
+      await scene.drained();
+      assert.equal(worker.hasEnded(), false);
+      assert.deepEqual(await worker.stop(), { code: 0, signal: null });
+    } finally {
+      await worker.kill();
+      proxy.close();
+    }
+  });
 }

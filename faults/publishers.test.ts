@@ -1,16 +1,12 @@
 /** Publishers that give up after a second and send again at once, whatever `Retry-After` says, before and after an outage. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Pool } from 'undici';
-import { addressesOf } from '../scale/addresses.ts';
-import { createPlatformKey } from '../service/src/access/keys.ts';
-import { allianceSlug, commonEvent } from './behaviours.ts';
-import { until } from './observe.ts';
-import { payload } from './publisher.ts';
-import { sized } from './sized.ts';
+import { openEventsApi } from '../harness/events-api.ts';
+import { commonRequest } from '../harness/publisher.ts';
+import { makePlatformKey } from '../harness/subscribers.ts';
+import { until } from '../harness/world.ts';
+import { sized, type Scene } from './scenario.ts';
 import { storm } from './storm.ts';
-import type { World } from './world.ts';
 
 const publishers = 1_000;
 const giveUpMs = 1_000;
@@ -21,17 +17,17 @@ const recoversWithinMs = 10_000;
 /** Other programs may take the machine meanwhile. An API that works for requests that were given up acknowledges next to none. */
 const recoveredShare = 0.2;
 
-storm('1,000 publishers that ignore Retry-After', { webhooks: 1 }, async (world) => {
-  const load = await startPublishers(world);
+storm('1,000 publishers that ignore Retry-After', { webhooks: 1 }, async (scene) => {
+  const load = await startPublishers(scene);
   await until('the first event', recoversWithinMs, async () => load.acknowledged() > 0);
   await wait(usualMs);
   const usual = load.acknowledged() / usualMs;
-  await world.fault(async () => {
-    await world.store.freeze();
+  await scene.fault(async () => {
+    await scene.store.freeze();
     await wait(hangsMs);
     // As after a failover, all connections are new.
-    await world.store.kill();
-    await world.store.start();
+    await scene.store.kill();
+    await scene.store.start();
   });
   const readyAt = Date.now();
   await until('a good rate', recoversWithinMs, async () => {
@@ -43,46 +39,34 @@ storm('1,000 publishers that ignore Retry-After', { webhooks: 1 }, async (world)
   return readyAt;
 });
 
-type Load = { acknowledged(): number; stop(): Promise<void> };
-
-async function startPublishers(world: World): Promise<Load> {
-  const actor = { kind: 'system', id: null, name: 'faults' } as const;
-  const { key } = await world.database
-    .transaction()
-    .execute((tx) => createPlatformKey(tx, actor, { name: 'Publishers', expiresAt: null }));
-  const api = world.startApi();
-  await api.started;
-  const pool = new Pool(addressesOf(api).internalAddress, { connections: publishers });
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+async function startPublishers(scene: Scene) {
+  const { store, publisher } = scene;
+  const key = await makePlatformKey(scene.database);
+  const { internalAddress } = await scene.start({ ROLES: 'api', DATABASE_URL: store.url }).started;
+  const api = openEventsApi(internalAddress, key, publishers);
   let acknowledged = 0;
   let stopped = false;
 
   /** Returns the id of the event, or null if it has to be sent again. */
-  async function send(body: string): Promise<string | null> {
+  async function send(event: object): Promise<string | null> {
     const signal = AbortSignal.timeout(giveUpMs);
-    const request = { method: 'POST', path: '/internal/v1/events', headers, body, signal } as const;
     try {
-      const response = await pool.request(request);
-      const text = await response.body.text();
-      if (response.statusCode === 201)
-        return (JSON.parse(text) as { data: { id: string } }).data.id;
-      assert.equal(response.statusCode, 503, text);
-      assert.ok(response.headers['retry-after'] !== undefined);
+      const { id, isRefused, text } = await api.publish(event, signal);
+      assert.ok(id !== null || isRefused, text);
+      return id;
     } catch (error) {
       if (!signal.aborted) throw error;
+      return null;
     }
-    return null;
   }
 
   async function publish(): Promise<void> {
     while (!stopped) {
-      // Its idempotency key, so an event of which the response was not awaited is not stored twice.
-      const id = randomUUID();
-      const data = payload(commonEvent, acknowledged);
-      const body = JSON.stringify({ id, event: commonEvent, alliance: allianceSlug, data });
-      let eventId = await send(body);
-      while (eventId === null) eventId = await send(body);
-      world.publisher.committed.add(eventId);
+      // It has an idempotency key, so an event of which the response was not awaited is not stored twice.
+      const event = commonRequest(acknowledged);
+      let eventId = await send(event);
+      while (eventId === null) eventId = await send(event);
+      publisher.committed.add(eventId);
       acknowledged += 1;
     }
   }
@@ -93,7 +77,7 @@ async function startPublishers(world: World): Promise<Load> {
     async stop() {
       stopped = true;
       await publishing;
-      await pool.close();
+      await api.close();
     },
   };
 }

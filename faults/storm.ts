@@ -5,11 +5,18 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../service/src/database/database.ts';
-import { commonEvent, rareEvent, type Behaviour, type Kind } from './behaviours.ts';
-import { publishedAt, requestsTo } from './observe.ts';
-import { endWell, smallScenario } from './scenario.ts';
-import { sized } from './sized.ts';
-import type { World } from './world.ts';
+import { quantile } from '../harness/figures.ts';
+import { commonEvent, rareEvent } from '../harness/publisher.ts';
+import type { Behaviour, Kind, Received } from '../harness/receivers.ts';
+import {
+  delayMs,
+  endWell,
+  publishedAt,
+  requestsTo,
+  sized,
+  smallScenario,
+  type Scene,
+} from './scenario.ts';
 
 export type StormOptions = {
   /** The webhooks in trouble. Their paths begin with `/storm`. */
@@ -20,12 +27,11 @@ export type StormOptions = {
   /** Default: two in CI, four otherwise. */
   workers?: number;
   /** Runs before the workers start. */
-  prepare?: (world: World) => Promise<void>;
+  prepare?: (scene: Scene) => Promise<void>;
 };
 
 export const stormPath = '/storm';
 const bystanderPath = '/bystander';
-const bystanderWebhooks = 5;
 const quietMs = sized(2_000, 10_000);
 const pauseMs = 100;
 /** A delivery starts within 2 s, and other scenarios on the machine may take as long again. */
@@ -38,82 +44,63 @@ const drainMs = sized(50_000, 600_000);
 export function storm(
   name: string,
   options: StormOptions,
-  act: (world: World) => Promise<number | void>,
+  act: (scene: Scene) => Promise<number | void>,
 ): void {
   const { webhooks, behaviour = 'prompt', settings = {}, workers = sized(2, 4) } = options;
   const kinds: Kind[] = [
     { name: stormPath.slice(1), behaviour, webhooks, event: commonEvent },
-    {
-      name: bystanderPath.slice(1),
-      behaviour: 'prompt',
-      webhooks: bystanderWebhooks,
-      event: rareEvent,
-    },
+    { name: bystanderPath.slice(1), behaviour: 'prompt', webhooks: 5, event: rareEvent },
   ];
-  smallScenario(name, { kinds, settings }, async (world) => {
-    await options.prepare?.(world);
-    const started = Array.from({ length: workers }, () => world.startWorker().started);
-    await Promise.all(started);
-    const bystander = startBystander(world);
+  smallScenario(name, { kinds, settings }, async (scene) => {
+    await options.prepare?.(scene);
+    await scene.startWorkers(workers);
+    const ending = new AbortController();
+    const publishing = publishForBystander(scene, ending.signal);
     const begun = Date.now() + quietMs;
     let from = begun;
     try {
       await wait(quietMs);
-      from = (await act(world)) ?? begun;
+      from = (await act(scene)) ?? begun;
     } finally {
-      await bystander.stop();
+      ending.abort();
+      await publishing;
     }
-    await endWell(name, world, { drainMs });
-    await assertUnaffected(world, { name, begun, from });
+    await endWell(name, scene, { drainMs });
+    await assertUnaffected(scene, { name, begun, from });
   });
 }
 
-/** Publishes for the bystander, also while the database is away. */
-function startBystander({ publisher }: World): { stop(): Promise<void> } {
-  let stopped = false;
-  const publishing = (async () => {
-    while (!stopped) {
-      await publisher.publishOne(rareEvent).catch(() => {});
-      await wait(pauseMs);
-    }
-  })();
-  return {
-    async stop() {
-      stopped = true;
-      await publishing;
-    },
-  };
+/** Goes on while the database is away. */
+async function publishForBystander({ publisher }: Scene, until: AbortSignal): Promise<void> {
+  while (!until.aborted) {
+    await publisher.publishOne(rareEvent).catch(() => {});
+    await wait(pauseMs);
+  }
 }
 
 /** The first attempts count, except those of workers that were frozen or killed. */
 async function assertUnaffected(
-  world: World,
+  scene: Scene,
   { name, begun, from }: { name: string; begun: number; from: number },
 ): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     select delivery_id as id from attempts where error = 'interrupted'
-  `.execute(world.database);
+  `.execute(scene.database);
   const counted = new Set(rows.map(({ id }) => id));
-  const received = (await requestsTo(world, bystanderPath)).filter(({ deliveryId }) => {
+  const received = (await requestsTo(scene, bystanderPath)).filter(({ deliveryId }) => {
     const isFirst = !counted.has(deliveryId);
     counted.add(deliveryId);
     return isFirst;
   });
-  const waits = received.map(({ at, body }) => ({
-    at: publishedAt(body),
-    ms: at - publishedAt(body),
-  }));
-  const during = percentile(waits.filter(({ at }) => at >= from));
-  const before = percentile(waits.filter(({ at }) => at < begun));
+  const p99 = (some: Received[]) => {
+    assert.ok(some.length > 0, 'the bystander got nothing');
+    return quantile(some.map(delayMs), 0.99);
+  };
+  const during = p99(received.filter((one) => publishedAt(one) >= from));
+  const before = p99(received.filter((one) => publishedAt(one) < begun));
   console.log(`${name}: bystander's p99 ${before} ms before, ${during} ms during the storm`);
   assert.ok(
     during < startsWithinMs + busyFactor * before,
     `the bystander's p99 is ${during} ms, not ${before} ms`,
   );
-}
-
-function percentile(waits: { ms: number }[]): number {
-  const sorted = waits.map(({ ms }) => ms).sort((a, b) => a - b);
-  assert.ok(sorted.length > 0, 'the bystander got nothing');
-  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }

@@ -1,5 +1,5 @@
 /** Prepares the folder of a run, and a caretaker that removes it. */
-import { endRun, startRun } from '../faults/start-run.ts';
+import { endRun, startRun } from '../harness/run.ts';
 
-export const globalSetup = () => startRun('/tmp/orgdir-scale-');
+export const globalSetup = () => void startRun('scale');
 export const globalTeardown = endRun;

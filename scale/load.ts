@@ -1,100 +1,126 @@
-/**
- * Publishes events over the internal API at a fixed rate, about several alliances in turn, and repeats each until it is
- * acknowledged.
- */
-import { randomUUID } from 'node:crypto';
+/** Loads on the APIs of the service at a fixed rate. An event has an idempotency key, so it can be repeated. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { commonEvent } from '../faults/behaviours.ts';
-import { payload } from '../faults/publisher.ts';
-
-export type Load = {
-  /** The ids of the events that the API acknowledged. */
-  committed: ReadonlySet<string>;
-  /** How many requests were refused with 503 and Retry-After. */
-  refused(): number;
-  /** Responses that are neither an acknowledgement nor such a refusal. */
-  wrong: string[];
-  /** Resolves with the id of an event that is published from now on, as soon as it is acknowledged. */
-  acknowledged(): Promise<string>;
-  /** Publishes until it is paused. Resolves when everything is acknowledged. */
-  run(): Promise<void>;
-  pause(): void;
-  close(): Promise<void>;
-};
+import { openEventsApi, publishSteadily, type EventsApi } from '../harness/events-api.ts';
+import { commonRequest } from '../harness/publisher.ts';
+import { allianceSlug } from '../harness/receivers.ts';
+import type { Addresses } from '../harness/service.ts';
 
 /** Sooner than Retry-After asks for. */
 const repeatMs = 1_000;
 const urgentRepeatMs = 20;
 const connections = 64;
 
-export type LoadOptions = { key: string; alliances: string[]; eventsPerSecond: number };
+export type Load = ReturnType<typeof createLoad>;
 
+/** Publishes about several alliances in turn, and repeats each event until it is acknowledged. */
 export function createLoad(
   internalUrl: string,
-  { key, alliances, eventsPerSecond }: LoadOptions,
-): Load {
-  const pool = new Pool(internalUrl, { connections });
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  { key, alliances, perSecond }: { key: string; alliances: string[]; perSecond: number },
+) {
+  const api = openEventsApi(internalUrl, key, connections);
   const committed = new Set<string>();
   const wrong: string[] = [];
   let number = 0;
   let refused = 0;
-  let isPaused = true;
-
-  /** Returns the id of the event, or null if it has to be repeated. */
-  async function send(body: string): Promise<string | null> {
-    const response = await pool.request({
-      method: 'POST',
-      path: '/internal/v1/events',
-      headers,
-      body,
-    });
-    const text = await response.body.text();
-    if (response.statusCode === 201) return (JSON.parse(text) as { data: { id: string } }).data.id;
-    if (response.statusCode === 503 && response.headers['retry-after'] !== undefined) refused += 1;
-    else wrong.push(`${response.statusCode} ${text}`);
-    return null;
-  }
+  let pausing = new AbortController();
 
   async function publish(pauseMs: number): Promise<string> {
     number += 1;
-    const data = payload(commonEvent, number);
-    const body = JSON.stringify({
-      id: randomUUID(),
-      event: commonEvent,
-      alliance: alliances[number % alliances.length],
-      data,
-    });
+    const event = commonRequest(number, alliances[number % alliances.length]);
     for (;;) {
-      const id = await send(body);
+      const { id, isRefused, status, text } = await api.publish(event);
       if (id !== null) {
         committed.add(id);
         return id;
       }
+      if (isRefused) refused += 1;
+      else wrong.push(`${status} ${text}`);
       await wait(pauseMs);
     }
   }
 
   return {
+    /** The ids of the events that the API acknowledged. */
     committed,
+    /** Responses that are neither an acknowledgement nor 503 with Retry-After. */
     wrong,
+    /** How many requests were refused with 503 and Retry-After. */
     refused: () => refused,
+    /** Resolves with the id of an event that is published from now on, as soon as it is acknowledged. */
     acknowledged: () => publish(urgentRepeatMs),
-    async run() {
-      isPaused = false;
-      const startedAt = performance.now();
-      const publications: Promise<string>[] = [];
-      for (let count = 0; !isPaused; count += 1) {
-        const dueMs = startedAt + (count * 1000) / eventsPerSecond - performance.now();
-        if (dueMs > 0) await wait(dueMs);
-        publications.push(publish(repeatMs));
+    /** Publishes until it is paused. Resolves when everything is acknowledged. */
+    run() {
+      pausing = new AbortController();
+      return publishSteadily(() => publish(repeatMs), { perSecond, until: pausing.signal });
+    },
+    pause: () => pausing.abort(),
+    close: () => api.close(),
+  };
+}
+
+/**
+ * Reads pages and publishes over all processes, like a load balancer: a request whose connection is refused or breaks is
+ * repeated on the next one.
+ */
+export function createTraffic(keys: { platform: string; app: string }, perSecond: number) {
+  const targets: { pages: Pool; events: EventsApi }[] = [];
+  const committed = new Set<string>();
+  const failed: string[] = [];
+  const counts = { reads: 0, repeated: 0 };
+  const stopping = new AbortController();
+  const path = `/api/v1/alliances/${allianceSlug}`;
+  const headers = { authorization: `Bearer ${keys.app}` };
+
+  async function send(
+    number: number,
+    request: (target: (typeof targets)[number]) => Promise<void>,
+  ) {
+    for (let tries = 0; tries < targets.length; tries += 1) {
+      try {
+        return await request(
+          targets[(number + tries) % targets.length] as (typeof targets)[number],
+        );
+      } catch {
+        counts.repeated += 1;
       }
-      await Promise.all(publications);
+    }
+    failed.push('no process responds');
+  }
+
+  function read(number: number): Promise<void> {
+    return send(number, async ({ pages }) => {
+      const { statusCode, body } = await pages.request({ method: 'GET', path, headers });
+      const text = await body.text();
+      if (statusCode === 200) counts.reads += 1;
+      else failed.push(`${path}: ${statusCode} ${text}`);
+    });
+  }
+
+  function publish(number: number): Promise<void> {
+    const event = commonRequest(number);
+    return send(number, async ({ events }) => {
+      const { id, status, text } = await events.publish(event);
+      if (id !== null) committed.add(id);
+      else failed.push(`an event: ${status} ${text}`);
+    });
+  }
+
+  return {
+    committed,
+    /** Other responses, and requests to which no process responded. */
+    failed,
+    counts,
+    add({ address, internalAddress }: Addresses) {
+      const events = openEventsApi(internalAddress, keys.platform);
+      targets.push({ pages: new Pool(address, { connections }), events });
     },
-    pause() {
-      isPaused = true;
+    /** Resolves when it is stopped and every request has its response. */
+    async run() {
+      const both = (number: number) => Promise.all([read(number), publish(number)]);
+      await publishSteadily(both, { perSecond, until: stopping.signal });
+      await Promise.all(targets.flatMap(({ pages, events }) => [pages.destroy(), events.close()]));
     },
-    close: () => pool.close(),
+    stop: () => stopping.abort(),
   };
 }

@@ -3,9 +3,9 @@ import { execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
-import { recordProcess } from '../faults/run-folder.ts';
+import { recordProcess } from '../harness/run.ts';
 
-export type Link = {
+type Link = {
   /** The address of this machine. */
   near: string;
   /** The address of the other machine. */

@@ -3,123 +3,79 @@
  * is killed, paused or replaces its connections.
  */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { allianceSlug, commonEvent } from '../faults/behaviours.ts';
-import { checkLedger } from '../faults/check-ledger.ts';
-import { createWebhooks } from '../faults/create-webhooks.ts';
-import { readRecords, type Fault } from '../faults/ledger.ts';
-import { startReceivers } from '../faults/receivers.ts';
-import { startWorkerProcess } from '../faults/worker-process.ts';
-import { drained, shortTimes } from '../faults/world.ts';
-import { createPlatformKey } from '../service/src/access/keys.ts';
-import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { checkLedger } from '../harness/check-ledger.ts';
+import { startPrimary, urlOf } from '../harness/postgres.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { allianceSlug } from '../harness/receivers.ts';
+import { cleanUpsOf } from '../harness/run.ts';
+import { startApi } from '../harness/service.ts';
+import { makePlatformKey } from '../harness/subscribers.ts';
+import { openPool, openServer, openWorld } from '../harness/world.ts';
+import { sql, type Database } from '../service/src/database/database.ts';
 import { connectQuery } from '../service/src/database/pooler.ts';
-import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
-import { createSecretBox } from '../service/src/runtime/secret-box.ts';
-import { addressesOf } from './addresses.ts';
 import { createLoad } from './load.ts';
 import { createPooler, isPoolerMissing } from './pooler.ts';
-import { startPrimary, urlOf } from './postgres.ts';
 
 const processCount = Number(process.env['SCALE_PROCESSES'] ?? 4);
-const eventsPerSecond = Number(process.env['SCALE_EVENTS_PER_SECOND'] ?? 200);
+const perSecond = Number(process.env['SCALE_EVENTS_PER_SECOND'] ?? 200);
 const poolSize = 16;
 /** The server still counts a connection for a moment after the pooler has replaced it. */
 const endingMax = 4;
 const faultMs = Number(process.env['SCALE_FAULT_MS'] ?? 1_500);
-const aftermathMs = 1_000;
 const sampleMs = 25;
-const actor = { kind: 'system', id: null, name: 'scale' } as const;
 const skip = isPoolerMissing();
 
 test(
   `${processCount} processes behind a pooler that is killed, paused and replaces its connections`,
   { timeout: 900_000, skip },
   async (t) => {
+    const cleanUps = cleanUpsOf(t);
     const primary = await startPrimary('pooled');
     const pooler = await createPooler('pooler', primary, { server_lifetime: '1' });
     const direct = urlOf(primary);
-    const opened = await openConfiguredDatabase(
-      { databaseUrl: direct, databaseDirectUrl: null, dataDir: '' },
-      { purpose: 'tool', applicationName: 'scale harness' },
-    );
-    t.after(() => opened.close());
-    const { database } = opened;
+    const database = await openServer(direct, cleanUps);
     // The pooler's settings come after those of the role.
     await sql`alter role orgdir set datestyle = 'SQL, DMY'`.execute(database);
     await sql`alter role orgdir set extra_float_digits = -15`.execute(database);
     await sql`alter role orgdir set array_nulls = off`.execute(database);
     await pooler.start();
-    t.after(() => pooler.kill());
-    const key = randomBytes(32);
-    const receivers = await startReceivers([
-      { behaviour: 'prompt', webhooks: 4, event: commonEvent },
-    ]);
-    t.after(() => receivers.stop());
-    receivers.sendSecrets(
-      await createWebhooks(database, createSecretBox([key]), receivers.addresses),
-    );
-    const { key: platformKey } = await database
-      .transaction()
-      .execute((tx) => createPlatformKey(tx, actor, { name: 'Load', expiresAt: null }));
-    const connections = await watchConnections(direct);
-    const env = {
-      ...shortTimes,
-      SECRET_KEY: key.toString('base64'),
-      DATABASE_URL: pooler.url,
-      DATABASE_DIRECT_URL: direct,
-    };
-    const processes = Array.from({ length: processCount }, (_, index) =>
-      startWorkerProcess([], { ...env, ROLES: index % 4 === 0 ? 'api' : 'worker' }),
-    );
-    t.after(() => Promise.all(processes.map((each) => each.kill())));
-    await Promise.all(processes.map(({ started }) => started));
-    const [api] = processes;
-    assert.ok(api);
-    const load = createLoad(addressesOf(api).internalAddress, {
-      key: platformKey,
+    cleanUps.defer(() => pooler.kill());
+    const kinds = [{ behaviour: 'prompt', webhooks: 4, event: commonEvent }] as const;
+    const world = await openWorld(database, { kinds }, cleanUps);
+    const endOfWatch = watchConnections(openPool(direct, cleanUps));
+    const databases = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: direct };
+    for (let index = 0; index < processCount; index += 1)
+      world.start({ ...databases, ROLES: index % 4 === 0 ? 'api' : 'worker' });
+    const [first] = await Promise.all(world.processes.map(({ started }) => started));
+    const load = createLoad(first?.internalAddress ?? '', {
+      key: await makePlatformKey(database),
       alliances: [allianceSlug],
-      eventsPerSecond,
+      perSecond,
     });
     const running = load.run();
-    const faults: Fault[] = [];
 
-    async function during(break_: () => Promise<unknown>, mend: () => Promise<unknown>) {
+    const command = (name: string) => () => pooler.command(name);
+    for (const [breakIt, mend] of [
+      [pooler.kill, pooler.start],
+      [command('pause'), command('resume')],
+      [command('reconnect'), command('reconnect')],
+    ] as const) {
       await wait(faultMs);
-      const from = Date.now();
-      await break_();
-      await wait(faultMs);
-      await mend();
-      await load.acknowledged();
-      faults.push({ from, until: Date.now() + aftermathMs });
+      await world.fault(async () => {
+        await breakIt();
+        await wait(faultMs);
+        await mend();
+        await load.acknowledged();
+      });
     }
-
-    await during(
-      () => pooler.kill(),
-      () => pooler.start(),
-    );
-    await during(
-      () => pooler.command('pause'),
-      () => pooler.command('resume'),
-    );
-    await during(
-      () => pooler.command('reconnect'),
-      () => pooler.command('reconnect'),
-    );
     load.pause();
     await running;
     await load.close();
-    await drained(database);
-    const { counts, wrong } = checkLedger({
-      ...(await readRecords(database)),
-      committed: load.committed,
-      uncertain: new Set(),
-      received: await receivers.report(),
-      faults,
-    });
-    const { total, pooled } = await connections.end();
+    await world.drained();
+    const { counts, wrong } = checkLedger(await world.ledger(load.committed));
+    const { total, pooled } = await endOfWatch();
     t.diagnostic(
       `at most ${total} connections to the server, ${pooled} of them the pooler's, ${JSON.stringify(counts)}, refused requests: ${load.refused()}`,
     );
@@ -129,32 +85,28 @@ test(
   },
 );
 
-/** Counts the connections of the service to the server, again and again. */
-async function watchConnections(url: string) {
-  const database = openDatabase({ connectionString: url }, { applicationName: 'scale watch' });
+/** Counts the connections of the service to the server, again and again. Returns how to end it. */
+function watchConnections(database: Database) {
   const most = { total: 0, pooled: 0 };
-  let ended = false;
+  const ending = new AbortController();
   const watching = (async () => {
-    for (; !ended; await wait(sampleMs)) {
+    for (; !ending.signal.aborted; await wait(sampleMs)) {
       const { total, pooled } = await countConnections(database);
       most.total = Math.max(most.total, total);
       most.pooled = Math.max(most.pooled, pooled);
     }
   })();
-  return {
-    async end() {
-      ended = true;
-      await watching;
-      await database.destroy();
-      return most;
-    },
+  return async () => {
+    ending.abort();
+    await watching;
+    return most;
   };
 }
 
 async function countConnections(database: Database) {
   const { rows } = await sql<{ total: number; pooled: number }>`
     select count(*)::int as total, count(*) filter (where application_name !~ '^orgdir .*pid')::int as pooled
-    from pg_stat_activity where usename = current_user and backend_type = 'client backend' and application_name not like 'scale%'
+    from pg_stat_activity where usename = current_user and backend_type = 'client backend' and application_name not like 'harness%'
   `.execute(database);
   return rows[0] ?? { total: 0, pooled: 0 };
 }
@@ -163,6 +115,7 @@ test(
   'an unsuitable pooler stops the start with one line',
   { timeout: 300_000, skip },
   async (t) => {
+    const cleanUps = cleanUpsOf(t);
     const [primary, other] = [await startPrimary('behind'), await startPrimary('elsewhere')];
     const good = await createPooler('good', primary);
     const statement = await createPooler('statement', primary, { pool_mode: 'statement' });
@@ -176,7 +129,7 @@ test(
     );
     for (const each of [good, statement, unprepared, bare, incomplete]) {
       await each.start();
-      t.after(() => each.kill());
+      cleanUps.defer(() => each.kill());
     }
     const direct = urlOf(primary);
     const cases: [Record<string, string>, RegExp][] = [
@@ -208,11 +161,7 @@ test(
       ],
     ];
     for (const [addresses, line] of cases) {
-      const service = startWorkerProcess([], {
-        ...shortTimes,
-        SECRET_KEY: randomBytes(32).toString('base64'),
-        ...addresses,
-      });
+      const service = startApi(addresses, cleanUps);
       assert.equal((await service.ended).code, 1);
       assert.match(service.stderr(), line);
       assert.match(service.stderr(), /^[^\n]+\n$/);

@@ -1,15 +1,15 @@
 /** PgBouncer with the settings of docs/operations.md, in front of a server of a test. */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { killAll } from '../faults/processes.ts';
-import { recordProcess, runFolder } from '../faults/run-folder.ts';
+import type { PostgresServer } from '../harness/postgres.ts';
+import { makeFolder } from '../harness/run.ts';
+import { startProcess, type Started } from '../harness/start-process.ts';
 import { openClient } from '../service/src/database/database.ts';
 import { freePort } from '../service/test/support/free-port.ts';
-import type { PostgresServer } from './postgres.ts';
 
 const program = process.env['PGBOUNCER'] ?? 'pgbouncer';
 const documents = join(import.meta.dirname, '../docs/operations.md');
@@ -18,9 +18,9 @@ const pollMs = 20;
 export type Pooler = {
   /** As in DATABASE_URL. */
   url: string;
-  start(): Promise<void>;
+  start: () => Promise<void>;
   /** Ends it with SIGKILL. */
-  kill(): Promise<void>;
+  kill: () => Promise<void>;
   /** Runs a command of its console, such as `pause`. */
   command(command: string): Promise<void>;
 };
@@ -40,9 +40,8 @@ export async function createPooler(
   changes: Record<string, string> = {},
   connectQuery?: string,
 ): Promise<Pooler> {
-  const folder = join(runFolder(), name);
+  const folder = makeFolder(name);
   const port = await freePort();
-  mkdirSync(folder);
   const file = join(folder, 'pgbouncer.ini');
   const lines = {
     listen_addr: '127.0.0.1',
@@ -55,27 +54,21 @@ export async function createPooler(
   };
   writeFileSync(lines.auth_file, '"orgdir" ""\n', { mode: 0o644 });
   writeFileSync(file, settingsOf(server.port, lines, connectQuery), { mode: 0o644 });
-  let child: ChildProcess | undefined;
+  let running: Started | undefined;
 
   return {
     url: `postgres://orgdir@127.0.0.1:${port}/orgdir`,
     async start() {
       // It refuses to run as root.
       const asNobody = process.getuid?.() === 0 ? ['--user=nobody'] : [];
-      child = spawn(program, ['--quiet', ...asNobody, file], { stdio: 'inherit', cwd: '/' });
-      recordProcess(child.pid ?? 0);
+      running = startProcess(program, { args: ['--quiet', ...asNobody, file] });
       while (!(await accepts(port))) await wait(pollMs);
     },
-    async kill() {
-      if (!child || child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      killAll([child.pid ?? 0]);
-      await ended;
-    },
+    kill: async () => running?.kill(),
     async command(command) {
       // As behind a pooler: without settings of a session, which the console refuses.
       const console = { host: '127.0.0.1', port, user: 'orgdir', database: 'pgbouncer' };
-      const client = openClient({ ...console, direct: {} }, { applicationName: 'scale' });
+      const client = openClient({ ...console, direct: {} }, { applicationName: 'harness' });
       await client.connect();
       try {
         await client.query(command);

@@ -1,22 +1,23 @@
 /** Two servers that both accept writes. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startWorkerProcess, type WorkerProcess } from '../faults/worker-process.ts';
-import { shortTimes } from '../faults/world.ts';
-import { openDatabase, sql } from '../service/src/database/database.ts';
-import { createServer, startPrimary, urlOf, type PostgresServer } from './postgres.ts';
+import { createServer, startPrimary, urlOf, type PostgresServer } from '../harness/postgres.ts';
+import { cleanUpsOf } from '../harness/run.ts';
+import { startApi } from '../harness/service.ts';
+import { openPool, readValue } from '../harness/world.ts';
+import { sql } from '../service/src/database/database.ts';
 
 test('two primaries stop the start, and one that missed a promotion is not used', async (t) => {
+  const cleanUps = cleanUpsOf(t);
   const [first, second] = [await startPrimary('first'), await createServer('second')];
+  const databases = { DATABASE_URL: urlOf(first, second) };
   await second.follow(first);
   await second.kill();
   rmSync(join(second.data, 'standby.signal'));
   await second.start();
-  const refused = startApi(first, second);
-  t.after(() => refused.kill());
+  const refused = startApi(databases, cleanUps);
   assert.equal((await refused.ended).code, 1);
   assert.match(
     refused.stderr(),
@@ -26,30 +27,19 @@ test('two primaries stop the start, and one that missed a promotion is not used'
   await second.kill();
   await second.follow(first);
   await second.promote();
-  const api = startApi(first, second);
-  t.after(() => api.kill());
-  await api.started;
-  assert.equal(await countConnections(first), 0);
-  assert.ok((await countConnections(second)) > 0);
+  await startApi(databases, cleanUps).started;
+  assert.equal(await countConnections(first, cleanUps), 0);
+  assert.ok((await countConnections(second, cleanUps)) > 0);
 });
 
-function startApi(...servers: PostgresServer[]): WorkerProcess {
-  return startWorkerProcess([], {
-    ...shortTimes,
-    ROLES: 'api',
-    SECRET_KEY: randomBytes(32).toString('base64'),
-    DATABASE_URL: urlOf(...servers),
-  });
-}
-
 /** Without those that only ask a server whether it accepts writes. */
-async function countConnections(server: PostgresServer): Promise<number> {
-  const connection = { connectionString: urlOf(server) };
-  const database = openDatabase(connection, { applicationName: 'scale harness' });
-  const { rows } = await sql<{ count: number }>`
-    select count(*) from pg_stat_activity
+async function countConnections(
+  server: PostgresServer,
+  cleanUps: AsyncDisposableStack,
+): Promise<number> {
+  const count = sql`
+    select count(*) as value from pg_stat_activity
     where application_name like 'orgdir%' and application_name not like 'orgdir probe%'
-  `.execute(database);
-  await database.destroy();
-  return rows[0]?.count ?? 0;
+  `;
+  return readValue(openPool(urlOf(server), cleanUps), count);
 }

@@ -1,34 +1,27 @@
 /** An upgrade under load: the release before and this version work next to each other, and one replaces the other. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { checkLedger } from '../faults/check-ledger.ts';
-import { allianceSlug } from '../faults/behaviours.ts';
-import { readRecords } from '../faults/ledger.ts';
-import { startReceivers, type ReceiverAddress } from '../faults/receivers.ts';
-import { runFolder } from '../faults/run-folder.ts';
-import { startWorkerProcess } from '../faults/worker-process.ts';
-import { drained, shortTimes } from '../faults/world.ts';
-import { openDatabase } from '../service/src/database/database.ts';
-import { addressesOf } from './addresses.ts';
+import { checkLedger } from '../harness/check-ledger.ts';
+import { readRecords } from '../harness/ledger.ts';
+import { startPrimary, urlOf } from '../harness/postgres.ts';
+import { commonEvent } from '../harness/publisher.ts';
+import { allianceSlug, startReceivers, type ReceiverAddress } from '../harness/receivers.ts';
+import { cleanUpsOf, makeFolder } from '../harness/run.ts';
+import { orgdir, root, shortTimes, startService } from '../harness/service.ts';
+import type { Env } from '../harness/start-process.ts';
+import { drained, openPool } from '../harness/world.ts';
 import { installEarlierRelease } from './earlier-release.ts';
-import { startPrimary, urlOf } from './postgres.ts';
-import { createTraffic } from './traffic.ts';
+import { createTraffic } from './load.ts';
 
 const phaseMs = Number(process.env['SCALE_PHASE_MS'] ?? 1_000);
 const requestsPerSecond = 50;
 const webhooks = 4;
+const drainMs = 60_000;
 const owner = 'ada@example.org';
-const own = fileURLToPath(new URL('..', import.meta.url));
-
-type Env = Record<string, string>;
-type Keys = { platform: string; app: string };
 
 test(
   'processes of the release before are replaced under load without a failed request or a lost delivery',
@@ -37,6 +30,7 @@ test(
     const earlier = installEarlierRelease();
     if (earlier === null)
       return t.skip('this clone lacks the commit of the release before, or is that commit');
+    const cleanUps = cleanUpsOf(t);
     const databaseUrl = urlOf(await startPrimary('rolling'));
     const env = {
       ...shortTimes,
@@ -44,52 +38,41 @@ test(
       DATABASE_URL: databaseUrl,
       RATE_LIMIT_PER_MINUTE: '0',
     };
-    const start = async (folder: string, role: string) => {
-      const started = startWorkerProcess(
-        [],
-        { ...env, ROLES: role },
-        { command: commandIn(folder) },
+    const startBoth = async (checkout: string) => {
+      const roles = ['api', 'worker'].map((role) =>
+        startService({ ...env, ROLES: role }, { checkout }),
       );
-      t.after(() => started.kill());
-      await started.started;
-      return started;
-    };
-    const startBoth = async (folder: string) => {
-      const [api, worker] = await Promise.all([start(folder, 'api'), start(folder, 'worker')]);
-      return { api, worker };
+      cleanUps.defer(async () => void (await Promise.all(roles.map((each) => each.kill()))));
+      const [addresses] = await Promise.all(roles.map(({ started }) => started));
+      return {
+        roles,
+        address: addresses?.address ?? '',
+        internalAddress: addresses?.internalAddress ?? '',
+      };
     };
     const old = await startBoth(earlier);
     const keys = await createKeys(earlier, env);
-    const receivers = await startReceivers([
-      { behaviour: 'prompt', webhooks, event: 'resource.request.created' },
-    ]);
-    t.after(() => receivers.stop());
-    receivers.sendSecrets(
-      await createWebhooks(addressesOf(old.api).address, keys.app, receivers.addresses),
-    );
+    const kinds = [{ behaviour: 'prompt', webhooks, event: commonEvent }] as const;
+    const receivers = await startReceivers(kinds, cleanUps);
+    await receivers.expect(await createWebhooks(old.address, keys.app, receivers.addresses));
     const traffic = createTraffic(keys, requestsPerSecond);
-    traffic.add(addressesOf(old.api));
+    traffic.add(old);
     const running = traffic.run();
     await wait(phaseMs);
-    await orgdir(own, env, 'migrate');
+    await orgdir(['migrate'], env);
     await wait(phaseMs);
-    const now = await startBoth(own);
-    traffic.add(addressesOf(now.api));
+    const now = await startBoth(root);
+    traffic.add(now);
     await wait(phaseMs);
-    for (const each of [old.worker, old.api]) {
-      each.signal('SIGTERM');
-      assert.deepEqual(await each.ended, { code: 0, signal: null });
+    for (const each of old.roles.toReversed()) {
+      assert.deepEqual(await each.stop(), { code: 0, signal: null });
       await wait(phaseMs);
     }
     traffic.stop();
     await running;
 
-    const database = openDatabase(
-      { connectionString: databaseUrl },
-      { applicationName: 'harness' },
-    );
-    t.after(() => database.destroy());
-    await drained(database);
+    const database = openPool(databaseUrl, cleanUps);
+    await drained(database, drainMs);
     const { counts, wrong } = checkLedger({
       ...(await readRecords(database)),
       committed: traffic.committed,
@@ -97,39 +80,28 @@ test(
       received: await receivers.report(),
       faults: [],
     });
+    const { reads, repeated } = traffic.counts;
     t.diagnostic(
-      `${traffic.reads()} pages, ${traffic.repeated()} requests repeated on another process, ${JSON.stringify(counts)}`,
+      `${reads} pages, ${repeated} requests repeated on another process, ${JSON.stringify(counts)}`,
     );
     assert.deepEqual([...wrong.slice(0, 10), ...traffic.failed.slice(0, 10)], []);
     assert.equal(counts.doubles, 0);
-    for (const each of [old.worker, now.worker]) assert.match(each.stdout(), /delivery\.attempted/);
-    for (const each of [old.api, old.worker, now.api, now.worker])
+    for (const { roles } of [old, now])
+      assert.match(roles[1]?.stdout() ?? '', /delivery\.attempted/);
+    for (const each of [...old.roles, ...now.roles])
       assert.doesNotMatch(each.stdout(), /"level":[56]0/);
   },
 );
 
-function commandIn(folder: string): string {
-  return join(folder, 'service/bin/orgdir.js');
-}
-
-async function orgdir(folder: string, env: Env, ...words: string[]): Promise<any> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [commandIn(folder), ...words, '--json'],
-    { env: { PATH: process.env['PATH'] ?? '', ...env }, cwd: '/' },
-  );
-  return JSON.parse(stdout);
-}
-
 /** With the commands of the release before: the schema is still its own. */
-async function createKeys(folder: string, env: Env): Promise<Keys> {
-  const run = (...words: string[]) => orgdir(folder, env, ...words);
-  const file = join(runFolder(), 'alliances.ndjson');
+async function createKeys(folder: string, env: Env): Promise<{ platform: string; app: string }> {
+  const run = (...args: string[]) => orgdir<{ id: string; key: string }>(args, env, folder);
+  const file = join(makeFolder('import'), 'alliances.ndjson');
   writeFileSync(file, `${JSON.stringify({ slug: allianceSlug, name: 'Night Watch' })}\n`);
   await run('import', 'alliances', file);
   await run('managers', 'add', '--email', owner, '--alliance', allianceSlug);
-  const appWords = ['--name', 'Receivers', '--owner', owner, '--alliance', allianceSlug];
-  const app = await run('apps', 'create', ...appWords);
+  const bound = ['--owner', owner, '--alliance', allianceSlug];
+  const app = await run('apps', 'create', '--name', 'Receivers', ...bound);
   const scopes = ['read:directory', 'write:webhooks'];
   const key = await run('keys', 'create', '--app', app.id, '--scope', ...scopes);
   return { platform: (await run('keys', 'create', '--platform')).key, app: key.key };

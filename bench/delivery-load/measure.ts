@@ -1,6 +1,6 @@
 /** Measures one load on one system, from the first publish until the last attempt is recorded. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { quantile } from '../figure.ts';
+import { quantile } from '../../harness/figures.ts';
 import { publishAll, type Load, type Published } from './publish.ts';
 import type { Receivers } from './receivers.ts';
 import type { System, Work } from './system.ts';

@@ -1,5 +1,5 @@
 /** The table of a run: medians of each system, and their ratio if there are two. */
-import { align, quantile } from '../figure.ts';
+import { align, quantile } from '../../harness/figures.ts';
 import type { Result } from './measure.ts';
 
 type Value = (result: Result) => number;

@@ -1,7 +1,7 @@
 /** Webhooks that have nothing to do with a trouble, and how long events take to reach them. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { addWebhooks } from '../delivery-world.ts';
-import { quantile } from '../figure.ts';
+import { quantile } from '../../harness/figures.ts';
 import { publishSteadily } from '../publish-steadily.ts';
 import { startReceiver, type Receiver } from '../start-receiver.ts';
 import type { Publisher } from './publisher.ts';

@@ -1,5 +1,5 @@
 /** The table of a run: for each trouble and set-up, the medians of each group's latencies before and during the trouble. */
-import { align, quantile } from '../figure.ts';
+import { align, quantile } from '../../harness/figures.ts';
 import { groups, type Latency } from './bystanders.ts';
 
 export type Result = {

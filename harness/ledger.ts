@@ -1,6 +1,6 @@
 /** All records after a scenario, except those of probes: of the publisher, the service and the receivers. */
 import { sql, type Database } from '../service/src/database/database.ts';
-import type { Received } from './received.ts';
+import type { Received } from './receivers.ts';
 
 export type LedgerDelivery = {
   id: string;

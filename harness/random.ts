@@ -1,4 +1,6 @@
 /** A seeded random generator (mulberry32), so that runs are comparable. */
+import { createHash } from 'node:crypto';
+
 export type Random = { below(bound: number): number; pick<T>(list: readonly T[]): T };
 
 export function createRandom(seed: number): Random {
@@ -18,4 +20,13 @@ export function createRandom(seed: number): Random {
       return picked;
     },
   };
+}
+
+/** The seed of a run of scenarios, which prints it and accepts it. */
+export const seedVariable = 'FAULTS_SEED';
+
+/** Each scenario has its own sequence, so that it repeats when it runs alone. */
+export function randomOf(scenario: string): Random {
+  const own = createHash('sha256').update(scenario).digest().readInt32BE();
+  return createRandom(Number(process.env[seedVariable] ?? 0) ^ own);
 }

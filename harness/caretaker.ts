@@ -3,20 +3,15 @@
  * and removes the folder.
  */
 import { once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
-import { childrenOf, isRunning, killAll } from './processes.ts';
-import { removeFolder } from './remove-folder.ts';
-import { recordedProcesses } from './run-folder.ts';
+import { childrenOf, gone, killAll } from './processes.ts';
+import { recordedProcesses, removeFolder } from './run.ts';
 
 const folder = process.argv[2] ?? '';
-const killDeadlineMs = 10_000;
-const pollMs = 20;
 
 process.stdin.resume();
 await once(process.stdin, 'end');
 const noted = recordedProcesses(folder);
 const left = noted.concat(noted.flatMap(childrenOf));
 killAll(left);
-const deadline = Date.now() + killDeadlineMs;
-while (left.some(isRunning) && Date.now() < deadline) await wait(pollMs);
+await gone(left).catch(() => {});
 removeFolder(folder);

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { checkLedger } from './check-ledger.ts';
 import type { Ledger, LedgerAttempt } from './ledger.ts';
-import type { Received } from './received.ts';
+import type { Received } from './receivers.ts';
 
 const fault = { from: 1_000, until: 2_000 };
 

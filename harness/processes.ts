@@ -1,4 +1,4 @@
-/** Reads from /proc whether processes run, and their children; freezes and kills them. */
+/** Reads from /proc which processes run, and freezes and kills them. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -6,19 +6,27 @@ const endDeadlineMs = 15_000;
 const pollMs = 10;
 
 /** A zombie does not count as running. */
-export function isRunning(pid: number): boolean {
-  const found = readStat(pid);
-  return found !== null && found.state !== 'Z';
+function isRunning(pid: number): boolean {
+  const [state = 'Z'] = readStat(pid);
+  return state !== 'Z';
 }
 
-/** The start time, which distinguishes a process from a later one with the same id; null if none runs. */
-export function startedAt(pid: number): string | null {
-  return readStat(pid)?.startedAt ?? null;
+/** The start time, which distinguishes a process from a later one with the same id; undefined if none runs. */
+export function startedAt(pid: number): string | undefined {
+  return readStat(pid)[19];
 }
 
 export function childrenOf(pid: number): number[] {
-  const text = readOr(`/proc/${pid}/task/${pid}/children`, '');
+  const text = readText(`/proc/${pid}/task/${pid}/children`);
   return text.split(' ').filter(Boolean).map(Number);
+}
+
+/** Everything that is mounted below a folder. */
+export function mountsIn(folder: string): string[] {
+  const lines = readText('/proc/mounts').split('\n');
+  return lines
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`));
 }
 
 /** Kills processes with SIGKILL. */
@@ -55,18 +63,17 @@ export async function killTree(pid: number): Promise<void> {
   await gone(pids);
 }
 
-function readStat(pid: number): { state: string; startedAt: string } | null {
-  const text = readOr(`/proc/${pid}/stat`, '');
+/** The fields of `/proc/PID/stat` from the third one, which is the state. */
+function readStat(pid: number): string[] {
+  const text = readText(`/proc/${pid}/stat`);
   // The name in brackets may contain anything; the fields after it are plain.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state = ''] = fields;
-  return text === '' ? null : { state, startedAt: fields[19] ?? '' };
+  return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
-function readOr(file: string, fallback: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return fallback;
+    return '';
   }
 }

@@ -4,11 +4,24 @@
  */
 import { createHash } from 'node:crypto';
 import { attemptsMax, isSuccess } from '../service/src/contract/delivery-rules.ts';
-import type { Counts } from './counts.ts';
 import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
-import type { Received } from './received.ts';
+import type { Received } from './receivers.ts';
 
-export type Verdict = { counts: Omit<Counts, 'scenario' | 'seconds'>; wrong: string[] };
+type Counts = {
+  faults: number;
+  deliveries: number;
+  succeeded: number;
+  failed: number;
+  attempts: number;
+  /** Requests that the receivers got. */
+  requests: number;
+  interrupted: number;
+  /** Requests beyond the attempts whose outcome is recorded. */
+  doubles: number;
+  /** The number of those that were in flight at a fault. */
+  inFlight: number;
+};
+export type Verdict = { counts: Counts; wrong: string[] };
 
 /** A delivery with all records of it. */
 type Case = {

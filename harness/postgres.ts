@@ -1,19 +1,18 @@
-/** Servers of Debian's PostgreSQL 15 on loopback ports: a primary and its standbys, which tests kill, freeze and promote. */
+/** Servers of Debian's PostgreSQL 15 on loopback ports: a primary and its standbys, to kill, freeze and promote. */
 import { execFile } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freezeTree, killTree } from '../faults/processes.ts';
-import { recordProcess, runFolder } from '../faults/run-folder.ts';
+import { openClient } from '../service/src/database/database.ts';
 import { freePort } from '../service/test/support/free-port.ts';
-import type { Link } from './machine.ts';
+import { freezeTree, killTree } from './processes.ts';
+import { makeFolder, recordProcess } from './run.ts';
 
-const programs = '/usr/lib/postgresql/15/bin';
+const debian = '/usr/lib/postgresql/15/bin';
 /** PostgreSQL refuses to run as root. */
 const owner = 'postgres';
 const asOwner = ['setpriv', `--reuid=${owner}`, `--regid=${owner}`, '--clear-groups'];
-const databaseUser = 'orgdir';
-const settings = ['max_connections=200', 'shared_buffers=128MB', 'wal_keep_size=256MB'];
+const user = 'orgdir';
 
 export type PostgresServer = {
   port: number;
@@ -28,24 +27,37 @@ export type PostgresServer = {
   /** Resolves when it accepts writes. */
   promote(): Promise<void>;
   /** Makes it a new standby of another server. It must not run. */
-  follow(primary: PostgresServer, more?: string[]): Promise<void>;
+  follow(primary: { port: number }, more?: string[]): Promise<void>;
 };
 
-/** Returns a server that has no data yet. It listens on the loopback address, and on that of a link. */
-export async function createServer(name: string, link?: Link): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(runFolder(), `${name}-`));
+export type PostgresOptions = {
+  /** By default those of a primary that standbys follow. */
+  settings?: string[];
+  /** Of another PostgreSQL. */
+  programs?: string;
+  /** `near`: another address to listen on. `far`: the machine that may use it. */
+  link?: { near: string; far: string };
+};
+
+/** Returns a server that has no data yet. */
+export async function createServer(
+  name: string,
+  { settings = ['wal_keep_size=256MB'], programs = debian, link }: PostgresOptions = {},
+): Promise<PostgresServer> {
+  const folder = makeFolder(name);
   const data = join(folder, 'data');
   const port = await freePort();
   if (isRoot()) await run('chown', owner, folder);
-  const addresses = ['127.0.0.1', ...(link ? [link.near] : [])].join();
   const options = [
     `port=${port}`,
-    `listen_addresses=${addresses}`,
+    `listen_addresses=${['127.0.0.1', ...(link ? [link.near] : [])].join()}`,
     `unix_socket_directories=${folder}`,
+    'max_connections=300',
+    'shared_buffers=128MB',
     ...settings,
   ];
   const control = (...args: string[]) =>
-    runProgram('pg_ctl', '-D', data, '-l', join(folder, 'log'), '-w', ...args);
+    runProgram(programs, 'pg_ctl', '-D', data, '-l', join(folder, 'log'), '-w', ...args);
   const pid = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
 
   async function start(): Promise<void> {
@@ -75,44 +87,44 @@ export async function createServer(name: string, link?: Link): Promise<PostgresS
     promote: () => control('promote'),
     async follow(primary, more = []) {
       rmSync(data, { recursive: true, force: true });
-      const source = `host=127.0.0.1 port=${primary.port} user=${databaseUser} application_name=${name}`;
-      await runProgram('pg_basebackup', '-D', data, '-R', '-c', 'fast', '-d', source);
+      const source = `host=127.0.0.1 port=${primary.port} user=${user} application_name=${name}`;
+      await runProgram(programs, 'pg_basebackup', '-D', data, '-R', '-c', 'fast', '-d', source);
       options.push(...more);
       await start();
     },
   };
 }
 
-/** Creates a primary with an empty database, which the machine at the other end of a link may use too. */
-export async function startPrimary(name: string, link?: Link): Promise<PostgresServer> {
-  const server = await createServer(name, link);
+/** Creates a primary with an empty database. */
+export async function startPrimary(
+  name: string,
+  options: PostgresOptions = {},
+): Promise<PostgresServer> {
+  const { programs = debian, link } = options;
+  const server = await createServer(name, options);
   const { data } = server;
-  await runProgram('initdb', '-D', data, '-U', databaseUser, '-A', 'trust', '-E', 'UTF8', '-N');
+  const cluster = ['-D', data, '-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '-N'];
+  await runProgram(programs, 'initdb', ...cluster);
   if (link) appendFileSync(join(data, 'pg_hba.conf'), `host all all ${link.far}/32 trust\n`);
   await server.start();
-  await runProgram(
-    'createdb',
-    '-h',
-    '127.0.0.1',
-    '-p',
-    String(server.port),
-    '-U',
-    databaseUser,
-    'orgdir',
-  );
+  const connection = { connectionString: urlOf(server).replace(/orgdir$/, 'postgres') };
+  const client = openClient(connection, { applicationName: 'harness' });
+  await client.connect();
+  await client.query('create database orgdir');
+  await client.end();
   return server;
 }
 
 /** The address of one or several servers, as in DATABASE_URL. */
-export function urlOf(...servers: PostgresServer[]): string {
+export function urlOf(...servers: Pick<PostgresServer, 'port'>[]): string {
   const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
   const query = servers.length > 1 ? '?target_session_attrs=read-write' : '';
-  return `postgres://${databaseUser}@${hosts}/orgdir${query}`;
+  return `postgres://${user}@${hosts}/orgdir${query}`;
 }
 
-async function runProgram(program: string, ...args: string[]): Promise<void> {
-  const command = [...(isRoot() ? asOwner : []), join(programs, program), ...args];
-  await run(...(command as [string]));
+async function runProgram(programs: string, program: string, ...args: string[]): Promise<void> {
+  const [first = '', ...rest] = [...(isRoot() ? asOwner : []), join(programs, program), ...args];
+  await run(first, ...rest);
 }
 
 async function run(program: string, ...args: string[]): Promise<void> {

@@ -1,21 +1,21 @@
-/** Publishes events like a platform, also while the database is unavailable, and records which were committed. */
+/** Publishes events of scenarios by SQL, also while the database is unavailable, and records which were committed. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database, type Executor } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
-import { commonEvent, marker, rareEvent } from './behaviours.ts';
+import { allianceSlug, marker, type Kind } from './receivers.ts';
 
-type EventName = typeof commonEvent | typeof rareEvent;
 export type Publisher = {
   /** Publishes common events, one transaction each, with a rare one after every twentieth. */
   publish(count: number): Promise<void>;
   /** The same in the background, with a pause after each event. Failures are recorded. */
   publishSlowly(count: number, pauseMs: number): Promise<void>;
   /** Publishes one event of that name. */
-  publishOne(name: EventName): Promise<void>;
+  publishOne(name: string): Promise<void>;
   /** Publishes events of that name in one transaction, which is committed after `hold`. */
-  publishTogether(name: EventName, count: number, hold?: () => Promise<void>): Promise<void>;
-  /** The same without the commit. The caller calls `committed` after it. */
-  publishIn(on: Executor, name: EventName, count: number): Promise<{ committed: () => void }>;
+  publishTogether(name: string, count: number, hold?: () => Promise<void>): Promise<void>;
+  /** The same without the commit. Returns what the caller calls after it. */
+  publishIn(on: Executor, name: string, count: number): Promise<() => void>;
   /** Ends the pauses of `publishSlowly`. */
   hurry(): void;
   /** Ends `publishSlowly`, which otherwise retries while the database is unavailable. */
@@ -26,20 +26,35 @@ export type Publisher = {
   uncertain: ReadonlySet<string>;
 };
 
+/** Every webhook gets one of the two events. Those whose attempts time out get the rare one. */
+export const commonEvent = 'resource.request.created';
+export const rareEvent = 'resource.offer.created';
+
+/** With 200 common and 10 rare events, 50 and 7 webhooks get 10,070 deliveries. */
+export const mixedKinds: readonly Kind[] = [
+  { behaviour: 'prompt', webhooks: 40, event: commonEvent },
+  { behaviour: 'slow', webhooks: 6, event: commonEvent, tls: true },
+  { behaviour: 'error', webhooks: 2, event: commonEvent },
+  { behaviour: 'fails-2', webhooks: 2, event: commonEvent },
+  { behaviour: 'hung', webhooks: 4, event: rareEvent },
+  { behaviour: 'reset', webhooks: 3, event: rareEvent },
+];
+
 const commonPerRare = 20;
 const pauseAfterFailureMs = 50;
 /** Concurrent commits, which reach the disk together. */
 const lanes = 8;
 
-export function createPublisher(database: Database, alliance: string): Publisher {
+export function createPublisher(database: Database): Publisher {
   const committed = new Set<string>();
   const uncertain = new Set<string>();
+  const pauses = new AbortController();
   let count = 0;
-  let hurried = false;
   let stopped = false;
 
   async function publishOne(name: string): Promise<void> {
-    const publication = { name, org: null, alliance, publicUrl: 'http://directory.test' };
+    const publicUrl = 'http://directory.test';
+    const publication = { name, org: null, alliance: allianceSlug, publicUrl };
     let id = '';
     try {
       await database.transaction().execute(async (tx) => {
@@ -53,26 +68,18 @@ export function createPublisher(database: Database, alliance: string): Publisher
     }
   }
 
-  async function publishIn(on: Executor, name: EventName, events: number) {
+  async function publishIn(on: Executor, name: string, events: number) {
     const { rows } = await sql<{ id: string }>`
       insert into outbox (id, name, audience, alliance_id, data)
       select uuid_v7(), ${name}::text, 'alliance', a.id, ${JSON.stringify({ title: marker })}::text
-      from alliances a, generate_series(1, ${events}::int) where a.slug = ${alliance} returning id
+      from alliances a, generate_series(1, ${events}::int) where a.slug = ${allianceSlug} returning id
     `.execute(on);
-    return {
-      committed: () => {
-        for (const { id } of rows) committed.add(id);
-      },
-    };
+    return () => rows.forEach(({ id }) => committed.add(id));
   }
 
   async function publishNext(number: number): Promise<void> {
     await publishOne(commonEvent);
     if (number % commonPerRare === 0) await publishOne(rareEvent);
-  }
-
-  async function publishAll(numbers: Iterable<number>): Promise<void> {
-    for (const number of numbers) await publishNext(number);
   }
 
   return {
@@ -81,38 +88,48 @@ export function createPublisher(database: Database, alliance: string): Publisher
     publishOne,
     publishIn,
     async publishTogether(name, events, hold = async () => {}) {
-      const published = await database.transaction().execute(async (tx) => {
-        const stored = await publishIn(tx, name, events);
+      const commit = await database.transaction().execute(async (tx) => {
+        const published = await publishIn(tx, name, events);
         await hold();
-        return stored;
+        return published;
       });
-      published.committed();
+      commit();
     },
-    hurry: () => {
-      hurried = true;
-    },
+    hurry: () => pauses.abort(),
     stop: () => {
       stopped = true;
     },
     async publish(events) {
-      const numbers = Array.from({ length: events }, (_, index) => index + 1).values();
-      await Promise.all(Array.from({ length: lanes }, () => publishAll(numbers)));
+      let next = 1;
+      const publishRest = async () => {
+        while (next <= events) await publishNext(next++);
+      };
+      await Promise.all(Array.from({ length: lanes }, publishRest));
     },
     async publishSlowly(events, pauseMs) {
+      const { signal } = pauses;
       for (let number = 1; number <= events && !stopped;) {
         const published = await publishNext(number).then(
           () => true,
           () => false,
         );
-        if (published) number += 1;
-        if (!published || !hurried) await wait(published ? pauseMs : pauseAfterFailureMs);
+        if (published) {
+          number += 1;
+          await wait(pauseMs, undefined, { signal }).catch(() => {});
+        } else await wait(pauseAfterFailureMs);
       }
     },
   };
 }
 
+/** What a platform sends to publish a common event. Its id is an idempotency key. */
+export function commonRequest(number: number, alliance = allianceSlug) {
+  const data = payload(commonEvent, number);
+  return { id: randomUUID(), event: commonEvent, alliance, data };
+}
+
 /** Values that are hard to preserve: key order, characters of all planes, extreme numbers. */
-export function payload(name: string, number: number): object {
+function payload(name: string, number: number): object {
   const until = name === commonEvent ? 'deadline' : 'availableUntil';
   return {
     id: `r-${number}`,
