@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 export type TitleRowProps = { title: string; lead?: ReactNode; actions?: ReactNode };
 
-/** A heading that can take the focus, with actions beside it and a lead below it. */
+/** A heading that can take the focus, with actions next to it and a lead below it. */
 export function TitleRow({ title, lead, actions, ...heading }: TitleRowProps & TitleProps) {
   return (
     <Stack gap={4}>

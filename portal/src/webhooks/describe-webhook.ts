@@ -37,7 +37,7 @@ export function describeEvents(events: string[] | null): string {
   return events?.join(', ') ?? 'All events the app can get, including future ones';
 }
 
-/** The description, which tells several webhooks of one host apart; without one, the host. */
+/** The description, which distinguishes webhooks of one host; without one, the host. */
 export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
   const [line = ''] = description?.trim().split('\n') ?? [];
   if (line === '') return hostOf(url);

@@ -20,7 +20,7 @@ export type Lease = {
   granted: number;
   /** Requests of this minute that all processes have leased or admitted without a lease. */
   used: number;
-  /** Tells minutes apart. */
+  /** Distinguishes minutes. */
   windowId: number;
   leftMs: number;
 };

@@ -159,7 +159,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Labels keep the processes apart: a sum over them would drop, which reads as a reset, whenever one is restarted. */
+/** Labels separate the processes: a sum over them would drop, which reads as a reset, whenever one is restarted. */
 function joinMetrics(processes: ProcessMetrics[]): Registry {
   return AggregatorRegistry.aggregate(
     processes.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'first' }))),

@@ -74,7 +74,7 @@ export function createAccountMail({
   log,
 }: AccountMailDependencies): AccountMail {
   const account = accountPage(publicUrl);
-  // Counted apart: a flood of requested links must not drop a notice.
+  // Counted separately: a flood of requested links must not drop a notice.
   const pending = { link: 0, notice: 0, invitation: 0 };
 
   const titled = (subject: string, text: string) => ({

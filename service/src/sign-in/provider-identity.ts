@@ -31,7 +31,7 @@ function readAddress(text: string): string | null {
   }
 }
 
-/** Addresses have no upper case, subjects do, so any other subject is hashed; the `+` keeps hashes apart from plain ones. */
+/** Addresses have no upper case, subjects do, so any other subject is hashed; the `+` distinguishes hashes from plain ones. */
 function subjectAddress(provider: string, subject: string): string {
   const plain = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(subject);
   const local = plain ? subject : `+${createHash('sha256').update(subject).digest('hex')}`;

@@ -28,7 +28,7 @@ const recentMinutes = 30;
 const confirmMinutes = 10;
 /** Sessions of one account: more than anybody has browsers. */
 export const completeMax = 50;
-/** Sessions that miss a second factor, counted apart: somebody who knows only the password ends no other session. */
+/** Sessions that miss a second factor, counted separately: somebody who knows only the password ends no other session. */
 export const incompleteMax = 5;
 
 type Row = Pick<SessionProof, 'isRecentlyProven'> & {
