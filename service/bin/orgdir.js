@@ -7,6 +7,9 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import v8 from 'node:v8';
 
+// Before anything is loaded: npx may be told to stop meanwhile (src/commands/serve-command.ts).
+const parent = process.ppid;
+
 const oldestNode = 24;
 if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   console.error(
@@ -21,4 +24,4 @@ v8.setFlagsFromString('--semi-space-growth-factor=1');
 const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);
 module.enableCompileCache(fileURLToPath(cache));
 const { run } = await import('../src/commands/program.ts');
-await run(process.argv.slice(2));
+await run(process.argv.slice(2), parent);

@@ -26,12 +26,15 @@ Exit codes: 0 done, 1 refused or failed (standard error says why), 2 invalid arg
 With --json, standard output has only JSON, and errors are JSON on standard error.
 Settings come from the environment (.env.example); commands use the same database as the service.`;
 
-/** Runs one command and sets the exit code; the process exits only if a command requests it. */
-export async function run(args: string[]): Promise<void> {
+/**
+ * Runs one command and sets the exit code; the process exits only if a command requests it. `parent`: the id of the process
+ * that started this one.
+ */
+export async function run(args: string[], parent: number): Promise<void> {
   const json = args.includes('--json');
   const output = watchOutput(json);
   // With --json, `reportError` reports invalid arguments, so commander must not print them too.
-  const program = createProgram(json ? { writeErr: () => {} } : {});
+  const program = createProgram(json ? { writeErr: () => {} } : {}, parent);
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -40,7 +43,10 @@ export async function run(args: string[]): Promise<void> {
 }
 
 /** Commands copy the output settings when they are added, so the settings come first. */
-export function createProgram(output: OutputConfiguration = {}): Command {
+export function createProgram(
+  output: OutputConfiguration = {},
+  parent: number = process.ppid,
+): Command {
   const program = new Command('orgdir')
     .description('Run and manage the organisation directory service.')
     .exitOverride()
@@ -49,7 +55,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     .showHelpAfterError('(run with --help for usage)')
     .addHelpText('afterAll', endings);
   addVersionOption(program);
-  addServeCommand(program);
+  addServeCommand(program, parent);
   addMigrateCommand(program);
   addDirectoryCommands(program);
   addExportCommand(program);

@@ -1,12 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { loadConfig } from '../settings/config.ts';
-import { createLogger } from '../runtime/log.ts';
+import { createLogger, type Logger } from '../runtime/log.ts';
 import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
 import type { WorkerMessage } from '../start/worker-processes.ts';
 import { sameSignalMs, signalCodes } from './with-database.ts';
 
-export function addServeCommand(program: Command): void {
+export function addServeCommand(program: Command, parent: number): void {
   program
     .command('serve')
     .description('Run the service: the public API and webhook delivery.')
@@ -22,41 +23,58 @@ export function addServeCommand(program: Command): void {
       '\nExamples:\n  orgdir serve\n  PORT=8080 WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true orgdir serve',
     )
     .action(({ demo, workerProcess }: { demo: boolean; workerProcess?: string }) =>
-      workerProcess === undefined ? serve(demo) : runWorkerProcess(Number(workerProcess)),
+      workerProcess === undefined
+        ? serve(demo, parent)
+        : runWorkerProcess(Number(workerProcess), parent),
     );
 }
 
-async function serve(demo: boolean): Promise<void> {
+async function serve(demo: boolean, parent: number): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger(config.logLevel);
   for (const suspect of findMisspelt(process.env).suspects) log.warn(suspect, 'setting.suspected');
-  const signals = catchSignals();
+  const stopping = catchSignals(parent, log);
+  if (stopping.aborted) return;
   // Imported here, because the other commands start in half the time without the HTTP part.
   const { startService } = await import('../start/main.ts');
   const service = await startService(config, log, {
     demo,
+    signal: stopping,
     onFatal: (reason) => {
       console.error(reason);
       process.exit(1);
     },
+  }).catch((error: unknown) => {
+    if (!stopping.aborted) throw error;
+    log.info('service.stopped');
   });
-  welcome(service, config.publicUrl);
-  await signals.first;
-  await service.stop();
+  if (service) {
+    welcome(service, config.publicUrl);
+    await untilAborted(stopping);
+    await service.stop();
+  }
   // A statement of a cut request may still wait for its result, so the process would not end by itself.
   process.exit(0);
 }
 
 /** Runs until the process that started it sends a stop, or dies. */
-async function runWorkerProcess(number: number): Promise<void> {
+async function runWorkerProcess(number: number, parent: number): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger(config.logLevel);
-  const signals = catchSignals();
+  const stopping = catchSignals(parent, log);
   const { startWorkerProcess } = await import('../start/main.ts');
+  if (stopping.aborted) return;
   const worker = await startWorkerProcess(config, log, number);
-  await Promise.race([signals.first, serveParent(worker)]);
+  await Promise.race([untilAborted(stopping), serveParent(worker)]);
   await worker.stop();
   process.exit(0);
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve());
+    if (signal.aborted) resolve();
+  });
 }
 
 /** Sends metrics on request. Resolves when the process must stop. */
@@ -74,26 +92,55 @@ function serveParent(worker: WorkerProcess): Promise<void> {
 
 /** How often a process that npm started looks whether its parent has ended. */
 const parentPollMs = 200;
+/** Whatever has not ended then: an embedded database goes on with its stop by itself. */
+const stopMsMax = 4_700;
 
 /**
- * The first signal stops the service gracefully, a second one at once. `npx` starts a command in a shell and sends a signal to
- * the shell only, which ends without passing it on: under npm, the end of the parent is such a signal.
+ * The first signal stops the service gracefully, or its start; a second one at once. `npx` starts a command in a shell and sends a
+ * signal to the shell only, which ends without passing it on: under npm, the end of the parent is such a signal.
  */
-function catchSignals(): { first: Promise<void> } {
+function catchSignals(parent: number, log: Logger): AbortSignal {
   let signalledAt: number | null = null;
-  const first = new Promise<void>((resolve) => {
-    const parent = process.ppid;
-    if (process.env['npm_lifecycle_event'] !== undefined)
-      setInterval(() => process.ppid !== parent && resolve(), parentPollMs).unref();
-    for (const [signal, code] of signalCodes) {
-      process.on(signal, () => {
-        if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
-        signalledAt ??= Date.now();
-        resolve();
-      });
-    }
-  });
-  return { first };
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  const cut = () => {
+    log.warn({ afterMs: stopMsMax }, 'service.cut');
+    process.exit(0);
+  };
+  stopping.signal.addEventListener('abort', () => setTimeout(cut, stopMsMax).unref());
+  if (process.env['npm_lifecycle_event'] !== undefined) {
+    const look = () => (process.ppid !== parent || isAdopted(parent)) && stop();
+    setInterval(look, parentPollMs).unref();
+    look();
+  }
+  for (const [signal, code] of signalCodes) {
+    process.on(signal, () => {
+      if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
+      signalledAt ??= Date.now();
+      stop();
+    });
+  }
+  return stopping.signal;
+}
+
+/** Whether the first process has taken over this one. In a container it may be npm itself, and in the same group. */
+function isAdopted(parent: number): boolean {
+  if (parent !== 1) return false;
+  const [own, first] = ['self', '1'].map(groupOf);
+  return own !== first || own === null;
+}
+
+/** Of `/proc/PID/stat`: the fields after the program's name, which may contain anything. */
+function groupOf(pid: string): string | null {
+  try {
+    return (
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[2] ?? null
+    );
+  } catch {
+    return null;
+  }
 }
 
 function welcome(

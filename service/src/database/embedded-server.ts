@@ -34,11 +34,12 @@ export type StartFailure = { reason: string; isPermanent: boolean };
 export async function startIfStopped(
   installation: Installation,
   deadline: number,
+  signal?: AbortSignal,
 ): Promise<StartFailure | null> {
   if (await findServer(installation)) return null;
   await clearPidFile(installation);
   const socketDir = await makeSocketDir(installation);
-  const failure = await start(installation, socketDir, deadline);
+  const failure = await start(installation, socketDir, deadline, signal);
   if (failure !== null) await removeShortSocketDir(socketDir);
   return failure;
 }
@@ -133,6 +134,7 @@ async function start(
   installation: Installation,
   socketDir: string,
   deadline: number,
+  signal?: AbortSignal,
 ): Promise<StartFailure | null> {
   const log = openSync(logFile(installation), 'a', 0o600);
   const logStart = fstatSync(log).size;
@@ -155,7 +157,9 @@ async function start(
   server.once('exit', (code, signal) => (ended = `it ended with ${code ?? signal}`));
   server.unref();
   while (ended === null && !(await isReady(installation, server.pid))) {
-    if (Date.now() > deadline)
+    // Nobody can have joined it yet.
+    if (signal?.aborted) server.kill('SIGINT');
+    else if (Date.now() > deadline)
       return {
         reason: 'it is not ready yet, perhaps because it recovers from a crash',
         isPermanent: false,

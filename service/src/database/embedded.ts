@@ -33,6 +33,8 @@ export type EmbeddedOptions = {
   purpose: 'service' | 'tool';
   /** Called once if the database dies while a service uses it. */
   onLost?: (reason: string) => void;
+  /** If it is aborted before the database can be used, opening fails, and a server that was started for it is stopped. */
+  signal?: AbortSignal;
   /** Settings for tests, such as `fsync=off`. */
   settings?: string[];
 };
@@ -49,8 +51,11 @@ const serviceLock = 70420011;
 
 /** Creates the database if there is none, starts it if it does not run, and joins it. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+  options.signal?.throwIfAborted();
   const installation = await prepareInstallation(options.dataDir, options.settings ?? []);
+  options.signal?.throwIfAborted();
   await ensureCluster(installation);
+  options.signal?.throwIfAborted();
   const client = await withDataDirErrors(installation.dataDir, () => join(installation, options));
   const membership: Membership = { client, leaving: false };
   watch(installation, options, membership);
@@ -78,7 +83,8 @@ async function join(installation: Installation, options: EmbeddedOptions): Promi
     // A server that responds is running, whatever number its process has in here.
     const client = await connect(installation, options);
     if (client && (await enter(installation, options, client))) return client;
-    const failure = client ? null : await startIfStopped(installation, deadline);
+    const failure = client ? null : await startIfStopped(installation, deadline, options.signal);
+    if (failure) options.signal?.throwIfAborted();
     if (failure?.isPermanent || Date.now() > deadline) {
       throw new StartError(
         `the embedded database in ${installation.dataDir} does not start: ${failure?.reason ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,

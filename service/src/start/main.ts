@@ -33,6 +33,8 @@ export type WorkerProcess = Pick<Service, 'stop'> & { metrics(): Promise<Process
 export type ServeOptions = {
   /** Whether the first start on an embedded database loads the demo data. */
   demo: boolean;
+  /** Aborted by a signal to stop: a start in progress then fails soon, and leaves nothing running. */
+  signal?: AbortSignal;
   /** Called when the service cannot continue. */
   onFatal: (reason: string) => void;
 };
@@ -46,6 +48,7 @@ export async function startService(
   options: ServeOptions,
 ): Promise<Service> {
   const opened = await openConfiguredDatabase(config, {
+    ...options,
     purpose: 'service',
     applicationName: `orgdir serve, pid ${process.pid}`,
     onLost: options.onFatal,
@@ -70,6 +73,7 @@ async function startOn(
   logWrongClock(opened, log);
   if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
   const secretKeys = await readSecretKeys(config, opened);
+  options.signal?.throwIfAborted();
   const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
@@ -186,6 +190,11 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
   log.info('service.stopped');
 }
 
+/**
+ * Attempts that are still in flight after this are recorded as interrupted, as after a crash, but at once. With the rest of
+ * a stop, this stays within its five seconds.
+ */
+const attemptsEndWithinMs = 2_500;
 const scrapeTimeoutMs = 500;
 /** Transactions that are still open after this roll back. */
 const writeTimeoutMs = 500;
@@ -199,6 +208,7 @@ export async function stopParts(parts: Parts): Promise<void> {
   const { apiProcesses, revisions, replicas, health, keyCache, sender, mailer, signIn, workers } =
     parts;
   readiness.stop();
+  const late = setTimeout(() => void sender.close(), attemptsEndWithinMs);
   await Promise.all([
     app && endRequests(app),
     worker.stop(),
@@ -206,6 +216,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     syncs.stop(),
     workers?.stop(),
   ]);
+  clearTimeout(late);
   mailer?.close();
   await signIn?.stop();
   await Promise.all([

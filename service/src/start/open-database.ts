@@ -25,7 +25,7 @@ export type OpenedDatabase = FollowedTime & {
   close(): Promise<void>;
 };
 
-export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
+export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost' | 'signal'> &
   Pick<DatabaseOptions, 'applicationName' | 'poolSize'> & {
     /** Leaves the schema as it is: it may be older than this version. */
     unmigrated?: boolean;
@@ -33,6 +33,8 @@ export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
     onMoved?: (move: PrimaryMove) => void;
   };
 
+/** Whoever still uses the database so long after a signal waits for something that does not respond, or for a migration. */
+const closesAfterMs = 3_800;
 /** Statements that still run after this belong to requests that were cut. */
 const poolEndTimeoutMs = 500;
 
@@ -57,7 +59,10 @@ export async function openConfiguredDatabase(
   });
   let closing: Promise<void> | undefined;
   const closeAll = () => (closing ??= close(database, server, connection));
+  const { signal } = options;
+  signal?.addEventListener('abort', () => setTimeout(closeAll, closesAfterMs).unref());
   try {
+    signal?.throwIfAborted();
     if (!server) await requireUsable(connection, config);
     if (!options.unmigrated) await migrateOnce(connection, applicationName);
     const time = await followTime(database);

@@ -39,6 +39,7 @@ const metricsTimeoutMs = 1_000;
 export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerProcesses {
   const { config, metrics } = options;
   const running = new Set<ChildProcess>();
+  const up = new WeakSet<ChildProcess>();
   const stopping = new AbortController();
   let ended: Promise<unknown> | null = null;
   metrics.workers(async () => (await Promise.all([...running].map(readMetrics))).flat());
@@ -52,13 +53,17 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
         numbers.map(async (number) => {
           // Otherwise all would start at the speed of the slowest, and nothing would be delivered until then.
           if (number > 1) await firstIsUp.promise;
-          await keepRunning(number, { ...options, running, stopping, onUp: firstIsUp.resolve });
+          await keepRunning(number, { ...options, running, up, stopping, onUp: firstIsUp.resolve });
         }),
       );
     },
     async stop() {
       stopping.abort();
-      for (const child of running) send(child, 'stop');
+      for (const child of running) {
+        if (up.has(child)) send(child, 'stop');
+        // It reads no message before it has started, and has nothing to record.
+        else child.kill();
+      }
       await ended;
     },
   };
@@ -66,19 +71,24 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
 
 type Supervised = WorkerProcessesOptions & {
   running: Set<ChildProcess>;
+  /** Those that have responded. */
+  up: WeakSet<ChildProcess>;
   stopping: AbortController;
   /** Called when a process delivers, or has ended. */
   onUp: () => void;
 };
 
 async function keepRunning(number: number, supervised: Supervised): Promise<void> {
-  const { log, running, stopping, onUp } = supervised;
+  const { log, running, up, stopping, onUp } = supervised;
   for (let failures = 0; !stopping.signal.aborted; failures += 1) {
     const startedAt = performance.now();
     const child = startProcess(number, supervised);
     running.add(child);
     // A process responds once it has started.
-    child.once('message', onUp);
+    child.once('message', () => {
+      up.add(child);
+      onUp();
+    });
     send(child, 'metrics');
     const end = await endOf(child);
     running.delete(child);

@@ -6,50 +6,141 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { embeddedOnly, isAlive, newDataDir, removeDataDir, serverPid } from '../support/command.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  embeddedOnly,
+  isAlive,
+  newDataDir,
+  removeDataDir,
+  runCommand,
+  serverPid,
+} from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
+import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const options = { timeout: 300_000, skip: embeddedOnly };
 const dataDir = await newDataDir();
 after(() => removeDataDir(dataDir));
+const stopMsMax = 5_000;
+/** A busy machine takes longer for anything, and not for the same time each time. */
+const loadMs = await timeOf(() => runCommand(['--version']));
+const env = {
+  ...loopbackAllowed,
+  PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
+  HOME: process.env['HOME'],
+  DATA_DIR: dataDir,
+  PORT: '0',
+  INTERNAL_PORT: '0',
+  WORKERS: '2',
+  WEBHOOK_TIMEOUT_MS: '30000',
+};
+
+/** Starts it in a process group of its own, which ends with the test file at the latest. */
+function start(command: string, args: string[], more: Record<string, string> = {}) {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...env, ...more },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const output = { text: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.text += text));
+  const pid = child.pid ?? 0;
+  after(() => isAlive(-pid) && process.kill(-pid, 'SIGKILL'));
+  return {
+    output,
+    hasEnded: () => child.exitCode !== null,
+    /** Signals that process alone, and resolves when the last one of its group has ended, after so many milliseconds. */
+    async stop(): Promise<number> {
+      const closed = once(child, 'close');
+      const signalledAt = performance.now();
+      child.kill('SIGTERM');
+      await closed;
+      await eventually(async () => !isAlive(-pid));
+      return performance.now() - signalledAt;
+    },
+  };
+}
+
+const silent = await startReceiver(() => {});
+
+/** A delivery to a receiver that never responds is in flight when it resolves. */
+async function deliverToSilence(text: string): Promise<void> {
+  const [, url = ''] = /^Serving at (\S+)/m.exec(text) ?? [];
+  const [, key = ''] = /^Demo key: +(\S+)/m.exec(text) ?? [];
+  const created = await fetch(`${url}/api/v1/webhooks`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ url: silent.url, events: ['org.created'] }),
+  });
+  assert.equal(created.status, 201);
+  const before = silent.received.length;
+  const publish = ['events', 'publish', 'org.created', '--org', 'nokia'];
+  const given = { env: { ...loopbackAllowed, DATA_DIR: dataDir } };
+  assert.equal((await runCommand(publish, given)).code, 0);
+  await silent.waitFor(before + 1);
+}
 
 for (const [command, ...args] of [
-  ['npm', 'start', '--', '--no-demo'],
-  ['npx', 'orgdir', 'serve', '--no-demo'],
-  ['npx', '--call', 'orgdir serve --no-demo'],
-  ['node_modules/.bin/orgdir', 'serve', '--no-demo'],
+  ['npm', 'start'],
+  ['npx', 'orgdir', 'serve'],
+  ['npx', '--call', 'orgdir serve'],
+  ['node_modules/.bin/orgdir', 'serve'],
 ] as [string, ...string[]][])
-  test(`SIGTERM to ${[command, ...args].join(' ')} stops the service`, options, async () => {
-    const child = spawn(command, args, {
-      cwd: root,
-      env: {
-        PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
-        HOME: process.env['HOME'],
-        DATA_DIR: dataDir,
-        PORT: '0',
-        INTERNAL_PORT: '0',
-        WORKERS: '2',
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    });
-    const output = { text: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output.text += text));
-    const closed = once(child, 'close');
-    after(() => isAlive(-(child.pid ?? 0)) && process.kill(-(child.pid ?? 0), 'SIGKILL'));
-    await eventually(
-      async () => output.text.includes('"service.started"') || child.exitCode !== null,
-    );
-    const pid = Number(/"pid":(\d+)[^\n]*"service\.started"/.exec(output.text)?.[1]);
-    assert.ok(isAlive(pid), output.text);
-    assert.notEqual(await serverPid(dataDir), null);
-    child.kill('SIGTERM');
-    // Its output closes when the last process of it has ended.
-    await closed;
-    assert.match(output.text, /"service\.stopped"/);
-    assert.equal(await serverPid(dataDir), null);
-  });
+  test(
+    `SIGTERM to ${[command, ...args].join(' ')} stops the service in time, whatever receivers do`,
+    options,
+    async () => {
+      const service = start(command, args);
+      const { output } = service;
+      await eventually(
+        async () =>
+          /"service\.started"[^]*^Try it|^Try it[^]*"service\.started"/m.test(output.text) ||
+          service.hasEnded(),
+      );
+      const pid = Number(/"pid":(\d+)[^\n]*"service\.started"/.exec(output.text)?.[1]);
+      assert.ok(isAlive(pid), output.text);
+      await deliverToSilence(output.text);
+      const ms = await service.stop();
+      assert.match(output.text, /"error":"interrupted"/);
+      // On a busy machine it may have to be cut.
+      assert.match(output.text, loadMs < 1_000 ? /"service\.stopped"/ : /"service\.(stopped|cut)"/);
+      await eventually(async () => (await serverPid(dataDir)) === null);
+      assert.ok(ms < loadMs + stopMsMax, `${ms} ms`);
+    },
+  );
+
+// As `npx` runs it: in a shell that the signal ends, and that passes nothing on.
+test('the end of npx at any moment of a start ends it in time', options, async () => {
+  const begin = (folder: string) =>
+    start('sh', ['-c', 'orgdir serve; exit'], { npm_lifecycle_event: 'npx', DATA_DIR: folder });
+  const wholeFolder = await newDataDir();
+  const whole = begin(wholeFolder);
+  const startMs = await timeOf(() =>
+    eventually(async () => whole.output.text.includes('"service.started"')),
+  );
+  await whole.stop();
+  await removeDataDir(wholeFolder);
+  for (const share of [0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8]) {
+    const folder = await newDataDir();
+    const shell = begin(folder);
+    await wait(startMs * share);
+    const ms = await shell.stop();
+    const when = `after ${share} of a start of ${startMs} ms`;
+    // A server that still stops does so by itself.
+    await eventually(async () => (await serverPid(folder)) === null);
+    // It ends once it is loaded.
+    assert.ok(ms < 2 * loadMs + stopMsMax, `${ms} ms ${when}`);
+    await removeDataDir(folder);
+  }
+});
+
+async function timeOf(act: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await act();
+  return performance.now() - startedAt;
+}
 
 const noSystemd = spawnSync('systemd-analyze', ['--version']).error
   ? 'there is no systemd-analyze on this machine'

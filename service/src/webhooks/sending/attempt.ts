@@ -32,7 +32,10 @@ export type Sender = {
    * without a byte of a response: the receiver most likely closed it before the request arrived.
    */
   attempt(request: AttemptRequest): Promise<AttemptOutcome>;
-  /** Closes every connection, including those that are still opening. May be called twice. */
+  /**
+   * Closes every connection, including those that are still opening: attempts in flight end as interrupted. May be called
+   * twice.
+   */
   close(): Promise<void>;
 };
 
@@ -84,10 +87,12 @@ export function createSender(
   });
   const targetOf = createTargets();
   const queueTimeout = createTimeoutQueue();
+  let closed = false;
+  const limits = { timeoutMs, queueTimeout, isClosed: () => closed };
   return {
     attempt: (request) =>
       new Promise((resolve) => {
-        const exchange = new Exchange(connections, { timeoutMs, queueTimeout }, resolve);
+        const exchange = new Exchange(connections, limits, resolve);
         try {
           exchange.send(targetOf(request.url), request);
         } catch {
@@ -96,6 +101,7 @@ export function createSender(
         }
       }),
     async close() {
+      closed = true;
       connector.close();
       await connections.close();
     },
@@ -172,13 +178,18 @@ function openClient(origin: string, idleMs: number, connector: GuardedConnector)
 }
 
 type AttemptError = NonNullable<AttemptResult['error']>;
+type ExchangeLimits = {
+  timeoutMs: number;
+  queueTimeout: (exchange: Exchange) => void;
+  isClosed: () => boolean;
+};
 
 /** One request and its outcome. The first of response, error and deadline ends it. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #start = performance.now();
   readonly #connections: Connections<Client>;
   readonly #resolve: (outcome: AttemptOutcome) => void;
-  readonly #queueTimeout: (exchange: Exchange) => void;
+  readonly #limits: ExchangeLimits;
   readonly #timer: NodeJS.Timeout;
   #overdue = false;
   #origin = '';
@@ -193,13 +204,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     connections: Connections<Client>,
-    { timeoutMs, queueTimeout }: { timeoutMs: number; queueTimeout: (exchange: Exchange) => void },
+    limits: ExchangeLimits,
     resolve: (outcome: AttemptOutcome) => void,
   ) {
     this.#connections = connections;
     this.#resolve = resolve;
-    this.#queueTimeout = queueTimeout;
-    this.#timer = setTimeout(reachDeadline, timeoutMs, this);
+    this.#limits = limits;
+    this.#timer = setTimeout(reachDeadline, limits.timeoutMs, this);
   }
 
   /**
@@ -246,6 +257,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: Error & { code?: string }): void {
+    if (this.#limits.isClosed()) return this.abandon('interrupted');
     const resend = this.#resend;
     if (this.#ended || this.#overdue || !resend || !closedCodes.has(error.code ?? '')) {
       return this.abandon(errorKind(error));
@@ -259,7 +271,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** From now on a response no longer counts. */
   reachDeadline(): void {
     this.#overdue = true;
-    this.#queueTimeout(this);
+    this.#limits.queueTimeout(this);
   }
 
   /** Ends without the rest of the response, so its connection cannot be reused. */

@@ -202,9 +202,9 @@ test('close ends running and idle connections, can be called twice, and nothing 
   const inFlight = sender.attempt({ ...post, url: silent.url });
   await oneWaits;
   await Promise.all([sender.close(), sender.close()]);
-  assert.equal((await inFlight).error, 'reset');
+  assert.equal((await inFlight).error, 'interrupted');
   await Promise.all([silent.allClosed(), kept.allClosed()]);
-  assert.equal((await sender.attempt({ ...post, url: kept.url })).error, 'reset');
+  assert.equal((await sender.attempt({ ...post, url: kept.url })).error, 'interrupted');
   assert.deepEqual([silent.requests(), kept.requests()], [1, 1]);
 });
 
@@ -220,7 +220,7 @@ test('close ends a running handshake', async () => {
   const ended = once(socket, 'close');
   await sender.close();
   await ended;
-  assert.notEqual((await inFlight).error, null);
+  assert.equal((await inFlight).error, 'interrupted');
 });
 
 /** Makes an attempt, lets the connection idle, and makes another. Returns the number of connections. */
