@@ -7,6 +7,7 @@ import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { sessionDaysInWords } from '../../../service/src/contract/periods.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { formatExact, Time } from '../ui/time.tsx';
@@ -20,7 +21,7 @@ export function Sessions() {
   return (
     <Section
       title="Sessions"
-      lead="The browsers that are signed in. A session ends seven days after it was last used."
+      lead={`The browsers that are signed in. A session ends ${sessionDaysInWords} days after it was last used.`}
       headingRef={heading}
     >
       <Loaded query={query}>

@@ -1,6 +1,7 @@
 import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { invitationDaysInWords } from '../../../service/src/contract/periods.ts';
 import {
   invitations as invitationsOperation,
   resendInvitation,
@@ -29,7 +30,7 @@ export function Invitations({ app }: { app: PortalApp }) {
   return (
     <Section
       title="Invitations"
-      lead="An invitation can be accepted for seven days, by whoever signs in with its address."
+      lead={`An invitation can be accepted for ${invitationDaysInWords} days, by whoever signs in with its address.`}
       headingRef={heading}
     >
       <Loaded query={query}>

@@ -5,6 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { AppRole } from '../contract/app-roles.ts';
+import { invitationDays } from '../contract/periods.ts';
 import { sql, violatedConstraint, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -28,7 +29,6 @@ export type OwnInvitation = Invitation & { appName: string };
 /** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const invitationsPerAppMax = 20;
 const invitationMailsPerHour = 20;
-const daysValid = 7;
 
 const columns = sql`
   i.id, i.email, i.role, i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"
@@ -104,7 +104,7 @@ export async function createInvitation(
   try {
     const { rows } = await sql<Invitation>`
       insert into app_invitations as i (id, app_id, email, role, invited_by, hash, expires_at)
-      values (${uuidv7()}, ${appId}, ${email}, ${role}, ${by}, ${hash}, now() + ${daysValid} * interval '1 day')
+      values (${uuidv7()}, ${appId}, ${email}, ${role}, ${by}, ${hash}, now() + ${invitationDays} * interval '1 day')
       returning ${columns}
     `.execute(tx);
     return requireRow(rows);
@@ -128,7 +128,7 @@ export async function resendInvitation(
   await lockWithRole(tx, by, appId, 'owner');
   await enforceMailLimit(tx, appId);
   const { rows } = await sql<Invitation>`
-    update app_invitations i set hash = ${hash}, expires_at = now() + ${daysValid} * interval '1 day'
+    update app_invitations i set hash = ${hash}, expires_at = now() + ${invitationDays} * interval '1 day'
     where id = ${id} and app_id = ${appId} and expires_at > now() returning ${columns}
   `.execute(tx);
   return requireRow(rows);

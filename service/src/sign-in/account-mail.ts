@@ -4,6 +4,7 @@
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
+import { invitationDaysInWords } from '../contract/periods.ts';
 import { quoteName } from '../contract/quote-name.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -145,7 +146,7 @@ export function createAccountMail({
     invitation(to, { appName, role, invitedBy, url }) {
       const subject = 'invitation to an app';
       if (!mailer) return print(`${subject} (${to}): ${url}`);
-      const text = `${invitedBy} invites you to the app ${quoteName(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within seven days:`;
+      const text = `${invitedBy} invites you to the app ${quoteName(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within ${invitationDaysInWords} days:`;
       const otherwise = 'If you do not know about this, ignore this mail: nothing changes.';
       void send('invitation', to, titled(subject, `${text}\n\n${url}\n\n${otherwise}\n`));
     },

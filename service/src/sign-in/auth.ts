@@ -16,6 +16,7 @@ import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
 import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
 import { passwordLengthMax } from '../contract/password-length.ts';
+import { sessionDays } from '../contract/periods.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';
 import { maySignUp, signUpRefused } from './sign-up-blocks.ts';
@@ -230,7 +231,9 @@ const tables = {
       userAgent: 'user_agent',
       ...times,
     },
-    expiresIn: 7 * daySeconds,
+    expiresIn: sessionDays * daySeconds,
+    // A use moves the end of a session at most this often, so a session may end this much earlier than `sessionDays`
+    // after its last use. It has to be shorter than a session: no use would move the end otherwise.
     updateAge: daySeconds,
   },
   account: {

@@ -21,6 +21,7 @@ import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { PasswordLinkRequest, PasswordLinkToken } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
+import { invitationDaysInWords } from '../../contract/periods.ts';
 import { AppInvitation, InvitationLink, OwnInvitation, role } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Executor } from '../../database/database.ts';
@@ -125,8 +126,7 @@ const appOperations = [
     method: 'POST',
     path: '/apps/:appId/invitations',
     summary: 'Invite somebody',
-    description:
-      'Mails a link to the address. Whoever signs in with this address can accept within seven days. Only owners can do this. The response is the same whether or not the address has an account. An app sends at most 20 invitations per hour.',
+    description: `Mails a link to the address. Whoever signs in with this address can accept within ${invitationDaysInWords} days. Only owners can do this. The response is the same whether or not the address has an account. An app sends at most 20 invitations per hour.`,
     body: NewInvitation,
     returns: { 201: 'The invitation.' },
     response: invitationResponse,
@@ -151,8 +151,7 @@ const appOperations = [
     method: 'POST',
     path: '/apps/:appId/invitations/:invitationId/resend',
     summary: 'Resend an invitation',
-    description:
-      'Mails a new link, which replaces the earlier one and is valid for seven days. Only owners can do this.',
+    description: `Mails a new link, which replaces the earlier one and is valid for ${invitationDaysInWords} days. Only owners can do this.`,
     returns: { 200: 'The invitation.' },
     response: invitationResponse,
     async run({
