@@ -154,7 +154,7 @@ async function start(
   closeSync(log);
   let ended: string | null = null;
   server.once('error', (error) => (ended = error.message));
-  server.once('exit', (code, signal) => (ended = `it ended with ${code ?? signal}`));
+  server.once('exit', (code, killedBy) => (ended = `it ended with ${code ?? killedBy}`));
   server.unref();
   while (ended === null && !(await isReady(installation, server.pid))) {
     // Nobody can have joined it yet.

@@ -60,7 +60,7 @@ export async function openConfiguredDatabase(
   let closing: Promise<void> | undefined;
   const closeAll = () => (closing ??= close(database, server, connection));
   const { signal } = options;
-  signal?.addEventListener('abort', () => setTimeout(closeAll, closesAfterMs).unref());
+  signal?.addEventListener('abort', () => setTimeout(() => void closeAll(), closesAfterMs).unref());
   try {
     signal?.throwIfAborted();
     if (!server) await requireUsable(connection, config);
