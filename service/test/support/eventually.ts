@@ -20,8 +20,10 @@ export async function eventually<T>(ask: () => Promise<T | null | undefined | fa
   }
 }
 
-/** For a change that takes effect within a second, apart from pauses that a busy machine prolongs. */
-export async function withinASecond(ask: () => Promise<boolean>): Promise<void> {
+export const withinASecond = (ask: () => Promise<boolean>) => within(1_000, ask);
+
+/** For a change that takes effect within this time, apart from pauses that a busy machine prolongs. */
+export async function within(limitMs: number, ask: () => Promise<boolean>): Promise<void> {
   const startedAt = performance.now();
   let prolongedMs = 0;
   let pausedAt = startedAt - pauseMs;
@@ -32,7 +34,7 @@ export async function withinASecond(ask: () => Promise<boolean>): Promise<void> 
     return answer;
   });
   const tookMs = Math.round(performance.now() - startedAt - prolongedMs);
-  assert.ok(tookMs < 1_000, `took ${tookMs} ms`);
+  assert.ok(tookMs < limitMs, `took ${tookMs} ms`);
 }
 
 /** The delivery of an event to a webhook once it has ended. */
