@@ -22,6 +22,9 @@ const { database, printed } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
 const acme = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
+await put(database, 'alliances', [{ slug: 'league', name: 'League' }]);
+const { rows: alliances } = await sql<{ id: string }>`select id from alliances`.execute(database);
+const league = { kind: 'alliance', id: alliances[0]?.id ?? '' } as const;
 
 let people = 0;
 const nextAddress = () => `person-${(people += 1)}@example.org`;
@@ -395,19 +398,27 @@ test('a binding and an invitation end with the ownership of whoever made them', 
   }
 });
 
-test('only an owner who manages the organisation binds the app to it', async () => {
-  const owner = await next();
-  const manager = await next();
-  const { path, pathOf } = await makeApp(owner, { [manager.email]: 'developer' });
-  await inTransaction((tx) => addManager(tx, testActor, acme, manager.email));
-  const json = { kind: 'organization', slug: 'acme' };
-  for (const person of [owner, manager])
-    assert.equal(await refuse(person, 'PUT', `${path}/binding`, json), 'forbidden');
-  await send(owner, 'PATCH', pathOf(manager.email), { role: 'owner' });
-  assert.equal(await refuse(owner, 'PUT', `${path}/binding`, json), 'forbidden');
-  const bound = await send(manager, 'PUT', `${path}/binding`, json);
-  assert.equal(bound.binding.boundBy, manager.email);
-});
+for (const [slug, subject] of [
+  ['acme', acme],
+  ['league', league],
+] as const)
+  test(`only an owner who manages the ${subject.kind} binds the app to it`, async () => {
+    const owner = await next();
+    const manager = await next();
+    const { path, pathOf } = await makeApp(owner, { [manager.email]: 'developer' });
+    await inTransaction((tx) => addManager(tx, testActor, subject, manager.email));
+    const json = { kind: subject.kind, slug };
+    for (const person of [owner, manager])
+      assert.equal(await refuse(person, 'PUT', `${path}/binding`, json), 'forbidden');
+    await send(owner, 'PATCH', pathOf(manager.email), { role: 'owner' });
+    assert.equal(await refuse(owner, 'PUT', `${path}/binding`, json), 'forbidden');
+    const bound = await send(manager, 'PUT', `${path}/binding`, json);
+    const { binding } = bound;
+    assert.deepEqual(
+      [binding.kind, binding.slug, binding.boundBy],
+      [subject.kind, slug, manager.email],
+    );
+  });
 
 test('a transfer makes the other the owner and the caller a developer', async () => {
   const owner = await next();

@@ -440,6 +440,11 @@ test('a command is audited under its user, and `audit list` shows it', async () 
     lines[1] ?? '',
     /manager\.added +organization \S+ +- +slug=acme email=dora@example\.org$/,
   );
+  for (const wanted of ['key', 'key.created'])
+    assert.deepEqual(
+      JSON.parse(await run('audit', 'list', '--action', wanted, '--json')),
+      JSON.parse(JSON.stringify(await listAudit(database, { ...everything, action: wanted }))),
+    );
   const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
   assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
   const subject = entry.subject.id ?? '';

@@ -149,3 +149,21 @@ test('a server that has become read-only gets no new connections', async (t) => 
   await assert.rejects(sql`create table refused ()`.execute(database), { code: '25006' });
   await assert.rejects(ping.execute(database), { code: '25006', message: /is not the primary/ });
 });
+
+test('faults of names, networks and servers are connection faults, and those of statements are not', () => {
+  const withCode = (code: string) => Object.assign(new Error(code), { code });
+  for (const code of [
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'ECONNREFUSED',
+    'EHOSTUNREACH',
+    '25006',
+    '57P01',
+    '08006',
+  ]) {
+    assert.equal(isConnectionFault(withCode(code)), true, code);
+    assert.equal(isConnectionFault(new Error('failed', { cause: withCode(code) })), true, code);
+  }
+  for (const code of ['23505', '42601', 'EACCES'])
+    assert.equal(isConnectionFault(withCode(code)), false, code);
+});

@@ -229,18 +229,53 @@ test('a blueprint is replaced except its slug, patched, retired and reactivated'
     assert.deepEqual([answer.status, answer.body.error.details.issues[0].path], [400, path]);
 });
 
-test('a former slug of a blueprint stays reserved, and its owner can take it back', async () => {
+const nouns = {
+  orgs: () => ({ name: 'One' }),
+  alliances: () => ({ name: 'One' }),
+  blueprints: () => {
+    const { name, category, output } = blueprint({ name: 'One' });
+    return { name, category, output };
+  },
+};
+for (const [noun, fieldsOf] of Object.entries(nouns)) {
+  test(`a write of ${noun} with an outdated If-Match is rejected and changes nothing`, async () => {
+    const path = `/${noun}/matched`;
+    const fields = fieldsOf();
+    const ifMatch = { 'if-match': (await send('PUT', path, fields)).headers.get('etag') ?? '' };
+    const second = await send('PATCH', path, { name: 'Two' }, ifMatch);
+    assert.equal(second.status, 200);
+    const before = await changes();
+    for (const answer of [
+      await send('PUT', path, fields, ifMatch),
+      await send('PATCH', path, { name: 'Three' }, ifMatch),
+      await call(path, { method: 'DELETE', headers: ifMatch }),
+    ])
+      assert.deepEqual([answer.status, answer.body.error?.code], [412, 'precondition_failed']);
+    assert.equal(await changes(), before);
+    assert.deepEqual((await call(path)).body, second.body);
+  });
+
+  test(`a former slug of ${noun} goes to no other entry, and back to its owner`, async () => {
+    for (const name of ['owner', 'other'])
+      await send('PUT', `/${noun}/${name}`, { ...fieldsOf(), slug: name });
+    // A blueprint keeps its address, which has its key.
+    const renamed = noun === 'blueprints' ? 'owner' : 'moved';
+    assert.equal((await send('PATCH', `/${noun}/owner`, { slug: 'moved' })).status, 200);
+    for (const slug of ['owner', 'moved'])
+      assert.equal((await send('PATCH', `/${noun}/other`, { slug })).status, 409, slug);
+    const back = await send('PATCH', `/${noun}/${renamed}`, { slug: 'owner' });
+    assert.deepEqual([back.status, back.body.data?.slug], [200, 'owner']);
+  });
+}
+
+test('an import gives a former slug of a blueprint to no other one, and back to its owner', async () => {
   const fields = blueprint({ key: 'basalt', name: 'Basalt' });
   await put(database, 'blueprints', [fields, blueprint({ key: 'tuff', name: 'Tuff' })]);
   await send('PATCH', '/blueprints/basalt', { slug: 'dark-basalt' });
   await service.settled();
   assert.equal((await service.call('/blueprints/basalt')).status, 404);
-  assert.equal((await send('PATCH', '/blueprints/tuff', { slug: 'basalt' })).status, 409);
-  assert.equal((await send('PATCH', '/blueprints/tuff', { slug: 'dark-basalt' })).status, 409);
-  await assert.rejects(
-    put(database, 'blueprints', [blueprint({ key: 'new', slug: 'basalt' })]),
-    /bad/,
-  );
+  for (const key of ['new', 'tuff'])
+    await assert.rejects(put(database, 'blueprints', [blueprint({ key, slug: 'basalt' })]), /bad/);
   await put(database, 'blueprints', [{ ...fields, slug: 'basalt' }]);
   assert.equal((await call('/blueprints/basalt')).body.data.slug, 'basalt');
 });

@@ -9,13 +9,13 @@ const { database } = await openTestDatabase();
 const webhookId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
 const otherId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80';
 
-/** Over three days, every seventh still pending, every second of another webhook. */
+/** Six an hour in every sixth hour of three days, every seventh still pending, every second of another webhook. */
 await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
 await sql`
   with made as materialized (
     select n, uuid_v7(at) as id, at, case when n % 2 = 0 then ${webhookId}::uuid else ${otherId}::uuid end as webhook_id,
       case when n % 3 = 0 then 'org.created' else 'alliance.created' end as event
-    from (select n, now() - n * interval '1 hour' as at from generate_series(1, 60) n) t
+    from (select n, now() - n / 6 * interval '6 hours' - n * interval '1 second' as at from generate_series(1, 60) n) t
   ),
   pending as (
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, created_at)

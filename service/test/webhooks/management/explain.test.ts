@@ -4,10 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { deleteApp } from '../../../src/access/apps.ts';
 import { unbindApp } from '../../../src/access/bindings.ts';
-import { removeManager } from '../../../src/access/managers.ts';
+import { removeManager, type Subject } from '../../../src/access/managers.ts';
 import { lockApp } from '../../../src/access/require-role.ts';
 import { sql } from '../../../src/database/database.ts';
 import { setAside, take } from '../../../src/events/set-aside.ts';
+import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
@@ -25,8 +26,10 @@ await put(database, 'orgs', [
   { slug: 'hidden', name: 'Hidden', listed: false },
 ]);
 const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))!.id } as const;
+await put(database, 'alliances', [{ slug: 'acme', name: 'Acme' }]);
+const alliance = { kind: 'alliance', id: (await findAlliance(database, 'acme'))!.id } as const;
 
-async function makeWebhook(json: { events?: string[] } = {}, bindTo?: typeof acme) {
+async function makeWebhook(json: { events?: string[] } = {}, bindTo?: Subject) {
   const { key, appId } = await makeKey(service, bindTo ? { bindTo } : {});
   const { body } = await service.call('/webhooks', {
     method: 'POST',
@@ -177,6 +180,29 @@ test('an event is also explained by its name, subject and time', async () => {
   assert.deepEqual([after.result, after.checks.bound], ['not_sent', false]);
   const then = (await explainTime(webhook, query)).body.data;
   assert.deepEqual([then.checks.bound, then.nearby], [true, []]);
+});
+
+test('an organisation and an alliance of the same slug are told apart', async () => {
+  for (const [subject, event] of [
+    [acme, 'application.created'],
+    [alliance, 'resource.offer.created'],
+    [alliance, 'resource.request.created'],
+    [acme, 'event.created'],
+  ] as const) {
+    for (const boundTo of [acme, alliance]) {
+      const webhook = await makeWebhook({}, boundTo);
+      // Rounded up, because the database's times are finer.
+      const at = new Date(Date.now() + 1).toISOString();
+      const { body } = await explainTime(webhook, { event, subject: 'acme', at });
+      const { result, checks } = body.data;
+      const expected = boundTo === subject ? ['would_send', true] : ['not_sent', false];
+      assert.deepEqual(
+        [result, checks.bound],
+        expected,
+        `${event} for one bound to ${boundTo.kind}`,
+      );
+    }
+  }
 });
 
 test('times without a record are unknown', async () => {

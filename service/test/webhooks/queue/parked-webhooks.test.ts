@@ -1,0 +1,45 @@
+/** Tests what is remembered of webhooks with parked deliveries, without a database. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createFloor } from '../../../src/runtime/floor.ts';
+import { loadConfig } from '../../../src/settings/config.ts';
+import { ParkedWebhooks } from '../../../src/webhooks/queue/dispatch/parked-webhooks.ts';
+import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
+import { loopbackAllowed } from '../../support/receiver.ts';
+
+const { webhooks } = loadConfig(loopbackAllowed);
+const start = () => new ParkedWebhooks(new Room(webhooks), createFloor(null));
+const ids = ['a', 'b', 'c'];
+
+test('a claim begins before the first of the deliveries that were parked, in whatever order they came', () => {
+  for (const times of [
+    [5_000, 9_000],
+    [9_000, 5_000],
+  ]) {
+    const parked = start();
+    for (const atMs of times) parked.add(['a'], atMs);
+    assert.deepEqual(parked.since.get('a'), { atMs: 4_999 });
+  }
+  const parked = start();
+  parked.add(['a'], 5_000);
+  parked.add(['a']);
+  assert.deepEqual(parked.since.get('a'), { atMs: -Infinity }, 'at an unknown time');
+});
+
+test('those that are taken get no more than the room that there is, and the others are kept', () => {
+  // Each may have two until its first attempt has ended.
+  for (const [most, expected] of [
+    [0, []],
+    [1, [1]],
+    [3, [2, 1]],
+    [100, [2, 2, 2]],
+  ] as const) {
+    const parked = start();
+    parked.add(ids, 5_000);
+    assert.deepEqual([...parked.takeWithRoom(most).values()], expected);
+    assert.deepEqual(
+      ids.map((id) => parked.has(id)),
+      ids.map((_, index) => index >= expected.length),
+    );
+  }
+});
