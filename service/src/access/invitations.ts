@@ -27,8 +27,8 @@ export type Invitation = {
 export type OwnInvitation = Invitation & { appName: string };
 
 /** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
-const invitationsPerAppMax = 20;
-const invitationMailsPerHour = 20;
+export const invitationsPerAppMax = 20;
+export const invitationMailsPerHour = 20;
 
 const columns = sql`
   i.id, i.email, i.role, i.invited_by as "invitedBy", i.created_at as "createdAt", i.expires_at as "expiresAt"

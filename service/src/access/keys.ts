@@ -61,13 +61,13 @@ export type Caller = {
 };
 
 /** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
-const keysPerAppMax = 20;
+export const keysPerAppMax = 20;
 /** More than the members of an app need at a time. */
-const temporaryKeysPerAppMax = 20;
+export const temporaryKeysPerAppMax = 20;
 /** Long enough to try a few requests. */
 const temporaryKeyMs = 15 * 60_000;
 /** The platform needs two keys while it replaces one with the other. */
-const platformKeysMax = 20;
+export const platformKeysMax = 20;
 
 type KeyFields = { name: string; expiresAt: Date | null };
 

@@ -21,9 +21,9 @@ export type Member = {
 };
 
 /** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
-const ownedAppsMax = 10;
-const appsPerMemberMax = 100;
-const membersPerAppMax = 50;
+export const ownedAppsMax = 10;
+export const appsPerMemberMax = 100;
+export const membersPerAppMax = 50;
 
 /** Returns the members of an app, owners first. */
 export async function listMembers(executor: Executor, appId: string): Promise<Member[]> {

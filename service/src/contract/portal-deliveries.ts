@@ -98,7 +98,7 @@ export const PortalDeliveryList = strictObject(
 export type Searched = Static<typeof PortalDeliveryList>['searched'];
 
 /** Limits the work of one request. */
-const redeliveredMax = 100;
+export const redeliveredMax = 100;
 
 export const RedeliveriesRequest = strictObject(
   {

@@ -32,7 +32,7 @@ export type SignInLimits = {
 };
 
 /** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
-const attemptsPerMinute = { address: 60, accountAndAddress: 20, accountOrDevice: 10 };
+export const attemptsPerMinute = { address: 60, accountAndAddress: 20, accountOrDevice: 10 };
 const passwordChangesPerMinute = 10;
 /** Short enough to sign in while somebody else guesses. */
 const slowDownMs = 1_000;
@@ -44,7 +44,7 @@ const concurrentMax = 100;
  * Somebody who waits for a mail asks twice, and a user can own ten apps. Repeats to one mailbox end at half of what it
  * gets, so a few senders cannot keep known devices and new senders from it.
  */
-const mailsPerHour = {
+export const mailsPerHour = {
   address: 30,
   account: 5,
   inviter: 40,

@@ -11,7 +11,7 @@ import { isAllowedAddress } from '../sending/is-allowed-address.ts';
 export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
 
 /** docs/reference/deliveries.md#webhook-urls */
-const urlLengthMax = 2048;
+export const urlLengthMax = 2048;
 /** RFC 1035, section 2.3.4: 255 bytes on the wire are 253 characters. */
 const hostLengthMax = 253;
 const labelLengthMax = 63;

@@ -7,7 +7,7 @@ import { urlHost } from '../sending/url-host.ts';
 import { requireWebhook } from './webhooks.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover */
-const recoveredMax = 10_000;
+export const recoveredMax = 10_000;
 
 /**
  * Queues at most 10,000 deliveries that ended since then, the oldest first, and returns how many. Throws `not_found`,

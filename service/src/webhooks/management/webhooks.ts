@@ -69,7 +69,7 @@ const selectWebhooks = sql`
 `;
 
 /** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
-const webhooksPerAppMax = 20;
+export const webhooksPerAppMax = 20;
 
 export type WebhookInput = {
   url: string;

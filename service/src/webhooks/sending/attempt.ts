@@ -62,9 +62,9 @@ const addressWaitMsMin = 10;
 /** How long before the end that a receiver announces (`Keep-Alive: timeout=5`) an idle connection closes. */
 const closeEarlierMs = 2_000;
 /** Informational responses before the final one; two are usual. */
-const informationalMax = 32;
+export const informationalMax = 32;
 /** Node's own bound for a server, set here so that no process option changes it. */
-const headerBytesMax = 16 * 1024;
+export const headerBytesMax = 16 * 1024;
 /** Attempts timed out per turn of the event loop, so that they do not delay those that get a response. */
 const overduePerTurn = 4;
 /** An attempt that is overdue for this long ends in any turn: a busy process has few turns, and a lease must outlast it. */

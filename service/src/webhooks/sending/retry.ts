@@ -2,7 +2,7 @@
 import { attemptsMax, isSuccess } from '../../contract/delivery-rules.ts';
 
 const jitter = 0.2;
-const retryAfterMaxMs = 6 * 3_600_000;
+export const retryAfterMaxMs = 6 * 3_600_000;
 
 export type Backoff = { baseMs: number; factor: number };
 export type AttemptResult = {

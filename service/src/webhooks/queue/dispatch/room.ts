@@ -9,20 +9,20 @@ import { urlHost } from '../../sending/url-host.ts';
 /** Over all processes that deliver, including the tests that they send: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 export const perWebhookMax = 8;
 /** What a webhook may have in flight until its first attempt has ended. */
-const atFirstMax = 2;
+export const atFirstMax = 2;
 /**
  * What a quick webhook may have in flight in a crowded process, if it has answered within the last second; otherwise 1. None
  * while one of its attempts is late.
  */
-const whenCrowdedMax = perWebhookMax / 2;
+export const whenCrowdedMax = perWebhookMax / 2;
 /** An attempt is late if it has been in flight for twice as long as the last one and this much more. */
 const lateMs = 250;
 /** A webhook whose last attempt took longer is slow. */
 export const slowMs = 1_000;
 /** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
-const attemptsMax = 1024;
+export const attemptsMax = 1024;
 /** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are in flight. */
-const startsBelow = {
+export const startsBelow = {
   stuck: attemptsMax * 0.5,
   unknown: attemptsMax * 0.625,
   slow: attemptsMax * 0.75,
@@ -30,8 +30,8 @@ const startsBelow = {
 };
 /** From here on quick webhooks get `whenCrowdedMax`, and broadcasts wait. */
 const crowdedFrom = startsBelow.unknown;
-const slowPerOwnerMax = attemptsMax / 8;
-const slowPerHostMax = attemptsMax / 4;
+export const slowPerOwnerMax = attemptsMax / 8;
+export const slowPerHostMax = attemptsMax / 4;
 /** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
 const heldMax = 2 * attemptsMax;
 /** How often attempts that have become slow are looked for. */

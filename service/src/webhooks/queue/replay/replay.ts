@@ -25,7 +25,7 @@ import { queueChannel } from '../queue-channel.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
 /** docs/reference/deliveries.md#replay */
-const replayedMax = 10_000;
+export const replayedMax = 10_000;
 export const replaysPerSecond = 20;
 
 export type TimeRange = { since: Date; until: Date };
