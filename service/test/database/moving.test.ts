@@ -298,11 +298,12 @@ async function fillQueue(database: Database, { rows }: { rows: number }): Promis
   return { announced, published };
 }
 
-/** Transactions that have ended, so that no look passes what they wrote. */
+/** Transactions of this cluster that have ended, so that no look passes what they wrote. Other databases may have older ones. */
 async function requireOwnTransactions(database: Database): Promise<void> {
   for (const table of withTransactions) {
     const { rows } = await sql<{ ended: boolean; count: number }>`
-      select bool_and(xid < pg_snapshot_xmin(pg_current_snapshot())) as ended, count(*) as count from ${sql.table(table)}
+      select bool_and(pg_visible_in_snapshot(xid, pg_current_snapshot())) as ended, count(*) as count
+      from ${sql.table(table)}
     `.execute(database);
     assert.equal(rows[0]?.ended, true, table);
   }
