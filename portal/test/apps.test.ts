@@ -248,7 +248,8 @@ test(
     const { page, id } = await openApp(bob, 'Fading');
     await bob.call(`/apps/${id}`, { method: 'DELETE' });
     await page.getByRole('button', { name: 'Save name' }).click();
-    await page.getByRole('alert').getByText('Not found', { exact: true }).waitFor();
+    // The form says so, and the page too once it has looked again.
+    await page.getByRole('alert').getByText('Not found', { exact: true }).first().waitFor();
   },
 );
 
