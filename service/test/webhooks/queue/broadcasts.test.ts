@@ -1,19 +1,22 @@
 /** Tests events for many webhooks: their deliveries are made in slices, once for each webhook of one moment. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { unbindApp } from '../../../src/access/bindings.ts';
-import { sql } from '../../../src/database/database.ts';
+import { openDatabase, sql } from '../../../src/database/database.ts';
 import { explainEvent } from '../../../src/webhooks/management/explain.ts';
 import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { countReplay, runReplay } from '../../../src/webhooks/queue/replay/replay.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { testActor } from '../../support/actor.ts';
+import { openTestDatabase } from '../../support/database.ts';
 import { announce, put } from '../../support/directory.ts';
+import { eventually } from '../../support/eventually.ts';
 import { claimWith, fanOutWith, newLease, room } from '../../support/queue-steps.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
 
-const service = await startTestService();
+const beside = await openTestDatabase();
+const service = await startTestService({ beside });
 const { database } = service;
 await put(database, 'orgs', [
   { slug: 'acme', name: 'Acme' },
@@ -93,6 +96,39 @@ test('a slice is made once, whoever makes it, and again if its transaction is ro
   while (
     (await Promise.all([advance(300), advance(300), advance(300)])).some((each) => each.broadcasts)
   );
+  assert.deepEqual(webhooksOf(await deliveries(), event), webhooks);
+});
+
+test('a slice whose snapshot is older than the slice before it is the next one all the same', async () => {
+  const webhooks = await openWith(many);
+  const event = await announce(database);
+  await fanOutWith(database);
+  const name = 'test late';
+  const late = openDatabase(beside.connection, { applicationName: name, poolSize: 1 });
+  after(() => late.destroy());
+  // A slice takes this lock after its snapshot: that of the late one waits in between.
+  await sql`
+    create function pg_try_advisory_xact_lock(key integer) returns boolean language plpgsql as $$ begin
+      if current_setting('application_name') = 'test late' then perform pg_advisory_xact_lock_shared(1); end if;
+      return pg_try_advisory_xact_lock(key::bigint);
+    end $$
+  `.execute(database);
+  const { slice } = await database.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(1)`.execute(tx);
+    const begun = advanceBroadcast(late, { lease: newLease(), room, count: sliceMax, minAgeMs: 0 });
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and application_name = ${name}
+          and datname = current_database()
+      `.execute(database);
+      return rows.length > 0;
+    });
+    assert.equal((await advance()).leased.length, sliceMax);
+    return { slice: begun };
+  });
+  assert.equal((await slice).leased.length, sliceMax);
+  await sql`drop function pg_try_advisory_xact_lock(integer)`.execute(database);
+  await advanceToEnd();
   assert.deepEqual(webhooksOf(await deliveries(), event), webhooks);
 });
 

@@ -379,10 +379,10 @@ async function advanceOnce(
     ),
     advanced as (
       update broadcasts set reached = (select id from reached), advanced_at = (select now from clock)
-      where ctid = any(array(select tid from broadcast)) and (select id from reached) is not null
+      where event_id = (select event_id from broadcast) and (select id from reached) is not null
     ),
     ended as (
-      delete from broadcasts where ctid = any(array(select tid from broadcast)) and (select id from reached) is null
+      delete from broadcasts where event_id = (select event_id from broadcast) and (select id from reached) is null
       returning event_id
     ),
     addressed as (
@@ -401,11 +401,15 @@ async function advanceOnce(
   return read(rows, lease.token, leaseEndsAt);
 }
 
-/** The first broadcast, its event as `placed`, and its next webhooks as `subscribers`. */
+/**
+ * The first broadcast, its event as `placed`, and its next webhooks as `subscribers`. It may be newer than the statement's
+ * snapshot, if its slice before this one was committed meanwhile: it is changed by its id, because the snapshot has no row
+ * at its place.
+ */
 function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
   return sql`
   broadcast as materialized (
-    select ctid as tid, event_id, reached from broadcasts
+    select event_id, reached from broadcasts
     where (select mine from turn)
       and (${at?.eventId ?? null}::uuid is null or event_id = ${at?.eventId ?? null}::uuid and reached = ${at?.reached ?? null}::uuid)
       and advanced_at not between (select now from clock) - ${minAgeMs}::int * interval '1 millisecond' and (select now from clock)
