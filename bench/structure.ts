@@ -2,7 +2,7 @@
  * npm run measure:structure: measures the length of functions and files per package and in total, import cycles, and
  * duplicated code. `-- --root DIR` measures another checkout, so that two commits can be compared.
  *
- * A function's lines are from its first to its last line. A nested function counts separately and within its parent.
+ * Lines of code are those that have more than a comment. A function's lines are from its first to its last line. A nested function counts separately and within its parent.
  * Arrow functions on one line and generated files are left out. Duplicated code is a run of at least six lines that
  * occurs elsewhere too, ignoring indentation, imports, comments, and lines with only punctuation. Type-only imports
  * count towards cycles, dynamic imports do not.
@@ -22,6 +22,16 @@ import {
 import { align, quantile } from '../harness/figures.ts';
 
 const packages = ['service', 'portal', 'client'];
+/** Only their size is measured: repetition makes a test readable. */
+const tests = [
+  'service/test',
+  'portal/test',
+  'client/test',
+  'docs/test',
+  'faults',
+  'scale',
+  'harness',
+];
 const duplicateLines = 6;
 const listed = 10;
 
@@ -31,6 +41,7 @@ type Duplicate = Place & { other: string };
 type Source = {
   file: string;
   lines: number;
+  code: number;
   functions: FunctionPlace[];
   imports: string[];
   /** The lines that are compared with those of other files. */
@@ -40,9 +51,16 @@ type Source = {
 const { values: options } = parseArgs({
   options: { root: { type: 'string', default: join(import.meta.dirname, '..') } },
 });
-const sources = packages.flatMap((name) => readPackage(options.root, name));
+const sources = packages.flatMap((name) => readFolder(options.root, `${name}/src`));
 const functions = sources.flatMap((each) => each.functions);
 printTable(sources);
+print(
+  'tests',
+  tests.map((folder) => {
+    const of = readFolder(options.root, folder);
+    return `${sum(of.map(({ code }) => code))} lines of code in ${of.length} files: ${folder}`;
+  }),
+);
 print(
   'longest functions',
   longest(functions).map(({ lines, file, line, name }) => `${lines} ${file}:${line} ${name}`),
@@ -62,8 +80,8 @@ print(
   ),
 );
 
-function readPackage(root: string, name: string): Source[] {
-  return globSync(`${name}/src/**/*.{ts,tsx}`, { cwd: root })
+function readFolder(root: string, folder: string): Source[] {
+  return globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root })
     .filter((file) => !readFileSync(join(root, file), 'utf8').startsWith('/** Generated '))
     .toSorted()
     .map((file) => readSource(root, file));
@@ -76,9 +94,12 @@ function readSource(root: string, file: string): Source {
   return {
     file,
     lines: lineOf(text.length - 1),
+    code: blank(text, comments)
+      .split('\n')
+      .filter((each) => each.trim() !== '').length,
     functions: findFunctions(program, file, lineOf),
     imports: importsOf(module).map((to) => join(dirname(file), to)),
-    comparable: comparableLines(text, [...module.staticImports, ...comments]),
+    comparable: comparableLines(blank(text, [...module.staticImports, ...comments])),
   };
 }
 
@@ -126,14 +147,15 @@ function importsOf({ staticImports, staticExports }: EcmaScriptModule): string[]
   );
 }
 
-function comparableLines(
-  text: string,
-  leftOut: { start: number; end: number }[],
-): Source['comparable'] {
+function blank(text: string, leftOut: { start: number; end: number }[]): string {
   let kept = text;
   for (const { start, end } of leftOut)
     kept = kept.slice(0, start) + kept.slice(start, end).replace(/./g, ' ') + kept.slice(end);
-  return kept
+  return kept;
+}
+
+function comparableLines(text: string): Source['comparable'] {
+  return text
     .split('\n')
     .map((each, index) => ({ line: index + 1, text: each.trim() }))
     .filter((each) => /\w/.test(each.text));
@@ -184,7 +206,7 @@ function findDuplicates(all: Source[]): Duplicate[] {
 }
 
 function printTable(all: Source[]): void {
-  const header = ['', 'files', 'lines', 'functions', 'median', '90 %', 'longest'];
+  const header = ['', 'files', 'lines', 'code', 'functions', 'median', '90 %', 'longest'];
   const more = ['file median', 'longest', 'cycles', 'duplicates'];
   const rows = packages.map((name) =>
     measure(
@@ -202,7 +224,8 @@ function measure(name: string, of: Source[]): string[] {
   return [
     name,
     of.length,
-    fileLines.reduce((sum, lines) => sum + lines, 0),
+    sum(fileLines),
+    sum(of.map(({ code }) => code)),
     functionLines.length,
     quantile(functionLines, 0.5),
     quantile(functionLines, 0.9),
@@ -212,6 +235,10 @@ function measure(name: string, of: Source[]): string[] {
     findCycles(of).length,
     findDuplicates(of).length,
   ].map(String);
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 function longest<T extends { lines: number }>(places: T[]): T[] {
