@@ -98,3 +98,20 @@ test('while too much waits, the clients that have read nothing for longest give 
   }
   assert.ok(stalled.some(({ served }) => !served.destroyed));
 });
+
+test('while too much waits, slow clients keep their connections, although the kernel takes nothing from Node for long', async () => {
+  const { ask } = await start(8 * mib, { ...rules, windowMs: 30_000 });
+  const readers = [await ask('/page'), await ask('/page')] as const;
+  const stalled: Awaited<ReturnType<typeof ask>>[] = [];
+  const held = () => stalled.filter(({ served }) => !served.destroyed).length * 8 * mib;
+  let rounds = 0;
+  for await (const _ of every(100)) {
+    rounds += 1;
+    readers[0].client.read();
+    // Longer than others may be idle, and in the next round they are not.
+    if (rounds % 15 === 0) readers[1].client.read();
+    if (rounds > 40 && stalled.length < 6) stalled.push(await ask('/page'));
+    for (const { served } of readers) assert.equal(served.destroyed, false);
+    if (stalled.length === 6 && held() + 2 * 8 * mib <= 32 * mib) break;
+  }
+});

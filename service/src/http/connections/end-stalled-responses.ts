@@ -11,8 +11,9 @@ const bytesPerSecondMin = 1024;
 const defaults = { windowMs: 30_000, checkEveryMs: 5_000 };
 /** The bytes that may wait in a process while some clients take nothing. */
 const waitingBytesMax = 32 * 1024 * 1024;
-const balanceEveryMs = 250;
-/** Only then do clients that take nothing for this long give way. */
+/** From half of these, clients are looked at this often. */
+const lookEveryMs = 250;
+/** Only clients that have taken nothing for so long give way to others. */
 const idleMsMax = 1_000;
 
 type Output = {
@@ -21,10 +22,13 @@ type Output = {
   /** Bytes that the kernel has taken from this process. */
   written: number;
 };
-type Sample = {
+type Taken = {
   at: number;
-  /** What the client had taken, and all that there was to take. */
+  /** Bytes that the client had taken. */
   taken: number;
+};
+type Sample = Taken & {
+  /** All that there was to take. */
   offered: number;
 };
 type Connection = {
@@ -35,59 +39,54 @@ type Connection = {
   samples: Sample[];
   /** `written` when the client was last seen to have everything. */
   delivered: number;
-  /** When `written` last grew. */
-  progress: { at: number; written: number };
+  /** When the client was last seen to take something. Null while nothing waits. */
+  progress: Taken | null;
+  /** When it was first idle for long. What it had taken by then may be no more than its kernel's buffer. */
+  idleFrom: Taken | null;
 };
+type Waiting = { connection: Connection; sample: Sample };
 
 export function endStalledResponses(
   app: FastifyInstance,
   { windowMs, checkEveryMs } = defaults,
 ): void {
   const connections = new Map<Socket, Connection>();
-  const timers: NodeJS.Timeout[] = [];
-  let isChecking = false;
+  let timer: NodeJS.Timeout | undefined;
+  let isLooking = false;
+  let checksAt = 0;
   app.server.on('connection', (socket) => {
-    if (timers.length === 0)
-      timers.push(
-        setInterval(() => balance(connections.values()), balanceEveryMs).unref(),
-        setInterval(() => void check(), checkEveryMs).unref(),
-      );
-    const progress = { at: performance.now(), written: 0 };
-    connections.set(socket, { socket, inode: null, samples: [], delivered: 0, progress });
+    timer ??= setInterval(() => void look(), lookEveryMs).unref();
+    connections.set(socket, { socket, inode: null, delivered: 0, ...nothingWaits() });
     socket.once('close', () => connections.delete(socket));
   });
-  app.addHook('onClose', async () => timers.forEach(clearInterval));
+  app.addHook('onClose', async () => clearInterval(timer));
 
-  async function check(): Promise<void> {
-    if (isChecking) return;
-    isChecking = true;
+  async function look(): Promise<void> {
+    const isCheck = performance.now() >= checksAt;
+    if (isLooking || !(isCheck || sumWaiting(connections.values()) > waitingBytesMax / 2)) return;
+    isLooking = true;
     try {
-      await endSlow([...connections.values()].filter(mayWait), windowMs);
+      const waiting = await observe([...connections.values()].filter(mayWait));
+      if (isCheck) {
+        checksAt = performance.now() + checkEveryMs;
+        endSlow(waiting, windowMs);
+      }
+      endIdle(waiting, sumWaiting(connections.values()));
     } finally {
-      isChecking = false;
+      isLooking = false;
     }
   }
 }
 
-/** While too much waits, ends the connections whose clients have taken nothing for longest. */
-function balance(connections: Iterable<Connection>): void {
-  const now = performance.now();
+function nothingWaits() {
+  return { samples: [], progress: null, idleFrom: null };
+}
+
+/** Includes writes of which the kernel has taken a part: they stay in memory until their end. */
+function sumWaiting(connections: Iterable<Connection>): number {
   let total = 0;
-  const waiting: Connection[] = [];
-  for (const connection of connections) {
-    const { socket, progress } = connection;
-    if (socket.writableLength === 0) continue;
-    const { written } = outputOf(socket);
-    if (written !== progress.written) connection.progress = { at: now, written };
-    total += socket.writableLength;
-    waiting.push(connection);
-  }
-  if (total <= waitingBytesMax) return;
-  for (const { socket, progress } of waiting.toSorted((a, b) => a.progress.at - b.progress.at)) {
-    if (total <= waitingBytesMax || now - progress.at < idleMsMax) return;
-    total -= socket.writableLength;
-    socket.resetAndDestroy();
-  }
+  for (const { socket } of connections) total += socket.writableLength;
+  return total;
 }
 
 /** Whether something was written since the client was last seen to have everything. */
@@ -96,33 +95,66 @@ function mayWait({ socket, delivered }: Connection): boolean {
   return waiting > 0 || written !== delivered;
 }
 
-async function endSlow(connections: Connection[], windowMs: number): Promise<void> {
-  if (connections.length === 0) return;
+/** Those for which something waits, here or in the kernel. */
+async function observe(connections: Connection[]): Promise<Waiting[]> {
+  if (connections.length === 0) return [];
   const before = connections.map(({ socket }) => outputOf(socket));
   const queues = await readSendQueues(connections);
   const at = performance.now();
-  for (const [index, connection] of connections.entries()) {
+  return connections.flatMap((connection, index) => {
     const { socket, inode } = connection;
     const { waiting, written } = outputOf(socket);
     // Otherwise what was written meanwhile would count twice.
-    if (socket.destroyed || written !== before[index]?.written) continue;
+    if (socket.destroyed || written !== before[index]?.written) return [];
     const queued = queues.get(inode ?? '') ?? 0;
-    if (waiting + queued === 0) Object.assign(connection, { samples: [], delivered: written });
-    else if (
-      isSlow(connection, { at, taken: written - queued, offered: written + waiting }, windowMs)
-    )
-      socket.resetAndDestroy();
+    if (waiting + queued === 0) {
+      Object.assign(connection, { ...nothingWaits(), delivered: written });
+      return [];
+    }
+    const sample = { at, taken: written - queued, offered: written + waiting };
+    if (sample.taken !== connection.progress?.taken) connection.progress = sample;
+    if (idleMsOf(connection, at) >= idleMsMax) connection.idleFrom ??= connection.progress;
+    return [{ connection, sample }];
+  });
+}
+
+function idleMsOf({ progress }: Connection, now: number): number {
+  return progress === null ? 0 : now - progress.at;
+}
+
+function endSlow(waiting: Waiting[], windowMs: number): void {
+  for (const { connection, sample } of waiting) {
+    const { samples, socket } = connection;
+    samples.push(sample);
+    while (samples[1] && samples[1].at <= sample.at - windowMs) samples.shift();
+    const [oldest = sample] = samples;
+    // Small responses may be on their way at every check, each of them taken at once.
+    if (sample.at - oldest.at < windowMs || sample.taken >= oldest.offered) continue;
+    if (rateSince(oldest, sample) < bytesPerSecondMin) socket.resetAndDestroy();
   }
 }
 
-function isSlow({ samples }: Connection, sample: Sample, windowMs: number): boolean {
-  samples.push(sample);
-  while (samples[1] && samples[1].at <= sample.at - windowMs) samples.shift();
-  const [oldest = sample] = samples;
-  const ms = sample.at - oldest.at;
-  // Small responses may be on their way at every check, each of them taken at once.
-  if (ms < windowMs || sample.taken >= oldest.offered) return false;
-  return sample.taken - oldest.taken < (ms / 1_000) * bytesPerSecondMin;
+/** While too much waits, ends the connections of idle clients: first those that take least, then the longest idle. */
+function endIdle(waiting: Waiting[], total: number): void {
+  let left = total;
+  if (left <= waitingBytesMax) return;
+  const idle = waiting
+    .map(({ connection, sample }) => ({
+      socket: connection.socket,
+      idleMs: idleMsOf(connection, sample.at),
+      rate: connection.idleFrom ? rateSince(connection.idleFrom, sample) : 0,
+    }))
+    .filter(({ idleMs, rate }) => idleMs >= idleMsMax && rate < bytesPerSecondMin)
+    .toSorted((a, b) => a.rate - b.rate || b.idleMs - a.idleMs);
+  for (const { socket } of idle) {
+    if (left <= waitingBytesMax) return;
+    left -= socket.writableLength;
+    socket.resetAndDestroy();
+  }
+}
+
+function rateSince(since: Taken, { at, taken }: Taken): number {
+  return ((taken - since.taken) * 1_000) / (at - since.at);
 }
 
 /**
