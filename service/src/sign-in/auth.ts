@@ -80,7 +80,7 @@ function firstWords(message: string): string {
   return message.split(/https?:|[\n?]/, 1)[0]?.slice(0, 100) ?? '';
 }
 
-function hooks({ database, notifyMethodAdded }: AuthDependencies) {
+function hooks({ database, signIn, notifyMethodAdded }: AuthDependencies) {
   return {
     user: {
       create: {
@@ -117,7 +117,8 @@ function hooks({ database, notifyMethodAdded }: AuthDependencies) {
           const byPassword = context?.path === passwordPath;
           await recordSession(session, provider ?? (byPassword ? 'password' : 'passkey'));
           // A session by a passkey is complete, and counted, in a moment.
-          if (provider || byPassword) await endExcessSessions(database, session.userId);
+          if (provider || byPassword)
+            await endExcessSessions(database, session.userId, signIn.requireSecondFactor);
         },
       },
     },

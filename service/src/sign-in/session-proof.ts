@@ -55,12 +55,7 @@ export async function readSessionProof(
       s.created_at > now() - ${confirmMinutes} * interval '1 minute' as "canConfirm",
       s.second_factor_at is not null as "hasProvenFactor",
       ${hasFactor(sql`u.id`)} as "hasFactor",
-      ${
-        requireSecondFactor === 'managers'
-          ? sql`exists (select from org_managers m where m.email = u.email)
-              or exists (select from alliance_managers m where m.email = u.email)`
-          : sql`${requireSecondFactor === 'all'}::boolean`
-      } as "mustHaveFactor",
+      ${isFactorRequired(requireSecondFactor, sql`u.email`)} as "mustHaveFactor",
       x."suspendedAt", x."suspendedReason"
     from sessions s join users u on u.id = s.user_id
     left join lateral ${suspensionOf('account', sql`u.id`)} x on true
@@ -78,6 +73,15 @@ export async function readSessionProof(
 function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Row) {
   if (has) return hasProvenFactor ? null : 'confirm';
   return mustHaveFactor ? 'set_up' : null;
+}
+
+/** Whether the rule asks a second factor of an address. */
+function isFactorRequired(rule: ProofRules['requireSecondFactor'], email: ReturnType<typeof sql>) {
+  if (rule !== 'managers') return sql`${rule === 'all'}::boolean`;
+  return sql`(
+    exists (select from org_managers m where m.email = ${email})
+    or exists (select from alliance_managers m where m.email = ${email})
+  )`;
 }
 
 /** Whether the user has a passkey or an authenticator app. */
@@ -106,17 +110,25 @@ export async function proveSession(
     where ${'id' in session ? sql`id = ${session.id}` : sql`token = ${session.token}`} returning user_id as "userId"
   `.execute(executor);
   const [proven] = rows;
-  if (proven && secondFactor) await endExcessSessions(executor, proven.userId);
+  // Whoever has proved a factor has one, so no rule asks for another.
+  if (proven && secondFactor) await endExcessSessions(executor, proven.userId, 'none');
   return proven !== undefined;
 }
 
 /** Ends the oldest sessions of an account that has too many. Call when one has begun or is complete. */
-export async function endExcessSessions(executor: Executor, userId: string): Promise<void> {
+export async function endExcessSessions(
+  executor: Executor,
+  userId: string,
+  requireSecondFactor: ProofRules['requireSecondFactor'],
+): Promise<void> {
   await sql`
     with ranked as (
-      select id, incomplete, row_number() over (partition by incomplete order by created_at desc, id desc) as place
-      from sessions, lateral (select second_factor_at is null and ${hasFactor(sql`user_id`)} as incomplete) as proof
-      where user_id = ${userId} and expires_at > now()
+      select s.id, incomplete, row_number() over (partition by incomplete order by s.created_at desc, s.id desc) as place
+      from sessions s join users u on u.id = s.user_id, lateral (
+        select case when ${hasFactor(sql`u.id`)} then s.second_factor_at is null
+          else ${isFactorRequired(requireSecondFactor, sql`u.email`)} end as incomplete
+      ) as proof
+      where u.id = ${userId} and s.expires_at > now()
     )
     delete from sessions where id in (
       -- locked in the same order by everybody

@@ -424,6 +424,18 @@ test('sessions that miss the second factor are at most five, and end no complete
   assert.deepEqual(rows, [{ complete: 50, count: 50 + 4 }]);
 });
 
+test('sessions that still must set up a second factor are at most five', async () => {
+  for (const rule of ['all', 'managers']) {
+    const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: rule }, ...beside });
+    const first = await person(`sets-up-${rule}`, strict);
+    await put(database, 'orgs', [{ slug: `of-${rule}`, name: 'Org', managers: [first.email] }]);
+    const later: Person[] = [];
+    for (let count = 0; count < 5; count += 1) later.push(await signInAs(strict, first.email));
+    assert.equal((await first.call('/session')).status, 401, 'the oldest of six');
+    for (const each of later) assert.equal(await missing(each), 'set_up');
+  }
+});
+
 test('REQUIRE_SECOND_FACTOR=all: whoever has none sets one up, and can do nothing else before', async () => {
   const strict = await startTestService({
     env: { ...oidc, REQUIRE_SECOND_FACTOR: 'all' },
