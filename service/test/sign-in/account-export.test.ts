@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { put } from '../support/directory.ts';
@@ -123,14 +124,7 @@ test('an app that is lost while the export is written is left out from then on, 
   const exporting = await database.transaction().execute(async (tx) => {
     await sql`lock table webhook_health in access exclusive mode`.execute(tx);
     const started = member.call('/account/export');
-    // It has read the apps and their keys, and waits for their webhooks.
-    await eventually(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where datname = current_database()
-          and wait_event_type = 'Lock' and query like '%webhook_health%'
-      `.execute(database);
-      return rows.length > 0;
-    });
+    await waitsForWebhooks();
     await sql`delete from app_members where app_id = ${lost.id} and email = ${member.email}`.execute(
       tx,
     );
@@ -148,6 +142,56 @@ test('an app that is lost while the export is written is left out from then on, 
   );
   assert.ok(!text.includes('token-in-path'));
 });
+
+for (const [lost, lose] of [
+  ['its session ends', (id: string) => sql`delete from sessions where user_id = ${id}`],
+  [
+    'the account is suspended',
+    (id: string) => sql`insert into suspensions (account_id, reason) values (${id}, 'Reason')`,
+  ],
+  [
+    'another export has taken its place',
+    (id: string) => sql`update account_exports set id = gen_random_uuid() where user_id = ${id}`,
+  ],
+  [
+    'the account has another address',
+    (id: string) => sql`update users set email = 'new@example.org' where id = ${id}`,
+  ],
+] as const)
+  test(`an export breaks off when ${lost}`, async () => {
+    const hal = await signUp(service, `hal-${randomUUID()}@example.org`);
+    await createApp(hal, 'Herald');
+    const { data } = (await hal.call('/session')).body;
+    const exporting = await database.transaction().execute(async (tx) => {
+      await sql`lock table webhook_health in access exclusive mode`.execute(tx);
+      const started = fetch(`${service.url}/portal/api/account/export`, {
+        headers: hal.credentials,
+      });
+      await waitsForWebhooks();
+      await lose(data.user.id).execute(tx);
+      return { started };
+    });
+    const response = await exporting.started;
+    assert.equal(response.status, 200);
+    let text = '';
+    await assert.rejects(async () => {
+      for await (const part of response.body ?? []) text += Buffer.from(part).toString();
+    }, /terminated/);
+    assert.match(text, /"keys":/);
+    assert.ok(!text.includes('token-in-path'));
+    await sql`delete from account_exports`.execute(database);
+  });
+
+/** An export has read the apps and their keys, and waits for their webhooks. */
+async function waitsForWebhooks(): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity where datname = current_database()
+        and wait_event_type = 'Lock' and query like '%webhook_health%'
+    `.execute(database);
+    return rows.length > 0;
+  });
+}
 
 test('an account has one export at a time, over all processes, also after a client that went away', async () => {
   const other = await startTestService({ beside: service });

@@ -1,7 +1,8 @@
 /**
  * GET /account/export: all data about the user as one JSON file. It is written page by page while it is read from the
  * database, and holds one page as text while the client reads, so that its size does not matter. Each page reads its rows
- * and the user's role in one statement: what the user lost meanwhile is left out from then on.
+ * and the user's role in one statement: what the user lost meanwhile is left out from then on. Once the session has ended
+ * or the account is suspended, no page is sent, and the response breaks off.
  */
 import { Readable } from 'node:stream';
 import { listMemberKeys } from '../../access/app-keys.ts';
@@ -30,7 +31,7 @@ export const exportAccount = operation({
   path: '/account/export',
   summary: 'Export your data',
   description:
-    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is running.',
+    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is running. The response breaks off if the session ends meanwhile.',
   returns: { 200: 'Your data.' },
   errors: ['conflict'],
   response: {
@@ -52,7 +53,7 @@ export const exportAccount = operation({
     },
   },
   async run(context) {
-    const hold = await holdExport(context.database, context.account.id);
+    const hold = await holdExport(context.database, context.account);
     if (!hold)
       throw new ServiceError(
         'conflict',
@@ -77,7 +78,7 @@ type Context = Pick<AccountContext, 'database' | 'search' | 'account'> & {
   signedIn: Pick<AccountContext['signedIn'], 'name' | 'image'>;
 };
 
-/** The file, in parts. `hold`: ends other exports of the account, unless an operator exports it. */
+/** The file, in parts. `hold`: ends it with the session's right to read it; an operator needs none. */
 export async function* writeExport(context: Context, hold?: ExportHold) {
   const { database, search, accounts, account, signedIn } = context;
   const { id, email } = account;
@@ -89,6 +90,7 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
     sessions: await accounts.listSessions(account),
     apps: await listOwnApps(database, email),
   };
+  await hold?.renew();
   yield JSON.stringify(head).slice(0, -1);
   yield* writeList<ApiKey>(
     'keys',
@@ -142,9 +144,9 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
     let last: Row | null = null;
     let separator = '\n';
     do {
-      await hold?.renew();
       // Keeps the text while the client reads, not the rows.
       const written: WrittenPage<Row> = write(await read(last), toEntry);
+      await hold?.renew();
       if (written.text !== '') yield separator + written.text;
       separator = ',\n';
       last = written.last;
