@@ -26,9 +26,9 @@ export interface AccountChanges {
 
 /** What goes with the account. */
 export interface AccountDeletion {
-  /** The apps without another owner. */
+  /** The apps without another owner that are not suspended. */
   appsToDelete: AppToDelete[];
-  /** The apps with another owner. */
+  /** The apps with another owner, and suspended apps. */
   appsToLeave: AppToLeave[];
   /** The bindings that you made. */
   endingBindings: EndingBinding[];
@@ -54,7 +54,7 @@ export interface AppToDelete {
   otherMemberCount: number;
 }
 
-/** An app that stays with its other owners. */
+/** An app that stays. */
 export interface AppToLeave {
   /** The id of the app. */
   id: string;

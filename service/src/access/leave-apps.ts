@@ -1,7 +1,7 @@
 /**
  * Ends the memberships of a user who deletes their account. An app without another owner is deleted with it, so the user
- * agrees to each of these, or transfers it first. Manager roles stay: they belong to the address, and only the
- * organisation or alliance ends them.
+ * agrees to each of these, or transfers it first. A suspended one stays, and the address stays its owner: nobody ends a
+ * suspension by deleting what is suspended. Manager roles stay too: only the organisation or alliance ends them.
  */
 import type { AppToDelete, AppToLeave } from '../contract/account.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
@@ -13,7 +13,7 @@ import { nameActor } from './audit-log.ts';
 /** Counting more would take long; the page shows it as "10,000 or more". */
 const pendingCountMax = 10_000;
 
-/** The apps without another owner. An owner has at most ten. */
+/** The apps without another owner, except suspended ones. An owner has at most ten. */
 export async function listAppsToDelete(executor: Executor, email: string): Promise<AppToDelete[]> {
   const { rows } = await sql<AppToDelete>`
     select a.id, a.name,
@@ -29,21 +29,21 @@ export async function listAppsToDelete(executor: Executor, email: string): Promi
         ) pending
       ) as "pendingDeliveryCount",
       (select count(*) from app_members m where m.app_id = a.id and m.email <> ${email}) as "otherMemberCount"
-    from apps a where a.id in (${lastOwned(email)}) order by a.id
+    from apps a where a.id in (${deletedWith(email)}) order by a.id
   `.execute(executor);
   return rows;
 }
 
-/** The apps that have another owner. */
+/** The apps that stay: with another owner, or suspended. */
 export async function listAppsToLeave(executor: Executor, email: string): Promise<AppToLeave[]> {
   const { rows } = await sql<AppToLeave>`
     select a.id, a.name, m.role from app_members m join apps a on a.id = m.app_id
-    where m.email = ${email} and a.id not in (${lastOwned(email)}) order by a.id
+    where m.email = ${email} and a.id not in (${deletedWith(email)}) order by a.id
   `.execute(executor);
   return rows;
 }
 
-/** `agreed`: the ids of the apps to delete. Throws `conflict` if these are not exactly those without another owner. */
+/** `agreed`: the ids of the apps to delete. Throws `conflict` if these are not exactly those that are deleted. */
 export async function leaveApps(
   tx: Transaction,
   actor: Actor,
@@ -57,7 +57,7 @@ export async function leaveApps(
   await sql`
     select from apps where id in (select app_id from app_members where email = ${email}) order by id for update
   `.execute(tx);
-  const { rows } = await sql<{ id: string }>`${lastOwned(email)} order by app_id`.execute(tx);
+  const { rows } = await sql<{ id: string }>`${deletedWith(email)} order by app_id`.execute(tx);
   const ids = rows.map(({ id }) => id);
   if (ids.length !== agreed.length || !ids.every((id) => agreed.includes(id)))
     throw new ServiceError(
@@ -66,8 +66,20 @@ export async function leaveApps(
     );
   for (const id of ids) await deleteApp(tx, actor, id);
   await nameActor(tx, actor);
-  await sql`delete from app_members where email = ${email}`.execute(tx);
+  await sql`
+    delete from app_members where email = ${email} and app_id not in (${keptBy(email)})
+  `.execute(tx);
   await sql`delete from app_invitations where email = ${email}`.execute(tx);
+}
+
+/** The ids of the apps that are deleted with the account of this address. */
+function deletedWith(email: string) {
+  return sql`${lastOwned(email)} and m.app_id not in (select app_id from suspensions where app_id is not null)`;
+}
+
+/** The ids of the suspended apps that it still owns afterwards. */
+export function keptBy(email: string) {
+  return sql`${lastOwned(email)} and m.app_id in (select app_id from suspensions)`;
 }
 
 /** The ids of the apps of which this address is the only owner. */

@@ -173,7 +173,7 @@ function addDeletion(accounts: Command): void {
     ...account,
     name: 'delete',
     description:
-      'Show what goes with an account; with --yes, delete it with its sessions, ways to sign in and the apps without another owner. This cannot be undone.',
+      'Show what goes with an account; with --yes, delete it with its sessions, ways to sign in and the apps without another owner, except suspended ones. This cannot be undone.',
     options: [
       ['--yes', 'delete it'],
       [
@@ -200,7 +200,7 @@ function addDeletion(accounts: Command): void {
             `  app ${app.id} (${app.name}): ${app.keyCount} keys, ${app.webhookCount} webhooks, ${app.pendingDeliveryCount} pending deliveries, ${app.otherMemberCount} other members`,
         ),
         ...endingBindings.map(({ appName, slug }) => `  the binding of ${appName} to ${slug}`),
-        ...appsToLeave.map((app) => `  the membership in app ${app.id} (${app.name}), which stays`),
+        ...appsToLeave.map((app) => `  access to app ${app.id} (${app.name}), which stays`),
         `The address stays a manager of ${managedCount} organisations and alliances.`,
         `To delete:  npx orgdir accounts delete ${email} --yes${appsToDelete.map((app) => ` --app ${app.id}`).join('')}`,
       ];

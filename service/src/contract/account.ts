@@ -135,15 +135,17 @@ const AppToDelete = strictObject(
 export type AppToDelete = Static<typeof AppToDelete>;
 const AppToLeave = strictObject(
   { id: appId, name: appName, role: role('Your role in the app.') },
-  { title: 'AppToLeave', description: 'An app that stays with its other owners.' },
+  { title: 'AppToLeave', description: 'An app that stays.' },
 );
 export type AppToLeave = Static<typeof AppToLeave>;
 export const AccountDeletion = strictObject(
   {
     appsToDelete: Type.Array(AppToDelete, {
-      description: 'The apps without another owner.',
+      description: 'The apps without another owner that are not suspended.',
     }),
-    appsToLeave: Type.Array(AppToLeave, { description: 'The apps with another owner.' }),
+    appsToLeave: Type.Array(AppToLeave, {
+      description: 'The apps with another owner, and suspended apps.',
+    }),
     endingBindings: Type.Array(EndingBinding, { description: 'The bindings that you made.' }),
     managed: Type.Array(
       strictObject(

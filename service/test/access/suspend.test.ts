@@ -223,6 +223,31 @@ test('the owner of a suspended webhook reads why, and can neither activate nor t
   assert.deepEqual([state, shown], ['suspended', reason]);
 });
 
+test('a suspended webhook is neither deleted nor moved, and its URL is not used again in its app', async () => {
+  const one = await makeWebhook();
+  const create = (url: string) =>
+    service.call('/webhooks', { method: 'POST', key: one.key, json: { url } });
+  const other = (await create(`${one.receiver.url}other`)).body.data.id;
+  await suspend('webhook', one.id);
+  const json = { url: `${one.receiver.url}?again` };
+  for (const response of [
+    await one.call('', { method: 'DELETE' }),
+    await one.patch({ url: `${one.receiver.url}elsewhere` }),
+    await create(one.receiver.url),
+    await create(json.url),
+    await service.call(`/webhooks/${other}`, { method: 'PATCH', key: one.key, json }),
+  ]) {
+    assert.equal(response.status, 403, response.text);
+    const { code, details } = response.body.error;
+    assert.deepEqual([code, details.subject, details.reason], ['suspended', 'webhook', reason]);
+  }
+  assert.equal((await one.patch({ url: one.receiver.url })).status, 200, 'nothing changes');
+  assert.equal((await create(`${one.receiver.url}third`)).status, 201);
+  await restore('webhook', one.id);
+  assert.equal((await create(json.url)).status, 201);
+  assert.equal((await one.call('', { method: 'DELETE' })).status, 200);
+});
+
 test('a webhook that its owner deactivated, before or meanwhile, stays inactive when it is restored', async () => {
   for (const isBefore of [true, false]) {
     const one = await makeWebhook();
@@ -296,6 +321,40 @@ test('members of a suspended app read why and change nothing but their membershi
   assert.equal((await ada.call('/overview')).status, 200);
   const { body: audit } = await ada.call(`/audit?app=${made.body.data.id}`);
   assert.deepEqual([audit.data[0].action, audit.data[0].details.reason], ['app.suspended', reason]);
+});
+
+test('a suspended app outlives the account of its only owner, who finds it suspended after signing up again', async () => {
+  const email = 'dana@example.org';
+  const dana = await signUp(service, email);
+  await put(database, 'orgs', [{ slug: 'initech', name: 'Initech', managers: [email] }]);
+  const create = async (name: string) => {
+    const { id } = (await dana.call('/apps', { method: 'POST', json: { name } })).body.data;
+    return id as string;
+  };
+  const [kept, deleted] = [await create('Kept'), await create('Deleted')];
+  const json = { kind: 'organization', slug: 'initech' };
+  assert.equal((await dana.call(`/apps/${kept}/binding`, { method: 'PUT', json })).status, 200);
+  await suspend('app', kept);
+  const { data } = (await dana.call('/account/deletion')).body;
+  assert.deepEqual(
+    [data.appsToDelete.map(({ id }: any) => id), data.appsToLeave, data.endingBindings],
+    [[deleted], [{ id: kept, name: 'Kept', role: 'owner' }], []],
+  );
+  const remove = (apps: string[]) =>
+    dana.call('/account/deletion', { method: 'POST', json: { email, apps } });
+  assert.equal((await remove([kept, deleted])).status, 409);
+  assert.equal((await remove([deleted])).status, 200);
+  assert.equal((await dana.call('/session')).status, 401);
+  const again = await signUp(service, email);
+  const apps = (await again.call('/apps')).body.data;
+  assert.deepEqual(
+    apps.map(({ id, suspendedReason, binding }: any) => [id, suspendedReason, binding?.slug]),
+    [[kept, reason, 'initech']],
+  );
+  const refused = await again.call(`/apps/${kept}`, { method: 'DELETE' });
+  assert.deepEqual([refused.status, refused.body.error.code], [403, 'suspended']);
+  await restore('app', kept);
+  assert.equal((await again.call(`/apps/${kept}`, { method: 'DELETE' })).status, 200);
 });
 
 test('a suspended account reads why, in the session that it has, and can only sign out', async () => {

@@ -61,7 +61,7 @@ export const webhookRules: Rules<
   },
   'move-webhook'(state, { webhook }) {
     const found = state.webhooks.get(webhook);
-    requireThat(found);
+    requireThat(found && !isSuspended(state, found));
     found.moves += 1;
     // The last probe tested another receiver.
     found.healing.succeeded = false;
@@ -99,7 +99,7 @@ export const webhookRules: Rules<
   },
   'delete-webhook'(state, { webhook }) {
     const found = state.webhooks.get(webhook);
-    requireThat(found);
+    requireThat(found && !isSuspended(state, found));
     state.webhooks.delete(webhook);
     cancelWaiting(state, found.key, 'deletion');
   },

@@ -41,7 +41,7 @@ export const getAccountDeletion = operation({
   path: '/account/deletion',
   summary: 'List what goes with your account',
   description:
-    'Returns the apps that are deleted with your account because they have no other owner, the apps that stay with their other owners, and the bindings that end. Organisations and alliances keep your address as a manager until they remove it.',
+    'Returns the apps that are deleted with your account because they have no other owner, the apps that stay with their other owners or because they are suspended, and the bindings that end. Organisations and alliances keep your address as a manager until they remove it.',
   returns: { 200: 'What goes with the account.' },
   response: oneOf(AccountDeletion, 'AccountDeletionResponse', example),
   run: async ({ account: { email }, ...reads }) => envelope(await previewDeletion(reads, email)),
@@ -69,7 +69,7 @@ export const deleteAccount = operation({
   path: '/account/deletion',
   summary: 'Delete your account',
   description:
-    'Deletes the account with its sessions and ways to sign in, and the apps without another owner. `apps` must name exactly these apps, so transfer those that should stay first; otherwise nothing happens and the response is `conflict`. The audit log stays. Cannot be undone.',
+    'Deletes the account with its sessions and ways to sign in, and the apps without another owner. A suspended app stays suspended, and your address its owner. `apps` must name exactly these apps, so transfer those that should stay first; otherwise nothing happens and the response is `conflict`. The audit log stays. Cannot be undone.',
   body: AccountDeletionRequest,
   returns: { 200: 'The account was deleted.' },
   response: doneResponse,

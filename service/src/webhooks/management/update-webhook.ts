@@ -9,7 +9,7 @@ import { cancelPending } from '../queue/cancel-pending.ts';
 import { endProbes, startProbes } from '../queue/health/healing.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { checkEvents, distinct, readWebhook } from './webhooks.ts';
+import { checkEvents, distinct, readWebhook, requireOtherUrl } from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;
@@ -22,7 +22,7 @@ export type WebhookChanges = {
   active?: boolean | undefined;
 };
 
-/** Returns the changed webhook. Throws `not_found`, `validation_failed`, and `suspended` for activating a suspended one. */
+/** Returns the changed webhook. Throws `not_found`, `validation_failed`, and `suspended` for activating or moving a suspended one. */
 export async function updateWebhook(
   tx: Transaction,
   actor: Actor,
@@ -38,7 +38,10 @@ export async function updateWebhook(
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
   if (issues.length > 0) throw invalid(...issues);
-  if (changes.active === true) await requireNotSuspended(tx, 'webhook', id, appId);
+  const newUrl = changes.url === before.url ? undefined : changes.url;
+  if (changes.active === true || newUrl !== undefined)
+    await requireNotSuspended(tx, 'webhook', id, appId);
+  if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl);
   await sql`
     update webhooks w set ${sql.join(assignments(changes), sql`, `)} where w.id = ${id}
   `.execute(tx);

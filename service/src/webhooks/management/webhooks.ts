@@ -2,7 +2,12 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
-import { requireNotSuspended, suspensionOf } from '../../access/suspensions.ts';
+import {
+  refuseSuspended,
+  requireNotSuspended,
+  suspensionOf,
+  type Suspension,
+} from '../../access/suspensions.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
 import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import {
@@ -94,6 +99,7 @@ export async function createWebhook(
   const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
   if (issues.length > 0) throw invalid(...issues);
   await enforceWebhookLimit(tx, appId);
+  await requireOtherUrl(tx, appId, input.url);
   const id = uuidv7();
   const secret = generateSecret();
   await sql`
@@ -129,6 +135,22 @@ async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void
       `An app can have at most ${webhooksPerAppMax} webhooks. Delete one first.`,
     );
   }
+}
+
+/**
+ * A webhook with the URL of a suspended one would undo the suspension. Another query is the same URL. Throws `suspended`.
+ */
+export async function requireOtherUrl(tx: Transaction, appId: string, url: string): Promise<void> {
+  const { rows } = await sql<Suspension & { url: string }>`
+    select w.url, s."suspendedAt", s."suspendedReason"
+    from webhooks w join lateral ${suspensionOf('webhook', sql`w.id`)} s on true where w.app_id = ${appId}
+  `.execute(tx);
+  refuseSuspended('webhook', rows.find((row) => pathOf(row.url) === pathOf(url)) ?? null);
+}
+
+function pathOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
 }
 
 /** Checks a list of events: names that do not exist, or that the app's binding does not allow. */
@@ -241,18 +263,20 @@ export async function listWebhookIds(executor: Executor, appId: string): Promise
   return rows.map(({ id }) => id);
 }
 
-/** Deletes a webhook and cancels its pending deliveries. Throws `not_found`. */
+/** Deletes a webhook and cancels its pending deliveries. Throws `not_found`, `suspended`. */
 export async function deleteWebhook(
   tx: Transaction,
   actor: Actor,
   appId: string,
   id: string,
 ): Promise<void> {
-  const { rows } = await sql<{
-    url: string;
-  }>`delete from webhooks where id = ${id} and app_id = ${appId} returning url`.execute(tx);
+  const { rows } = await sql<{ url: string }>`
+    select url from webhooks where id = ${id} and app_id = ${appId} for update
+  `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
+  await requireNotSuspended(tx, 'webhook', id, appId);
+  await sql`delete from webhooks where id = ${id}`.execute(tx);
   await recordAudit(tx, actor, {
     action: 'webhook.deleted',
     subject: { kind: 'webhook', id },
