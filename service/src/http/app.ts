@@ -17,13 +17,13 @@ import { registerOpenApi } from './openapi/openapi.ts';
 import { registerOpenApiRoute } from './openapi/openapi-route.ts';
 import { toOriginForm } from './connections/request-target.ts';
 import { traceRequests } from './trace-requests.ts';
-import { errorsOf, responses } from './responses/responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
 import type { PortalDependencies } from './portal/api.ts';
 import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
 import { registerEvents, type EventDependencies } from './v1/events.ts';
+import { openSurface } from './v1/surface.ts';
 import { registerWebhooks } from './v1/webhooks.ts';
 import { createAppLimits } from './webhooks/app-limits.ts';
 import type { WebhookDependencies } from './webhooks/operation.ts';
@@ -167,11 +167,7 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   });
   await registerOpenApi(v1, dependencies);
   registerStatus(v1, dependencies);
-  registerOpenApiRoute(v1, {
-    title: 'The API and its webhooks',
-    responses: (body) =>
-      responses(200, 'The document.', body, errorsOf.open, { conditional: true }),
-  });
+  registerOpenApiRoute(v1, 'The API and its webhooks', openSurface);
   registerDirectory(v1, dependencies);
   registerSuggest(v1, dependencies);
   registerEvents(v1, dependencies);

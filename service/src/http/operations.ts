@@ -1,7 +1,7 @@
 /**
- * An operation of an HTTP API is defined once: what it is called, what it takes and returns, and the function that runs
- * it. `mountOperations` serves operations on a surface, which decides where they are, who may call them and which errors
- * they share. The operations on webhooks are served on two surfaces: `/api/v1` and `/portal/api`.
+ * Each operation of the three HTTP APIs is defined once: what it is called, what it takes and returns, and the function
+ * that runs it. `mountOperations` serves operations on a surface, which decides where they are, who may call them and
+ * which errors they share. The operations on webhooks are served on two surfaces: `/api/v1` and `/portal/api`.
  */
 import type {
   FastifyContextConfig,
@@ -9,16 +9,20 @@ import type {
   FastifyReply,
   FastifyRequest,
   FastifySchema,
+  FastifySchemaCompiler,
+  onRequestHookHandler,
 } from 'fastify';
 import { Type, type Static, type TObject, type TSchema } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
 import type { ErrorCode } from '../errors.ts';
 import { withEmptyBody } from './json-bodies.ts';
 import type { oneOf, responses } from './responses/responses.ts';
-import { toEntry } from './responses/response-cache.ts';
+import { toEntry, type Entry } from './responses/response-cache.ts';
 import { sendEntry } from './responses/send-entry.ts';
+import { validatorCompiler } from './validate.ts';
 
 type Status = 200 | 201 | 202;
+type Response = ReturnType<typeof oneOf>;
 
 /** The names of the parameters in a path: `/apps/:appId` has `appId`. */
 type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -54,17 +58,21 @@ export type Operation<
   body?: Body;
   /** A request without a body counts as one with `{}`. */
   bodyOptional?: boolean;
+  /** Set if `run` validates the body itself, a stream or a list. `body` then only describes it. */
+  ownBody?: { bytesMax: number; consumes?: string[] };
   headers?: TObject;
   /** A description for each status of success. With more than one, `run` sets the status. */
   returns: Partial<Record<Status, string>>;
-  response: ReturnType<typeof oneOf>;
+  response: Response | ((status: Status) => Response);
   /** The errors in addition to those of the surface. `not_found` follows from a parameter in the path. */
   errors?: readonly ErrorCode[];
   /** A write that responds with an `ETag`. */
   tagged?: boolean;
+  /** Of a conditional read. Default: as for responses that require a key. */
+  cacheControl?: string;
   /** Whether the caller must have proved recently who they are, always or for some inputs. Holds where people sign in. */
   recentProof?: true | ((context: Context & Inputs<Path, Query, Body>) => Promise<boolean>);
-  /** Returns the body of the response. */
+  /** Returns the body of the response; a conditional read may return its bytes. */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
 };
 
@@ -72,6 +80,8 @@ export type Surface<Context> = {
   /** Default: empty. */
   root?: string;
   config: FastifyContextConfig;
+  /** Runs before validation. */
+  onRequest?: onRequestHookHandler;
   security: NonNullable<FastifySchema['security']>;
   /** Whether reads have an `ETag` and can return 304. Otherwise responses must not be stored. */
   conditional: boolean;
@@ -107,12 +117,20 @@ export function mountOperations<Context>(
       method: operation.method,
       url,
       config: surface.config,
+      onRequest: surface.onRequest ?? [],
       preValidation: operation.bodyOptional ? withEmptyBody : [],
+      ...(operation.ownBody && {
+        bodyLimit: operation.ownBody.bytesMax,
+        validatorCompiler: acceptAnyBody,
+      }),
       schema: schemaOf(operation, surface, tag, url),
       handler: (request, reply) => handle(operation, surface, request, reply),
     });
   }
 }
+
+const acceptAnyBody: FastifySchemaCompiler<TSchema> = (route) =>
+  route.httpPart === 'body' ? () => true : validatorCompiler(route);
 
 async function handle<Context>(
   operation: Operation<Context>,
@@ -130,7 +148,12 @@ async function handle<Context>(
   reply.code(status);
   const content = await operation.run(inputs);
   if (surface.conditional && isRead(operation))
-    return sendEntry(request, reply, toEntry(0, content));
+    return sendEntry(
+      request,
+      reply,
+      'etag' in content ? (content as Entry) : toEntry(0, content),
+      operation.cacheControl,
+    );
   // The response may hold a secret, so no cache may store it.
   reply.header('cache-control', 'no-store');
   if (!operation.tagged) return reply.send(content);
@@ -155,7 +178,7 @@ function schemaOf<Context>(
   tag: string,
   url: string,
 ): FastifySchema {
-  const { operationId, summary, query = noQuery, body, headers } = operation;
+  const { operationId, summary, query = noQuery, body, headers, ownBody } = operation;
   const params = operation.params ?? paramsOf(url, surface.parameters);
   return {
     operationId,
@@ -167,6 +190,7 @@ function schemaOf<Context>(
     querystring: query,
     ...(headers ? { headers } : {}),
     ...(body ? { body } : {}),
+    ...(ownBody?.consumes ? { consumes: ownBody.consumes } : {}),
     response: responsesOf(operation, surface, url),
   };
 }
@@ -188,8 +212,11 @@ function responsesOf<Context>(
   errors.push(...(operation.errors ?? []));
   const conditional = surface.conditional && isRead(operation);
   const options = { conditional, tagged: conditional || operation.tagged === true };
-  const described = Object.entries(operation.returns).map(([status, description]) =>
-    surface.responses(Number(status) as Status, description, operation.response, errors, options),
-  );
+  const { returns, response } = operation;
+  const described = Object.entries(returns).map(([code, description]) => {
+    const status = Number(code) as Status;
+    const ofStatus = typeof response === 'function' ? response(status) : response;
+    return surface.responses(status, description, ofStatus, errors, options);
+  });
   return Object.assign({}, ...described) as ReturnType<typeof responses>;
 }

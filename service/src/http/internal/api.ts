@@ -43,8 +43,8 @@ export async function registerInternalApi(
     ...allianceManagers,
   ]);
   mountOperations(v1, surface, 'Blueprints', [...blueprintReads, ...blueprintWrites]);
-  await registerBulk(v1, dependencies);
-  await registerEvents(v1, dependencies);
+  await registerBulk(v1, surface);
+  await registerEvents(v1, surface);
   mountOperations(v1, surface, 'System', [...maintenanceOperations, ...syncOperations]);
   rejectOtherMethods();
 }

@@ -1,11 +1,10 @@
 /**
- * Routes that write many rows at once: a stream of lines, stored as it arrives, in one transaction. `orgdir import`
+ * Operations that write many rows at once: a stream of lines, stored as it arrives, in one transaction. `orgdir import`
  * runs the same code, `directory/import.ts`.
  */
 import type { IncomingMessage } from 'node:http';
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
 import { nameActor } from '../../access/audit-log.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
@@ -17,16 +16,15 @@ import {
   importLines,
   tidyAfterImport,
   type ImportKind,
+  type ImportOptions,
   type ImportResult,
 } from '../../directory/import.ts';
 import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
 import { invalid, ServiceError } from '../../errors.ts';
-import { keySecurity } from '../admission/admit.ts';
+import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
-import { validatorCompiler } from '../validate.ts';
-import { actorOf } from './authenticate.ts';
 import { receive } from './receive.ts';
-import { config, internalErrors, internalResponses, type RouteDependencies } from './surface.ts';
+import { operation, type InternalContext } from './surface.ts';
 
 /** More rows need several requests. */
 const rowsMax = 100_000;
@@ -72,10 +70,10 @@ const BulkResult = strictObject(
   { title: 'BulkResult', description: 'The result of a bulk write.' },
 );
 
-/** A separate scope, because these routes read their bodies themselves. */
+/** A separate scope, because these operations read their bodies themselves. */
 export async function registerBulk(
   v1: FastifyInstance,
-  dependencies: RouteDependencies,
+  surface: Surface<InternalContext>,
 ): Promise<void> {
   await v1.register(async (bulk) => {
     bulk.removeAllContentTypeParsers();
@@ -83,66 +81,73 @@ export async function registerBulk(
     bulk.addContentTypeParser('*', (_request, _payload, done) =>
       done(new ServiceError('unsupported_media_type', `The body must be ${mediaType}.`)),
     );
-    bulkRoute(bulk, dependencies, 'orgs', 'Organisations', {
-      slug: 'acme-corporation',
-      ...examples.orgInput,
-    });
-    const { orgs: _, ...alliance } = examples.allianceInput;
-    bulkRoute(bulk, dependencies, 'alliances', 'Alliances', {
-      slug: 'northern-league',
-      ...alliance,
-    });
-    bulkRoute(bulk, dependencies, 'blueprints', 'Blueprints', {
-      key: 'granite',
-      ...examples.blueprintInput,
-    });
+    const streaming = { ...surface, config: { ...surface.config, endsUnfinishedBodies: true } };
+    mountOperations(bulk, streaming, 'Organisations', [putOrgs]);
+    mountOperations(bulk, streaming, 'Alliances', [putAlliances]);
+    mountOperations(bulk, streaming, 'Blueprints', [putBlueprints]);
   });
 }
 
-function bulkRoute(
-  bulk: FastifyInstance,
-  { writes, publicUrl }: RouteDependencies,
-  kind: ImportKind,
-  tag: string,
-  line: object,
-): void {
-  bulk.withTypeProvider<TypeBoxTypeProvider>().put(
-    `/${kind}`,
-    {
-      config: { ...config, endsUnfinishedBodies: true },
-      bodyLimit: bytesMax,
-      // The body is a stream; each line is validated when it arrives.
-      validatorCompiler: (route) =>
-        route.httpPart === 'body' ? () => true : validatorCompiler(route as never),
-      schema: schemaOf(kind, tag, line),
-    },
-    async (request) => {
-      refusePreconditions(request);
-      const data = await store(request, request.query);
-      return envelope(data);
-    },
-  );
+const putOrgs = bulkOperation('orgs', 'organisations', {
+  slug: 'acme-corporation',
+  ...examples.orgInput,
+});
+const { orgs: _, ...alliance } = examples.allianceInput;
+const putAlliances = bulkOperation('alliances', 'alliances', {
+  slug: 'northern-league',
+  ...alliance,
+});
+const putBlueprints = bulkOperation('blueprints', 'blueprints', {
+  key: 'granite',
+  ...examples.blueprintInput,
+});
 
-  async function store(
-    request: FastifyRequest,
-    { skipBad, allowDuplicates, emitEvents }: Static<typeof BulkQuery>,
-  ): Promise<ImportResult> {
-    const lines = atMost(rowsMax, readNdjson(receive(bodyOf(request), bytesMax)));
-    const options = { kind, skipBad, allowDuplicates, emitEvents, publicUrl };
-    try {
-      const result = await writes.transaction().execute(async (tx) => {
-        await sql`
-          set local idle_in_transaction_session_timeout = ${sql.lit(idleInTransactionMs)}
-        `.execute(tx);
-        await nameActor(tx, actorOf(request));
-        return importLines(tx, lines, options);
-      });
-      await tidyAfterImport(writes, kind, result);
-      return result;
-    } catch (error) {
-      if (error instanceof BadLinesError) throw badLinesError(error.result);
-      throw error instanceof ExistingNamesError ? existingNamesError(error) : error;
-    }
+function bulkOperation(kind: ImportKind, noun: string, line: object) {
+  const idField = kind === 'blueprints' ? 'key' : 'slug';
+  return operation({
+    operationId: `put${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
+    method: 'PUT',
+    path: `/${kind}`,
+    summary: `Create or replace many ${noun}`,
+    description: `Up to ${rowsMax} lines, each a JSON object with the fields of \`PUT\` and \`${idField}\`. A line replaces the entry with the same \`${idField}\`, or creates one. No entry is deleted. If a line is invalid, nothing is stored, unless \`skipBad\` is true.`,
+    query: BulkQuery,
+    body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),
+    // The body is a stream; each line is validated when it arrives.
+    ownBody: { bytesMax, consumes: [mediaType] },
+    returns: { 200: 'The result.' },
+    response: oneOf(BulkResult, 'BulkResultResponse', {
+      created: 1,
+      updated: 0,
+      bad: 0,
+      badLines: [],
+    }),
+    errors: ['conflict'],
+    async run({ request, query, ...context }) {
+      refusePreconditions(request);
+      const lines = atMost(rowsMax, readNdjson(receive(bodyOf(request), bytesMax)));
+      return envelope(await store(lines, { kind, ...query }, context));
+    },
+  });
+}
+
+async function store(
+  lines: AsyncIterable<SourceLine>,
+  options: Omit<ImportOptions, 'publicUrl'>,
+  { writes, publicUrl, actor }: InternalContext,
+): Promise<ImportResult> {
+  try {
+    const result = await writes.transaction().execute(async (tx) => {
+      await sql`
+        set local idle_in_transaction_session_timeout = ${sql.lit(idleInTransactionMs)}
+      `.execute(tx);
+      await nameActor(tx, actor);
+      return importLines(tx, lines, { ...options, publicUrl });
+    });
+    await tidyAfterImport(writes, options.kind, result);
+    return result;
+  } catch (error) {
+    if (error instanceof BadLinesError) throw badLinesError(error.result);
+    throw error instanceof ExistingNamesError ? existingNamesError(error) : error;
   }
 }
 
@@ -189,24 +194,4 @@ function existingNamesError({ message, details }: ExistingNamesError): ServiceEr
     `Nothing was stored: ${message}. To replace these entries, add their slugs; to create more with the same names, set allowDuplicates=true.`,
     { details },
   );
-}
-
-function schemaOf(kind: ImportKind, tag: string, line: object) {
-  const idField = kind === 'blueprints' ? 'key' : 'slug';
-  return {
-    operationId: `put${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
-    tags: [tag],
-    summary: `Create or replace many ${tag.toLowerCase()}`,
-    description: `Up to ${rowsMax} lines, each a JSON object with the fields of \`PUT\` and \`${idField}\`. A line replaces the entry with the same \`${idField}\`, or creates one. No entry is deleted. If a line is invalid, nothing is stored, unless \`skipBad\` is true.`,
-    security: keySecurity,
-    querystring: BulkQuery,
-    consumes: [mediaType],
-    body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),
-    response: internalResponses(
-      200,
-      'The result.',
-      oneOf(BulkResult, 'BulkResultResponse', { created: 1, updated: 0, bad: 0, badLines: [] }),
-      [...internalErrors.keyedBody, 'conflict'],
-    ),
-  };
 }

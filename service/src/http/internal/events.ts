@@ -7,17 +7,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
 import { envelope, errorBody } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
-import { noQuery } from '../../contract/shapes.ts';
 import { createValidator } from '../../contract/validate.ts';
 import { readNdjson } from '../../directory/import-source.ts';
 import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
 import type { Published } from '../../directory/store-publications.ts';
-import { invalid, ServiceError, type ErrorCode, type Issue } from '../../errors.ts';
+import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { readTraceparent } from '../../runtime/tracing.ts';
-import { keySecurity } from '../admission/admit.ts';
+import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { reportError } from '../responses/send-error.ts';
-import { validatorCompiler } from '../validate.ts';
 import {
   example,
   PublicationResults,
@@ -25,7 +23,7 @@ import {
   PublishedEvent,
   PublishHeaders,
 } from './publication.ts';
-import { config, internalErrors, internalResponses, type RouteDependencies } from './surface.ts';
+import { operation, type InternalContext, type RouteDependencies } from './surface.ts';
 
 /** Stored in a fraction of a second; more events need several requests. */
 const eventsMax = 1_000;
@@ -36,31 +34,71 @@ const ndjson = 'application/x-ndjson';
 /** A separate scope, because of its routes only this one also takes lines. */
 export async function registerEvents(
   v1: FastifyInstance,
-  dependencies: RouteDependencies,
+  surface: Surface<InternalContext>,
 ): Promise<void> {
   await v1.register(async (events) => {
     events.addContentTypeParser(ndjson, { parseAs: 'buffer' }, (_request, body, done) =>
       done(null, body),
     );
-    events.post(
-      '/events',
-      {
-        config,
-        bodyLimit: bytesMax,
-        // Each publication is validated separately, so that a bad one fails alone.
-        validatorCompiler: (route) =>
-          route.httpPart === 'body' ? () => true : validatorCompiler(route as never),
-        schema: schemaOf(),
-      },
-      async (request, reply) => {
-        const received = await readSeveral(request.body);
-        return received === null
-          ? publishOne(dependencies, request, reply)
-          : publishSeveral(dependencies, request, received);
-      },
-    );
+    mountOperations(events, surface, 'Events', [publishEvent]);
   });
 }
+
+const resultsResponse = oneOf(PublicationResults, 'PublicationResultsResponse', {
+  published: 1,
+  repeated: 0,
+  failed: 0,
+  results: [{ id: exampleId, event: 'application.created', replayed: false }],
+});
+const publishedResponse = oneOf(PublishedEvent, 'PublishedEventResponse', {
+  id: exampleId,
+  event: 'application.created',
+});
+
+const publishEvent = operation({
+  operationId: 'publishEvent',
+  method: 'POST',
+  path: '/events',
+  summary: 'Publish events',
+  description: `Records an event and delivers it to every webhook that can receive it. Send \`id\` or the header \`Idempotency-Key\` (one of them, or both with the same value) to retry safely: a repeated request records nothing and returns the same response, with the header \`Idempotent-Replayed: true\`. The same key with different content is a \`conflict\`.
+
+To publish up to ${eventsMax} events in order, send an array or NDJSON. The response is 200 with a result for each; an event that is refused does not affect the others. Give each event an \`id\` to retry safely.`,
+  headers: PublishHeaders,
+  body: {
+    content: {
+      'application/json': {
+        schema: Type.Unsafe({
+          anyOf: [
+            Publish,
+            Type.Array(Publish, {
+              minItems: 1,
+              maxItems: eventsMax,
+              description: 'The events to publish, in order.',
+            }),
+          ],
+          examples: [example],
+        }),
+      },
+      [ndjson]: {
+        schema: Type.String({
+          description: `NDJSON: up to ${eventsMax} lines, each an event to publish.`,
+          examples: [`${JSON.stringify(example)}\n`],
+        }),
+      },
+    },
+  },
+  // Each publication is validated separately, so that a bad one fails alone.
+  ownBody: { bytesMax },
+  returns: { 200: 'Each event has a result.', 201: 'The event was recorded.' },
+  response: (status) => (status === 200 ? resultsResponse : publishedResponse),
+  errors: ['not_found', 'conflict'],
+  async run(context) {
+    const received = await readSeveral(context.body);
+    return received === null
+      ? publishOne(context, context.request, context.reply)
+      : publishSeveral(context, context.request, received);
+  },
+});
 
 type Received = { value: unknown } | { fault: string };
 
@@ -196,65 +234,5 @@ function errorDescriber(request: FastifyRequest) {
     known.set(error, reported);
     const { code, message, details } = reported;
     return { error: errorBody(code, message, details).error };
-  };
-}
-
-function schemaOf() {
-  const errors: ErrorCode[] = [...internalErrors.keyedBody, 'not_found', 'conflict'];
-  return {
-    operationId: 'publishEvent',
-    tags: ['Events'],
-    summary: 'Publish events',
-    description: `Records an event and delivers it to every webhook that can receive it. Send \`id\` or the header \`Idempotency-Key\` (one of them, or both with the same value) to retry safely: a repeated request records nothing and returns the same response, with the header \`Idempotent-Replayed: true\`. The same key with different content is a \`conflict\`.
-
-To publish up to ${eventsMax} events in order, send an array or NDJSON. The response is 200 with a result for each; an event that is refused does not affect the others. Give each event an \`id\` to retry safely.`,
-    security: keySecurity,
-    querystring: noQuery,
-    headers: PublishHeaders,
-    body: {
-      content: {
-        'application/json': {
-          schema: Type.Unsafe({
-            anyOf: [
-              Publish,
-              Type.Array(Publish, {
-                minItems: 1,
-                maxItems: eventsMax,
-                description: 'The events to publish, in order.',
-              }),
-            ],
-            examples: [example],
-          }),
-        },
-        [ndjson]: {
-          schema: Type.String({
-            description: `NDJSON: up to ${eventsMax} lines, each an event to publish.`,
-            examples: [`${JSON.stringify(example)}\n`],
-          }),
-        },
-      },
-    },
-    response: {
-      ...internalResponses(
-        200,
-        'Each event has a result.',
-        oneOf(PublicationResults, 'PublicationResultsResponse', {
-          published: 1,
-          repeated: 0,
-          failed: 0,
-          results: [{ id: exampleId, event: 'application.created', replayed: false }],
-        }),
-        errors,
-      ),
-      ...internalResponses(
-        201,
-        'The event was recorded.',
-        oneOf(PublishedEvent, 'PublishedEventResponse', {
-          id: exampleId,
-          event: 'application.created',
-        }),
-        errors,
-      ),
-    },
   };
 }

@@ -3,7 +3,7 @@ import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { securitySchemes, withNamedComponents } from '../openapi/openapi-components.ts';
 import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
-import { internalErrors, internalResponses } from './surface.ts';
+import { openSurface } from './surface.ts';
 
 export type InternalOpenApiDependencies = {
   /** The address of the internal listener. */
@@ -37,11 +37,7 @@ export async function registerInternalOpenApi(
   dependencies: InternalOpenApiDependencies,
 ): Promise<void> {
   await v1.register(swagger, options(dependencies));
-  registerOpenApiRoute(v1, {
-    title: 'The internal API',
-    responses: (body) =>
-      internalResponses(200, 'The document.', body, internalErrors.open, { conditional: true }),
-  });
+  registerOpenApiRoute(v1, 'The internal API', openSurface);
 }
 
 function options(dependencies: InternalOpenApiDependencies): FastifyDynamicSwaggerOptions {

@@ -44,25 +44,24 @@ export const blueprintParams = Type.Object({
 const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
 const keyed: ErrorCode[] = [...open, 'unauthorized', 'suspended', 'unavailable'];
 
-/** The errors that an operation can return. */
-export const internalErrors = {
-  open,
-  keyed,
-  keyedBody: [...keyed, 'payload_too_large', 'unsupported_media_type'] as ErrorCode[],
-};
-
 export type InternalContext = RouteDependencies & { actor: Actor };
 export const operation = operationFor<InternalContext>();
 
-/** Any platform key may call every operation. */
-export const config = { scope: 'platform' } as const;
+export const openSurface = {
+  config: { scope: null },
+  security: [],
+  errors: { read: open, write: [] },
+  responses: internalResponses,
+  parameters: {},
+};
 
+/** Any platform key may call every operation. */
 export function surfaceOf(dependencies: RouteDependencies): Surface<InternalContext> {
   return {
-    config,
+    config: { scope: 'platform' },
     security: keySecurity,
     conditional: true,
-    errors: { read: internalErrors.keyed, write: internalErrors.keyedBody },
+    errors: { read: keyed, write: [...keyed, 'payload_too_large', 'unsupported_media_type'] },
     responses: internalResponses,
     parameters: { id: uuid({ description: 'The id of the run.' }) },
     contextOf: (request) => ({ ...dependencies, actor: actorOf(request) }),

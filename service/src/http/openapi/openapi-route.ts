@@ -1,40 +1,29 @@
 /** Serves GET /openapi.json of one API. The bytes are created at the first request, when all routes are known. */
-import type { FastifyContextConfig, FastifyInstance } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { noQuery } from '../../contract/shapes.ts';
-import type { responses as describeResponses } from '../responses/responses.ts';
+import { mountOperations, type Surface } from '../operations.ts';
 import { toEntry, type Entry } from '../responses/response-cache.ts';
-import { sendEntry } from '../responses/send-entry.ts';
 
 export function registerOpenApiRoute(
   app: FastifyInstance,
-  options: {
-    title: string;
-    /** The callers of the operation, for APIs without scopes. */
-    config?: FastifyContextConfig;
-    responses: (body: Body) => ReturnType<typeof describeResponses>;
-  },
+  title: string,
+  surface: Omit<Surface<object>, 'contextOf' | 'conditional'>,
 ): void {
   let entry: Entry | undefined;
-  app.get(
-    '/openapi.json',
+  const open = { ...surface, conditional: true, contextOf: () => ({}) };
+  mountOperations(app, open, 'Description', [
     {
-      config: options.config ?? { scope: null, duringMaintenance: true },
-      schema: {
-        operationId: 'getOpenApi',
-        tags: ['Description'],
-        summary: 'Get this document',
-        description: `${options.title} as OpenAPI 3.1. Requires no key.`,
-        security: [],
-        querystring: noQuery,
-        response: options.responses({ schema: OpenApiDocument, example: { openapi: '3.1.0' } }),
-      },
+      operationId: 'getOpenApi',
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'Get this document',
+      description: `${title} as OpenAPI 3.1. Requires no key.`,
+      returns: { 200: 'The document.' },
+      response: { schema: OpenApiDocument, example: { openapi: '3.1.0' } },
+      cacheControl: 'public, max-age=300',
+      run: () => (entry ??= toEntry(0, app.swagger())),
     },
-    async (request, reply) => {
-      entry ??= toEntry(0, app.swagger());
-      return sendEntry(request, reply, entry, 'public, max-age=300');
-    },
-  );
+  ]);
 }
 
 const OpenApiDocument = Type.Object(
@@ -45,4 +34,3 @@ const OpenApiDocument = Type.Object(
     additionalProperties: true,
   },
 );
-type Body = { schema: typeof OpenApiDocument; example: { openapi: string } };

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { withNamedComponents } from '../openapi/openapi-components.ts';
 import { infoOf, type OpenApiDependencies } from '../openapi/openapi.ts';
 import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
-import { openSurface, portalErrors, portalResponses } from './surface.ts';
+import { openSurface } from './surface.ts';
 
 export type PortalOpenApiDependencies = OpenApiDependencies;
 
@@ -51,10 +51,5 @@ export async function registerPortalOpenApi(
     },
     transformObject: withNamedComponents,
   });
-  registerOpenApiRoute(portal, {
-    title: "The portal's server side",
-    config: openSurface.config,
-    responses: (body) =>
-      portalResponses(200, 'The document.', body, portalErrors.open, { conditional: true }),
-  });
+  registerOpenApiRoute(portal, "The portal's server side", openSurface);
 }

@@ -77,7 +77,6 @@ const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 export const errorsOf = {
   open,
   keyed,
-  keyedResource: [...keyed, 'not_found'] as ErrorCode[],
   keyedBody: [...keyed, ...withBody],
 };
 

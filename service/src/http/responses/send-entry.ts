@@ -5,16 +5,6 @@ import type { Entry } from './response-cache.ts';
 /** For responses that require a key: only the caller may store them, and must revalidate them. */
 const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
-/** A cached entry is sent synchronously: a promise would cost the cached read a tenth of its time. */
-export function sendWhenLoaded(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  entry: Entry | Promise<Entry>,
-): FastifyReply | Promise<FastifyReply> {
-  if (entry instanceof Promise) return entry.then((loaded) => sendEntry(request, reply, loaded));
-  return sendEntry(request, reply, entry);
-}
-
 export function sendEntry(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,18 +1,17 @@
 /** GET /events lets a client pull the events that webhooks push. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
-import { createCursors } from '../../events/cursors.ts';
+import { createCursors, type Cursors } from '../../events/cursors.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
-import { callerOf, keySecurity } from '../admission/admit.ts';
-import { errorsOf, responses } from '../responses/responses.ts';
+import { callerOf } from '../admission/admit.ts';
+import { mountOperations, operationFor } from '../operations.ts';
 import { entryOf } from '../responses/response-cache.ts';
-import { sendEntry } from '../responses/send-entry.ts';
+import { keyedSurface } from './surface.ts';
 
 const EventQuery = Type.Object(
   {
@@ -73,35 +72,35 @@ export function registerEvents(
   { database, secretKeys }: EventDependencies,
 ): void {
   const cursors = createCursors(secretKeys);
-  app.withTypeProvider<TypeBoxTypeProvider>().get(
-    '/events',
-    {
-      config: { scope: 'read:events' },
-      schema: {
-        operationId: 'listEvents',
-        tags: ['Events'],
-        summary: 'List events',
-        description:
-          'Returns the events that this app can receive, in the order in which they were sent. Continue from `nextCursor` to miss none. Events of its organisation or alliance are included from the time when the app was bound to it. Requires the scope `read:events`.',
-        security: keySecurity,
-        querystring: EventQuery,
-        response: responses(
-          200,
-          'The events.',
-          { schema: cursorList(EventRecord, 'EventList'), example },
-          errorsOf.keyed,
-          { conditional: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { after = null, limit, event = null } = request.query;
-      const { appId } = callerOf(request);
-      const page = await pullEvents(database, cursors, appId, { after, limit, event });
-      return sendEntry(request, reply, entryOf(0, Buffer.from(render(page, limit))));
-    },
-  );
+  const surface = {
+    ...keyedSurface('read:events'),
+    contextOf: (request: FastifyRequest) => ({
+      database,
+      cursors,
+      appId: callerOf(request).appId,
+    }),
+  };
+  mountOperations(app, surface, 'Events', [listEvents]);
 }
+
+type EventContext = { database: Database; cursors: Cursors; appId: string };
+
+const listEvents = operationFor<EventContext>()({
+  operationId: 'listEvents',
+  method: 'GET',
+  path: '/events',
+  summary: 'List events',
+  description:
+    'Returns the events that this app can receive, in the order in which they were sent. Continue from `nextCursor` to miss none. Events of its organisation or alliance are included from the time when the app was bound to it.',
+  query: EventQuery,
+  returns: { 200: 'The events.' },
+  response: { schema: cursorList(EventRecord, 'EventList'), example },
+  async run({ database, cursors, appId, query }) {
+    const { after = null, limit, event = null } = query;
+    const page = await pullEvents(database, cursors, appId, { after, limit, event });
+    return entryOf(0, Buffer.from(render(page, limit)));
+  },
+});
 
 /** Builds the JSON from text, because `data` is JSON text already and parsing it would change its bytes. */
 function render({ events, nextCursor, hasMore }: EventPage, limit: number): string {

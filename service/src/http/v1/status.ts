@@ -2,45 +2,30 @@
 import type { FastifyInstance } from 'fastify';
 import { apiVersion, envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
-import { noQuery } from '../../contract/shapes.ts';
 import { Status } from '../../contract/status.ts';
 import type { Health } from '../../system/health.ts';
-import { errorsOf, oneOf, responses } from '../responses/responses.ts';
-import { toEntry } from '../responses/response-cache.ts';
-import { sendEntry } from '../responses/send-entry.ts';
+import { mountOperations, operationFor } from '../operations.ts';
+import { oneOf } from '../responses/responses.ts';
+import { openSurface } from './surface.ts';
 
-const cacheControl = 'public, max-age=5';
+type StatusContext = { health: Health; version: string };
 
-export function registerStatus(
-  app: FastifyInstance,
-  { health, version }: { health: Health; version: string },
-): void {
-  app.get(
-    '/status',
-    {
-      config: { scope: null, duringMaintenance: true },
-      schema: {
-        operationId: 'getStatus',
-        tags: ['Status'],
-        summary: 'Get the status of the service',
-        description: 'Requires no key. The HTTP status is always 200; `status` reports problems.',
-        security: [],
-        querystring: noQuery,
-        response: responses(
-          200,
-          'The state of the service.',
-          oneOf(Status, 'StatusResponse', examples.status),
-          errorsOf.open,
-          { conditional: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      const content = envelope(readStatus(health, version));
-      return sendEntry(request, reply, toEntry(0, content), cacheControl);
-    },
-  );
+export function registerStatus(app: FastifyInstance, { health, version }: StatusContext): void {
+  const surface = { ...openSurface, contextOf: () => ({ health, version }) };
+  mountOperations(app, surface, 'Status', [getStatus]);
 }
+
+const getStatus = operationFor<StatusContext>()({
+  operationId: 'getStatus',
+  method: 'GET',
+  path: '/status',
+  summary: 'Get the status of the service',
+  description: 'Requires no key. The HTTP status is always 200; `status` reports problems.',
+  returns: { 200: 'The state of the service.' },
+  response: oneOf(Status, 'StatusResponse', examples.status),
+  cacheControl: 'public, max-age=5',
+  run: ({ health, version }) => envelope(readStatus(health, version)),
+});
 
 function readStatus(health: Health, version: string): Status {
   const snapshot = health.snapshot();

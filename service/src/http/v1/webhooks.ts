@@ -1,21 +1,17 @@
 /** Serves the webhooks of the key's app under `/webhooks`. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
-import { callerOf, keySecurity } from '../admission/admit.ts';
+import { callerOf } from '../admission/admit.ts';
 import { mountOperations } from '../operations.ts';
-import { errorsOf, responses } from '../responses/responses.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { parameters, type WebhookDependencies } from '../webhooks/operation.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
+import { keyedSurface } from './surface.ts';
 
 export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDependencies): void {
   const surface = {
+    ...keyedSurface('write:webhooks'),
     root: '/webhooks',
-    config: { scope: 'write:webhooks' as const },
-    security: keySecurity,
-    conditional: true,
-    errors: { read: errorsOf.keyed, write: errorsOf.keyedBody },
-    responses,
     parameters,
     describe: ({ description }: { description: string }) =>
       `${description} Needs the scope \`write:webhooks\`.`,
