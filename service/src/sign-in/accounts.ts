@@ -16,14 +16,14 @@ import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
 import { listMethods, removeMethod, type Method } from './methods.ts';
 import {
   createPasswordLink,
-  createSignUpLink,
   readPasswordLink,
+  requestPasswordLink,
+  requestSignUpLink,
   takePasswordLink,
   type PasswordLink,
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { readMailbox } from './read-mailbox.ts';
-import { maySignUp } from './sign-up-blocks.ts';
 import { endSession, endSessions, listSessions, type Session } from './sessions.ts';
 import {
   lockPassword,
@@ -62,8 +62,8 @@ export class Accounts {
     const { database, mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
     requireRoomForLink(mail);
-    if (await this.#isRefused(email)) return mail.signUpRefused(email);
-    const { token, hasAccount } = await createPasswordLink(database, email);
+    const { token, hasAccount, isRefused } = await requestPasswordLink(database, email);
+    if (isRefused || token === null) return mail.signUpRefused(email);
     mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount ? 'reset' : 'signUp');
   }
 
@@ -74,18 +74,13 @@ export class Accounts {
   async requestSignUp(email: string, next: string): Promise<void> {
     const { database, mail, publicUrl } = this.#dependencies;
     requireRoomForLink(mail);
-    if (await this.#isRefused(email)) return mail.signUpRefused(email);
-    const token = await createSignUpLink(database, email);
+    const { token, hasAccount, isRefused } = await requestSignUpLink(database, email);
     const query = `?next=${encodeURIComponent(next)}`;
-    if (token === null) mail.accountExists(email, `${publicUrl}/profile/developer/sign-in${query}`);
+    if (isRefused) mail.signUpRefused(email);
+    // Nobody gets the token of a link that resets a password.
+    else if (token === null || hasAccount)
+      mail.accountExists(email, `${publicUrl}/profile/developer/sign-in${query}`);
     else mail.link(email, passwordLinkUrl(publicUrl, token, query), 'signUp');
-  }
-
-  /** Whether the address has no account and may not get one. */
-  async #isRefused(email: string): Promise<boolean> {
-    const { database } = this.#dependencies;
-    const { rows } = await sql`select from users where email = ${email}`.execute(database);
-    return rows.length === 0 && !(await maySignUp(database, email));
   }
 
   /** Null if the link was used, replaced or has expired, or was to create an account and there is one. */

@@ -4,6 +4,7 @@
  * whoever asked for it may be somebody else. Opening a link changes nothing; the password is sent by POST.
  */
 import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { isSignUpBlocked } from './sign-up-blocks.ts';
 import { createToken, digest } from './token.ts';
 
 /** `hasAccount`: the link resets the password of an account; otherwise it creates one. */
@@ -18,35 +19,66 @@ const isUsable = sql`(
   and creates_account = not exists (select from users where users.email = password_links.email)
 )`;
 
-/** Replaces an older link to the same address. `email`: as `normaliseEmail` gives it. */
+/** `token`: null if an earlier link was kept, or the link is for nobody. */
+export type RequestedLink = { token: string | null; hasAccount: boolean; isRefused: boolean };
+
+/**
+ * Makes a link for whoever has the mailbox, and replaces an older one. Strangers ask for it, and must not learn from the time
+ * which addresses have accounts: every case is one statement that reads the same and writes a row. `isRefused`: the address
+ * has no account and may not get one; then a link that an operator handed over stays.
+ */
+export function requestPasswordLink(executor: Executor, email: string): Promise<RequestedLink> {
+  return writeLink(executor, email, sql`(select "isRefused" and link.creates_account from known)`);
+}
+
+/**
+ * The same for a link that may only create an account. Never replaces a link that resets a password, because anybody with
+ * an invitation can ask for this one.
+ */
+export function requestSignUpLink(executor: Executor, email: string): Promise<RequestedLink> {
+  return writeLink(
+    executor,
+    email,
+    sql`(
+      (select "isRefused" and link.creates_account or "hasAccount" and not link.creates_account from known)
+      -- The account, and then a link that resets it, may have been made since this statement began. One that this
+      -- statement sees without an account is worth nothing.
+      or not link.creates_account and not exists (select from password_links as seen where seen.hash = link.hash)
+    )`,
+  );
+}
+
+/** For an operator to hand over, also for an address that may not sign up. Replaces an older link. */
 export async function createPasswordLink(
   executor: Executor,
   email: string,
 ): Promise<{ token: string; hasAccount: boolean }> {
-  const token = createToken();
-  const { rows } = await sql<{ hasAccount: boolean }>`
-    insert into password_links (email, hash, expires_at) values (${email}, ${digest(token)}, ${expiry})
-    on conflict (email) do update set hash = excluded.hash, expires_at = excluded.expires_at
-    returning not creates_account as "hasAccount"
-  `.execute(executor);
-  return { token, hasAccount: rows[0]?.hasAccount ?? false };
+  const { token, hasAccount } = await writeLink(executor, email, sql`false`);
+  if (token === null) throw new Error('the link was not written');
+  return { token, hasAccount };
 }
 
-/**
- * Returns the token of a link that creates an account, or null if there is one. Never replaces a link that resets a
- * password, because anybody with an invitation can ask for this one.
- */
-export async function createSignUpLink(executor: Executor, email: string): Promise<string | null> {
+/** `email`: as `normaliseEmail` gives it. `isKept`: whether the older link stays. */
+async function writeLink(
+  executor: Executor,
+  email: string,
+  isKept: ReturnType<typeof sql>,
+): Promise<RequestedLink> {
   const token = createToken();
-  const { rows } = await sql`
-    insert into password_links (email, hash, expires_at) select ${email}, ${digest(token)}, ${expiry}
-    where not exists (select from users where email = ${email})
-    -- The account, and then a link that resets it, may have been made since this statement began.
-    on conflict (email) do update set hash = excluded.hash, expires_at = excluded.expires_at
-      where password_links.creates_account or password_links.expires_at <= now()
-    returning 1
+  const { rows } = await sql<Omit<RequestedLink, 'token'> & { isNew: boolean }>`
+    with known as materialized (
+      select "hasAccount", ${isSignUpBlocked(email)} and not "hasAccount" as "isRefused"
+      from (select exists (select from users where email = ${email}) as "hasAccount") as account
+    )
+    insert into password_links as link (email, hash, expires_at) values (${email}, ${digest(token)}, ${expiry})
+    on conflict (email) do update set
+      hash = case when ${isKept} then link.hash else excluded.hash end,
+      expires_at = case when ${isKept} then link.expires_at else excluded.expires_at end
+    returning hash = ${digest(token)} as "isNew", not creates_account as "hasAccount",
+      (select "isRefused" from known) as "isRefused"
   `.execute(executor);
-  return rows.length > 0 ? token : null;
+  const { isNew = false, hasAccount = false, isRefused = false } = rows[0] ?? {};
+  return { token: isNew ? token : null, hasAccount, isRefused };
 }
 
 /** Null if the link was used, replaced or has expired, or its purpose has ended. */

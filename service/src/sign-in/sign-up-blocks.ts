@@ -54,9 +54,13 @@ export async function listSignUpBlocks(executor: Executor): Promise<SignUpBlock[
 /** Whether somebody with this address may create an account. */
 export async function maySignUp(executor: Executor, email: string): Promise<boolean> {
   const { rows } = await sql<{ blocked: boolean }>`
-    select ${isBlockedBy('l.email')} as blocked from (values (${email}::text)) as l(email)
+    select ${isSignUpBlocked(email)} as blocked
   `.execute(executor);
   return rows[0]?.blocked === false;
+}
+
+export function isSignUpBlocked(email: string) {
+  return sql`(select ${isBlockedBy('l.email')} from (values (${email}::text)) as l(email))`;
 }
 
 /** Over a column with an address. An address with a tag (`ada+tag@…`) counts as the one without. */

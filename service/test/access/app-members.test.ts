@@ -230,6 +230,36 @@ test('an invitation gives its holder no link, neither to a new account nor to an
   assert.equal((await link(printedToken(service, unknown))).body.data.hasAccount, false);
 });
 
+test('a link that reset an account which has another address now does not keep a new owner from signing up', async () => {
+  const owner = await next();
+  const { email } = await next();
+  const { path } = await makeApp(owner);
+  await postPortal(service, '/password-links', { email });
+  await sql`update users set email = ${nextAddress()} where email = ${email}`.execute(database);
+  await send(owner, 'POST', `${path}/invitations`, { email, role: 'viewer' });
+  await postPortal(service, '/invitations/sign-up', { token: invitationToken(email) });
+  assert.match(printed.at(-1) ?? '', /^finish signing up/);
+  const { body } = await postPortal(service, '/password-links/check', {
+    token: printedToken(service, email),
+  });
+  assert.deepEqual(body.data, { email, hasAccount: false });
+});
+
+test('a link that was to create an account never resets one, whoever asks for a link afterwards', async () => {
+  const owner = await next();
+  const { email: former } = await next();
+  const email = nextAddress();
+  const { path } = await makeApp(owner);
+  await postPortal(service, '/password-links', { email });
+  const token = printedToken(service, email);
+  // At the same moment, so that the change did not see the link.
+  await sql`update users set email = ${email} where email = ${former}`.execute(database);
+  await send(owner, 'POST', `${path}/invitations`, { email, role: 'viewer' });
+  await postPortal(service, '/invitations/sign-up', { token: invitationToken(email) });
+  assert.match(printed.at(-1) ?? '', /^this address has an account/);
+  assert.equal((await postPortal(service, '/password-links/check', { token })).status, 403);
+});
+
 test('mails that an invitation asks for count as mails to the address', async () => {
   const owner = await next();
   const email = nextAddress();

@@ -421,8 +421,7 @@ async function perform(world: World, step: Command): Promise<void> {
       assert.deepEqual([answer.status, answer.body.data], [202, { done: true }]);
       // Whoever asked: the link is in the mailbox.
       const mailed = tokenOf(await newMail(before, address));
-      const live = world.live.get(address);
-      const getsLink = !world.accounts.has(address) && (live?.creates ?? true);
+      const getsLink = !world.accounts.has(address);
       assert.equal(mailed !== null, getsLink, 'only an address without an account gets a link');
       if (mailed === null) return;
       const owner = people.find((person) => address.startsWith(`${person}-`)) ?? 'ada';

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mock, test } from 'node:test';
+import type { PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely';
 import { pino } from 'pino';
 import { sql } from '../../src/database/database.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { createAccountMail } from '../../src/sign-in/account-mail.ts';
+import { Accounts, createAccountLink } from '../../src/sign-in/accounts.ts';
 import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
+import { setSignUpBlock } from '../../src/sign-in/sign-up-blocks.ts';
+import { testActor } from '../support/actor.ts';
 import {
   callPortal,
   choosePassword,
@@ -209,6 +215,64 @@ test('no response reveals whether an address has an account', async () => {
     const { body } = await postPortal(service, '/password-links/check', { token });
     assert.deepEqual(body.data, { email, hasAccount: email === 'known@example.org' });
   }
+});
+
+test('a request for a link runs the same statements and writes a row whether or not there is an account', async () => {
+  const { email: known } = await signUp(service, 'listed@example.org');
+  const { email: blocked } = await signUp(service, 'ada@blocked.test');
+  await database.transaction().execute((tx) => setSignUpBlock(tx, testActor, 'blocked.test', true));
+  const statements: string[] = [];
+  const transformQuery = ({ node }: PluginTransformQueryArgs) => {
+    if (node.kind === 'RawNode') statements.push(node.sqlFragments.join('?'));
+    return node;
+  };
+  const transformResult = async ({ result }: PluginTransformResultArgs) => result;
+  const accounts = new Accounts({
+    database: database.withPlugin({ transformQuery, transformResult }),
+    publicUrl: testPublicUrl,
+    providers: [],
+    mail: createAccountMail({
+      publicUrl: testPublicUrl,
+      serviceName: 'Directory',
+      mailer: null,
+      print() {},
+      log: createLogger('silent'),
+    }),
+    ...hashing,
+  });
+  for (const ask of [
+    (email: string) => accounts.requestLink(email),
+    (email: string) => accounts.requestSignUp(email, '/apps'),
+  ]) {
+    const ran: unknown[] = [];
+    for (const email of [known, blocked, 'none@example.org', 'none@blocked.test'])
+      for (let count = 0; count < 2; count += 1) {
+        const before = await versionOf(email);
+        statements.length = 0;
+        await ask(email);
+        ran.push({ statements: [...statements], writes: (await versionOf(email)) !== before });
+      }
+    for (const one of ran) assert.deepEqual(one, { statements: [statements[0]], writes: true });
+  }
+
+  /** Of the row of its link. */
+  async function versionOf(email: string): Promise<string | undefined> {
+    const { rows } = await sql<{ version: string }>`
+      select xmin::text as version from password_links where email = ${email}
+    `.execute(database);
+    return rows[0]?.version;
+  }
+});
+
+test('a request for an address that may not sign up keeps the link that an operator handed over', async () => {
+  const email = 'handed@blocked.test';
+  const { url } = await database
+    .transaction()
+    .execute((tx) => createAccountLink(tx, testActor, { email, publicUrl: testPublicUrl }));
+  assert.equal((await requestLink(email)).status, 202);
+  const token = new URL(url).hash.slice(1);
+  const { body } = await postPortal(service, '/password-links/check', { token });
+  assert.deepEqual(body.data, { email, hasAccount: false });
 });
 
 test('names, passwords and addresses are validated', async () => {
