@@ -1,11 +1,19 @@
 /** A database behind a pooler, without one: scale/pooler.test.ts has PgBouncer. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
-import { openDatabase, sql, type DatabaseOptions } from '../../src/database/database.ts';
+import { after, test } from 'node:test';
+import {
+  openClient,
+  openDatabase,
+  sql,
+  type DatabaseOptions,
+} from '../../src/database/database.ts';
+import { connectQuery, findPoolerFault } from '../../src/database/pooler.ts';
+import { sessionSettings } from '../../src/database/session-settings.ts';
 import { Session } from '../../src/database/session.ts';
 import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import { performRun } from '../../src/sync/perform-run.ts';
+import { startBarePooler } from '../support/bare-pooler.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { runHere } from '../support/run-here.ts';
 
@@ -88,6 +96,43 @@ test('a command does not use the pooler', async () => {
   await opened.close();
 });
 
+/** The address of a pooler that makes these settings, as pgbouncer.ini has them. */
+async function poolerWith(settings: string): Promise<string> {
+  const { host, port, user, password, database } = openClient(connection, {
+    applicationName: 'test',
+  });
+  const pooler = await startBarePooler({ host, port }, settings.replaceAll("''", "'"));
+  after(pooler.close);
+  const address = new URL(`postgres://127.0.0.1:${pooler.port}/${database}`);
+  address.username = user ?? '';
+  address.password = password ?? '';
+  return address.href;
+}
+
+const without = (name: string) =>
+  connectQuery
+    .split('; ')
+    .filter((each) => !each.startsWith(`set ${name} `))
+    .join('; ');
+const findFault = async (settings: string) =>
+  findPoolerFault({ connectionString: await poolerWith(settings), direct: connection });
+
+test('a pooler that lacks one of the settings is refused with its name, also if the server has the right value', async () => {
+  for (const name of Object.keys(sessionSettings)) {
+    const fault = `the pooler in DATABASE_URL does not set ${name}; add to the database in pgbouncer.ini: connect_query='${connectQuery}'`;
+    assert.equal(await findFault(without(name)), fault);
+  }
+  assert.equal(await findFault(connectQuery), null);
+});
+
+test('a pooler that makes other settings is refused with the names of all of them', async () => {
+  const other = connectQuery.replace('ISO, MDY', 'SQL, DMY').replace('UTC', 'CET');
+  assert.match(
+    (await findFault(other)) ?? '',
+    /^the pooler in DATABASE_URL does not set timezone, datestyle; add /,
+  );
+});
+
 const refusals: [string, Record<string, string>, RegExp][] = [
   [
     'a server that cannot be reached',
@@ -108,6 +153,11 @@ const refusals: [string, Record<string, string>, RegExp][] = [
     'no pooler',
     { DATABASE_URL: url, DATABASE_DIRECT_URL: url },
     /^DATABASE_URL does not lead to a pooler, so DATABASE_DIRECT_URL is of no use; remove it\n$/,
+  ],
+  [
+    'a pooler without a setting',
+    { DATABASE_URL: await poolerWith(without('datestyle')), DATABASE_DIRECT_URL: url },
+    /^the pooler in DATABASE_URL does not set datestyle; add to the database in pgbouncer\.ini: connect_query='.*'\n$/,
   ],
 ];
 for (const [name, addresses, line] of refusals)
