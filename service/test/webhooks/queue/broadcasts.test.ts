@@ -3,8 +3,14 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { unbindApp } from '../../../src/access/bindings.ts';
 import { openDatabase, sql } from '../../../src/database/database.ts';
+import { countDeliveries } from '../../../src/webhooks/management/count-deliveries.ts';
+import type { DeliveryFilter } from '../../../src/webhooks/management/delivery-filter.ts';
+import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import { explainEvent } from '../../../src/webhooks/management/explain.ts';
 import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
+import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
+import { foldDeliveryChanges } from '../../../src/webhooks/history/fold-delivery-changes.ts';
+import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { countReplay, runReplay } from '../../../src/webhooks/queue/replay/replay.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
@@ -12,7 +18,14 @@ import { testActor } from '../../support/actor.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { announce, put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
-import { claimWith, fanOutWith, newLease, room } from '../../support/queue-steps.ts';
+import {
+  attemptOf,
+  claimWith,
+  fanOutWith,
+  newLease,
+  room,
+  succeeded,
+} from '../../support/queue-steps.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
 
 const beside = await openTestDatabase();
@@ -212,6 +225,46 @@ test('until its last slice, a broadcast waits for its other webhooks, and a repl
   await advanceToEnd();
   assert.equal(await explain(last), 'delivered');
   assert.equal(await replayable(last), before);
+});
+
+test('totals and statistics have the deliveries of a broadcast that are made, at any moment', async () => {
+  const webhooks = await openWith(many);
+  const before = new Date(Date.now() - 3_600_000).toISOString();
+  const count = async (filter: DeliveryFilter, ids = webhooks) =>
+    (await countDeliveries(database, ids, filter)).reduce((sum, each) => sum + each.count, 0);
+  const check = async (expected: { pending: number; succeeded: number }) => {
+    const { pending, succeeded: ended } = (await readDeliveryStats(database, webhooks, 'day'))
+      .total;
+    assert.deepEqual({ pending, succeeded: ended }, expected);
+    for (const status of ['pending', 'succeeded'] as const)
+      assert.equal(await count({ status }), expected[status]);
+    for (const filter of [{}, { since: before }, { event: 'org.created' }])
+      assert.equal(await count(filter), expected.pending + expected.succeeded);
+  };
+  const record = (leased: Deliverable[]) =>
+    recordAttempts(
+      database,
+      leased.map((delivery) => attemptOf(delivery, succeeded)),
+    );
+
+  await announce(database);
+  await fanOutWith(database);
+  await check({ pending: 0, succeeded: 0 });
+  const first = await advance();
+  await check({ pending: sliceMax, succeeded: 0 });
+  assert.equal(await count({}, webhooks.slice(sliceMax)), 0);
+  await record(first.leased.slice(100));
+  await check({ pending: 100, succeeded: sliceMax - 100 });
+  await foldDeliveryChanges(database);
+  const second = await advance();
+  await check({ pending: sliceMax + 100, succeeded: sliceMax - 100 });
+  await record([...first.leased.slice(0, 100), ...second.leased]);
+  await check({ pending: 0, succeeded: 2 * sliceMax });
+  const last = await advance();
+  await advanceToEnd();
+  await record(last.leased);
+  await foldDeliveryChanges(database);
+  await check({ pending: 0, succeeded: many });
 });
 
 test('retention keeps the event of a broadcast until its last slice', async () => {
