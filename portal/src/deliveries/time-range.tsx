@@ -1,17 +1,18 @@
 import { NativeSelect, TextInput } from '@mantine/core';
+import { recoverDaysMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
 import { describeError } from '../ui/describe-error.ts';
 import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-// One minute less, because the request takes time and the service refuses more than 14 days.
-const longestMs = 14 * dayMs - 60_000;
+// One minute less, because the request takes time and the service refuses more.
+const longestMs = recoverDaysMax * dayMs - 60_000;
 const spans = [
   { label: 'The last hour', value: String(hourMs) },
   { label: 'The last 24 hours', value: String(dayMs) },
   { label: 'The last 7 days', value: String(7 * dayMs) },
-  { label: 'The last 14 days', value: String(longestMs) },
+  { label: `The last ${recoverDaysMax} days`, value: String(longestMs) },
 ];
 
 export type TimeRange = ReturnType<typeof useTimeRange>;
@@ -68,7 +69,7 @@ export function TimeRangeFields({ range, fault, hasEnd = false }: Props) {
         <TextInput
           type="datetime-local"
           label="Since"
-          description="At most 14 days ago"
+          description={`At most ${recoverDaysMax} days ago`}
           value={range.from}
           error={fault}
           required

@@ -1,9 +1,9 @@
 import type { PortalKey } from '../api/types.ts';
+import { expiresSoonDays } from '../../../service/src/contract/periods.ts';
 
 export type KeyState = 'valid' | 'expires soon' | 'expired' | 'revoked' | 'suspended';
 
-/** The same as on the overview. */
-const soonMs = 14 * 86_400_000;
+const soonMs = expiresSoonDays * 86_400_000;
 
 export function keyState(
   { revokedAt, expiresAt, suspendedAt }: Pick<PortalKey, 'revokedAt' | 'expiresAt' | 'suspendedAt'>,

@@ -1,5 +1,6 @@
 /** The top of the overview: webhooks that fail or are deactivated, and keys that expire. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { expiresSoonDays } from '../../../service/src/contract/periods.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { apps } from '../api/operations.ts';
@@ -20,7 +21,9 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
   return (
     <Section title="Needs attention">
       {isEmpty ? (
-        <Text c="dimmed">Nothing. No webhook fails, and no key expires within 14 days.</Text>
+        <Text c="dimmed">
+          Nothing. No webhook fails, and no key expires within {expiresSoonDays} days.
+        </Text>
       ) : (
         <ul className="plain-list">
           {webhooks.map((webhook) => (

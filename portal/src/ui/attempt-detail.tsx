@@ -1,4 +1,5 @@
 import { Alert, Badge, Group, Stack, Text } from '@mantine/core';
+import { keptBytesMax } from '../../../service/src/contract/delivery-rules.ts';
 import type { Attempt } from '../api/types.ts';
 import { describeAttempt } from './describe-attempt.ts';
 import { CodeBlock } from './code-block.tsx';
@@ -43,7 +44,7 @@ function Response({ attempt: { responseHeaders, responseBody, statusCode } }: Pr
       <HeaderList label="Response headers" headers={responseHeaders} />
       {responseBody ? (
         <CodeBlock
-          label={`Response body${isCut(responseBody) ? ', first 4 KiB' : ''}`}
+          label={`Response body${isCut(responseBody) ? ', first ${keptBytesMax / 1024} KiB' : ''}`}
           text={responseBody}
           maxHeight={240}
           wrap
@@ -54,9 +55,6 @@ function Response({ attempt: { responseHeaders, responseBody, statusCode } }: Pr
     </Stack>
   );
 }
-
-/** The service stores at most this much of a response body. */
-const keptBytesMax = 4 * 1024;
 
 /** A body of the maximum length was most likely longer. Invalid UTF-8 takes more bytes after decoding. */
 function isCut(body: string): boolean {

@@ -1,4 +1,5 @@
 import { Radio, Stack } from '@mantine/core';
+import { overlapSecondsDefault, overlapSecondsMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm, type ConfirmProps } from './confirm.tsx';
@@ -6,8 +7,8 @@ import { Confirm, type ConfirmProps } from './confirm.tsx';
 const overlaps = [
   { value: '0', label: 'Expires immediately' },
   { value: '3600', label: '1 hour' },
-  { value: '86400', label: '24 hours' },
-  { value: '604800', label: '7 days' },
+  { value: String(overlapSecondsDefault), label: '24 hours' },
+  { value: String(overlapSecondsMax), label: '7 days' },
 ];
 
 type Props<Rotated> = Pick<ConfirmProps, 'button' | 'title' | 'action' | 'children'> & {
@@ -28,7 +29,7 @@ export function Rotate<Rotated>({
   children,
   ...question
 }: Props<Rotated>) {
-  const [overlap, setOverlap] = useState('86400');
+  const [overlap, setOverlap] = useState(String(overlapSecondsDefault));
   // The old one may be gone from the list after the reads, and this component with it.
   const write = useWrite(() => rotate(Number(overlap)), appChanges, { done, waits: false });
   return (

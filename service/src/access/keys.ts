@@ -1,5 +1,6 @@
 /** Creates API keys, stores them as hashes, and revokes them. */
 import { v7 as uuidv7 } from 'uuid';
+import { temporaryKeyMinutes } from '../contract/periods.ts';
 import { scopes } from '../contract/key-scopes.ts';
 import {
   sql,
@@ -64,8 +65,6 @@ export type Caller = {
 export const keysPerAppMax = 20;
 /** More than the members of an app need at a time. */
 export const temporaryKeysPerAppMax = 20;
-/** Long enough to try a few requests. */
-const temporaryKeyMs = 15 * 60_000;
 /** The platform needs two keys while it replaces one with the other. */
 export const platformKeysMax = 20;
 
@@ -109,7 +108,7 @@ export async function createTemporaryKey(
       'conflict',
       `An app can have at most ${temporaryKeysPerAppMax} temporary keys. Try again in a few minutes.`,
     );
-  const expiresAt = new Date(Date.now() + temporaryKeyMs);
+  const expiresAt = new Date(Date.now() + temporaryKeyMinutes * 60_000);
   const fields = { name: 'Documentation', expiresAt, temporary: true };
   return storeKey(tx, actor, appId, fields, ['read:directory']);
 }

@@ -6,10 +6,6 @@ import { recordAudit } from './audit-log.ts';
 import { enforceKeyLimit, storeKey, type KeyScope } from './keys.ts';
 import { requireNotSuspended } from './suspensions.ts';
 
-/** The overlap is the same as for webhook secrets: a day by default, at most a week. */
-export const keyOverlapSecondsDefault = 86_400;
-export const keyOverlapSecondsMax = 604_800;
-
 type Row = {
   id: string;
   appId: string | null;

@@ -24,7 +24,8 @@ import { addMemberCommands } from './member-commands.ts';
 import { parseId, parseInteger, parseTimeOption } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
-import { keyOverlapSecondsDefault, keyOverlapSecondsMax, rotateKey } from '../access/rotate-key.ts';
+import { rotateKey } from '../access/rotate-key.ts';
+import { overlapSecondsDefault, overlapSecondsMax } from '../contract/periods.ts';
 
 export function addAccessCommands(program: Command): void {
   addApps(program);
@@ -267,9 +268,9 @@ function addKeyRotation(keys: Command): void {
     .argument('<id>', 'id of the key')
     .option(
       '--overlap <seconds>',
-      `how long the old key stays valid, in seconds, 0 to ${keyOverlapSecondsMax}`,
-      parseInteger(0, keyOverlapSecondsMax),
-      keyOverlapSecondsDefault,
+      `how long the old key stays valid, in seconds, 0 to ${overlapSecondsMax}`,
+      parseInteger(0, overlapSecondsMax),
+      overlapSecondsDefault,
     )
     .option('--json', 'print JSON')
     .addHelpText(

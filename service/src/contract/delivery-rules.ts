@@ -8,6 +8,9 @@ export const attemptsMax = 6;
 
 export const attemptsMaxInWords = inWords(attemptsMax);
 
+/** How much of a response body is kept. */
+export const keptBytesMax = 4 * 1024;
+
 /** Success is any 2xx status within the deadline, with any body. */
 export function isSuccess(attempt: { statusCode: number | null; error: string | null }): boolean {
   const { statusCode, error } = attempt;

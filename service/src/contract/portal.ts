@@ -1,5 +1,6 @@
 /** The objects of the portal's server side that the public API does not have. */
 import { Type, type Static } from 'typebox';
+import { expiresSoonDays } from './periods.ts';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
@@ -312,7 +313,7 @@ export const Overview = strictObject(
         },
         { title: 'ExpiringKey', description: 'A key that expires soon.' },
       ),
-      { description: 'Keys that expire within 14 days, soonest first.' },
+      { description: `Keys that expire within ${expiresSoonDays} days, soonest first.` },
     ),
   },
   { title: 'Overview', description: 'An overview of your apps.' },

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { keptBytesMax } from './delivery-rules.ts';
 import { nullable, strictObject, suspensionFields, time, uuid, state } from './shapes.ts';
 
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
@@ -107,7 +108,9 @@ export const Attempt = strictObject(
       Type.Record(Type.String(), Type.String(), { description: 'The headers of the response.' }),
     ),
     responseBody: nullable(
-      Type.String({ description: 'The first 4 KiB of the response body, as text.' }),
+      Type.String({
+        description: `The first ${keptBytesMax / 1024} KiB of the response body, as text.`,
+      }),
     ),
   },
   { title: 'Attempt', description: 'An attempt to send a delivery.' },

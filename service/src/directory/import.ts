@@ -49,7 +49,7 @@ export const importSchemas: Record<ImportKind, TSchema> = {
 const batchSize = 1_000;
 /** Bounds the memory: a thousand lines of the maximum length would be 2 GiB. */
 const batchBytesMax = 4 * 1024 * 1024;
-const badLinesNamedMax = 1_000;
+export const badLinesNamedMax = 1_000;
 
 /** Thrown to undo an import that has bad lines. */
 export class BadLinesError extends Error {

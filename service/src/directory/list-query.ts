@@ -7,7 +7,7 @@ import { facetsQuery } from '../contract/facets.ts';
 import { noNul, slug } from '../contract/shapes.ts';
 
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
-const pageMax = 2 ** 31;
+export const pageMax = 2 ** 31;
 
 const paging = {
   page: Type.Integer({

@@ -183,7 +183,7 @@ export function pickFacets(values: Record<string, Sql>, requested: string | unde
 }
 
 /** Bounds the response; the rarest values are left out. */
-const facetValuesMax = 100;
+export const facetValuesMax = 100;
 
 /** A JSON object with the values of each facet, the most frequent first. */
 function facetsOf({ kind, facets }: ListPlan): Sql {

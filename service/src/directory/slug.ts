@@ -1,4 +1,5 @@
 /** Makes slugs from names: transliterated, unique, and never a word that a route uses. */
+import { slugReservedDays } from '../contract/periods.ts';
 import anyAscii from 'any-ascii';
 import { type Transaction, sql } from '../database/database.ts';
 import { type SlugTable, lockTable } from './lock-directory.ts';
@@ -106,8 +107,6 @@ function numbered(base: string, number: number): string {
 /** `entryId` is the former owner. */
 export type ReservedSlug = { entryId: string; freeAt: string };
 
-const holdDays = 30;
-
 /** Those of `slugs` that are reserved for their former owners. */
 export async function reservedSlugs(
   tx: Transaction,
@@ -115,7 +114,7 @@ export async function reservedSlugs(
   slugs: string[],
 ): Promise<Map<string, ReservedSlug>> {
   const { rows } = await sql<{ slug: string; entry_id: string; free_at: Date }>`
-    select slug, entry_id, left_at + make_interval(days => ${holdDays}) as free_at
+    select slug, entry_id, left_at + make_interval(days => ${slugReservedDays}) as free_at
     from former_slugs where kind = ${table} and slug = any(${slugs}::text[]) and ${isReserved}
   `.execute(tx);
   return new Map(
@@ -124,7 +123,7 @@ export async function reservedSlugs(
 }
 
 /** The SQL condition for a former slug that is still reserved. */
-export const isReserved = sql`left_at > now() - make_interval(days => ${holdDays})`;
+export const isReserved = sql`left_at > now() - make_interval(days => ${slugReservedDays})`;
 
 /** Without a full stop, to be used as a reason or within a sentence. */
 export function describeReservation(slug: string, { freeAt }: ReservedSlug): string {

@@ -4,7 +4,7 @@ import { arrayLiteral } from '../database/array-literal.ts';
 import { sql } from '../database/database.ts';
 import type { DirectoryReads } from './list.ts';
 
-const suggestionsMax = 8;
+export const suggestionsMax = 8;
 const window = { offset: 0, limit: suggestionsMax, pageSize: suggestionsMax };
 const kinds = ['orgs', 'alliances', 'blueprints'] as const;
 

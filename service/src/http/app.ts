@@ -37,8 +37,8 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
 
 /** docs/reference/errors-and-limits.md#public-api */
-const bodyBytesMax = 64 * 1024;
-const requestTimeoutMs = 30_000;
+export const bodyBytesMax = 64 * 1024;
+export const requestTimeoutMs = 30_000;
 
 /**
  * Every header that `/api/v1` sends: a page on another origin may read them all. A string, because an array would be

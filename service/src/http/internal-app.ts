@@ -39,7 +39,7 @@ export type InternalAppDependencies = {
  * A bulk write is read as fast as it is stored; 100,000 rows take far less than this. Bodies of other requests have less time
  * (`end-unfinished-bodies.ts`).
  */
-const requestTimeoutMs = 600_000;
+export const requestTimeoutMs = 600_000;
 /** The longest key of a blueprint: 200 characters, each four percent-encoded bytes. */
 const parameterLengthMax = 200 * 4 * 3;
 

@@ -3,6 +3,7 @@
  * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
+import { linkPeriod } from '../contract/periods.ts';
 import { randomUUID } from 'node:crypto';
 import { invitationDaysInWords } from '../contract/periods.ts';
 import { quoteName } from '../contract/quote-name.ts';
@@ -51,18 +52,18 @@ const lastAdvice = 'If it was not you, contact the operator of this service at o
 const linkTexts = {
   signUp: {
     subject: 'finish signing up',
-    text: 'Somebody, probably you, asked to sign up with this address. Choose a password to create the account. The link works once, within an hour:',
+    text: `Somebody, probably you, asked to sign up with this address. Choose a password to create the account. The link works once, within ${linkPeriod}:`,
     otherwise: 'If it was not you, ignore this mail: no account is created.',
   },
   reset: {
     subject: 'choose a new password',
-    text: 'Somebody, probably you, asked for a link to your account. Choose a new password. The link works once, within an hour, and signs you out everywhere:',
+    text: `Somebody, probably you, asked for a link to your account. Choose a new password. The link works once, within ${linkPeriod}, and signs you out everywhere:`,
     otherwise:
       'If it was not you, ignore this mail: your account and its password stay as they are.',
   },
   newAddress: {
     subject: 'confirm your new address',
-    text: 'Somebody, probably you, asked to use this address for their account. Open the link in a browser that is signed in to that account. The link works once, within an hour:',
+    text: `Somebody, probably you, asked to use this address for their account. Open the link in a browser that is signed in to that account. The link works once, within ${linkPeriod}:`,
     otherwise: 'If it was not you, ignore this mail: nothing changes.',
   },
 };

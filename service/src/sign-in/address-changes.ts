@@ -3,12 +3,11 @@
  * account that asked for it. So it proves that whoever has the account also has the mailbox: nobody can lure the owner of
  * a mailbox into confirming it for somebody else's account.
  */
+import { linkHours } from '../contract/periods.ts';
 import { sql, violatedConstraint, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Account } from './activity.ts';
 import { createToken, digest } from './token.ts';
-
-const hoursValid = 1;
 
 /** Replaces an older link of the account. `isTaken`: whether the address has an account; then nobody may get the token. */
 export async function createAddressChange(
@@ -19,7 +18,7 @@ export async function createAddressChange(
   const token = createToken();
   const { rows } = await sql<{ isTaken: boolean }>`
     insert into address_changes (user_id, email, hash, expires_at)
-    values (${userId}, ${email}, ${digest(token)}, now() + ${hoursValid} * interval '1 hour')
+    values (${userId}, ${email}, ${digest(token)}, now() + ${linkHours} * interval '1 hour')
     on conflict (user_id) do update set email = excluded.email, hash = excluded.hash, expires_at = excluded.expires_at
     returning exists (select from users where users.email = address_changes.email) as "isTaken"
   `.execute(tx);

@@ -2,10 +2,9 @@
  * The first account of an installation: whoever reads its terminal gets a link, and creates it without any mail. A link
  * works once, for a day, and only while there is no account; the database stores its SHA-256 alone.
  */
+import { firstAccountLinkHours } from '../contract/periods.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { createToken, digest } from './token.ts';
-
-const hoursValid = 24;
 
 /** The link; null if there is an account already. */
 export async function offerFirstAccount(
@@ -15,7 +14,7 @@ export async function offerFirstAccount(
   const token = createToken();
   const { rows } = await sql`
     insert into first_account_links (hash, expires_at)
-    select ${digest(token)}, now() + ${hoursValid} * interval '1 hour' where not exists (select from users)
+    select ${digest(token)}, now() + ${firstAccountLinkHours} * interval '1 hour' where not exists (select from users)
     returning 1
   `.execute(database);
   if (rows.length === 0) return null;

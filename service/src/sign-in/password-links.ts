@@ -3,6 +3,7 @@
  * or resets its password: once the address has an account, a link that was to create one is worth nothing, because
  * whoever asked for it may be somebody else. Opening a link changes nothing; the password is sent by POST.
  */
+import { linkHours } from '../contract/periods.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { isSignUpBlocked } from './sign-up-blocks.ts';
 import { createToken, digest } from './token.ts';
@@ -10,8 +11,7 @@ import { createToken, digest } from './token.ts';
 /** `hasAccount`: the link resets the password of an account; otherwise it creates one. */
 export type PasswordLink = { email: string; hasAccount: boolean };
 
-const hoursValid = 1;
-const expiry = sql`now() + ${hoursValid} * interval '1 hour'`;
+const expiry = sql`now() + ${linkHours} * interval '1 hour'`;
 
 /** A trigger records the purpose when a link is made; an account that was created or deleted since then ends it. */
 const isUsable = sql`(

@@ -4,6 +4,7 @@
  * every session and however it began.
  */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
+import { proofMinutes } from '../contract/periods.ts';
 import type { Config } from '../settings/config.ts';
 import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
 
@@ -22,8 +23,6 @@ type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
   hasMail: boolean;
 };
 
-/** A proof counts for so long. */
-const recentMinutes = 30;
 /** The time to enter a second factor after the password. */
 const confirmMinutes = 10;
 /** Sessions of one account: more than anybody has browsers. */
@@ -46,9 +45,9 @@ export async function readSessionProof(
 ): Promise<SessionProof | null> {
   const { rows } = await sql<Row>`
     select
-      coalesce(s.proven_at > now() - ${recentMinutes} * interval '1 minute', false)
+      coalesce(s.proven_at > now() - ${proofMinutes} * interval '1 minute', false)
         -- Signing in again is all that somebody can do who has a provider and nothing else.
-        or (s.created_at > now() - ${recentMinutes} * interval '1 minute'
+        or (s.created_at > now() - ${proofMinutes} * interval '1 minute'
           and not (${hasMail}::boolean and u.email not like '%.invalid')
           and not exists (select from accounts a where a.user_id = u.id and a.provider_id = 'credential')
           and not ${hasFactor(sql`u.id`)}) as "isRecentlyProven",

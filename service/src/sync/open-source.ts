@@ -37,7 +37,7 @@ export type OpenOptions = {
 
 /** Room for a hundred thousand blueprints of five times the usual size. */
 export const sourceBytesMax = 512 * 1024 * 1024;
-const redirectsMax = 5;
+export const redirectsMax = 5;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 export async function openSource(

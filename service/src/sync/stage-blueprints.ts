@@ -23,7 +23,7 @@ export type Staged = {
 };
 
 /** Ten times the size that the service is built for. */
-const rowsMax = 1_000_000;
+export const rowsMax = 1_000_000;
 const batchSize = 1_000;
 const problemsMax = 100;
 const keyLengthMax = 200;

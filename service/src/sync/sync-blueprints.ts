@@ -42,7 +42,7 @@ export type BlueprintSyncRequest = {
 type Content = Extract<OpenedSource, { kind: 'content' }>;
 type Last = Awaited<ReturnType<typeof lastValidators>>;
 
-const timeoutMs = 10 * 60_000;
+export const timeoutMs = 10 * 60_000;
 
 export async function syncBlueprints(
   connection: ConnectionSettings,

@@ -22,7 +22,7 @@ export type ChatSyncRequest = {
 
 /** Stays below Discord's 50 requests per second at the usual response time of a fifth of a second. */
 const askedAtOnceMax = 8;
-const askMsMax = 30 * 60_000;
+export const askMsMax = 30 * 60_000;
 /** After this many failures in a row the provider counts as down, and the rest is not asked. */
 const awayInARowMax = 40;
 const deadlockTriesMax = 3;

@@ -1,5 +1,6 @@
 /** Maintenance: whether it is on, since when and until when. Each change is recorded with its event. */
 import type { Actor } from '../access/actor.ts';
+import { statusDays } from '../contract/periods.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid } from '../errors.ts';
@@ -28,13 +29,13 @@ export async function readMaintenance(executor: Executor): Promise<MaintenanceSt
   return rows[0] ? toState(rows[0]) : null;
 }
 
-/** The last maintenance periods that ended within 30 days, newest first, without their messages. */
+/** The last maintenance periods that `/status` shows, newest first, without their messages. */
 export async function listPastMaintenance(
   executor: Executor,
 ): Promise<{ since: string; endedAt: string }[]> {
   const { rows } = await sql<{ details: { since: string; endedAt: string } }>`
     select details from audit_log
-    where action = 'maintenance.disabled' and at > now() - interval '30 days'
+    where action = 'maintenance.disabled' and at > now() - ${statusDays} * interval '1 day'
     order by at desc limit ${pastShownMax}
   `.execute(executor);
   return rows.map(({ details: { since, endedAt } }) => ({ since, endedAt }));

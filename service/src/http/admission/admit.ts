@@ -97,13 +97,16 @@ export function requireRights(caller: Caller | null, scope: KeyScope): void {
   });
 }
 
+/** The bounds of `Retry-After`, whatever end was announced. */
+export const maintenanceRetrySeconds = { least: 30, most: 3_600 };
+
 export function rejectDuringMaintenance(health: Health): void {
   const { maintenance } = health.snapshot();
   if (!maintenance) return;
   const leftMs =
     maintenance.expectedEnd === null ? 0 : Date.parse(maintenance.expectedEnd) - Date.now();
-  // Clamped to between half a minute and an hour, whatever end was announced.
-  const retryAfter = Math.ceil(Math.min(Math.max(leftMs / 1000, 30), 3600));
+  const { least, most } = maintenanceRetrySeconds;
+  const retryAfter = Math.ceil(Math.min(Math.max(leftMs / 1000, least), most));
   throw new ServiceError('maintenance', maintenance.message ?? undefined, {
     details: { since: maintenance.since, expectedEnd: maintenance.expectedEnd },
     headers: { 'retry-after': String(retryAfter) },

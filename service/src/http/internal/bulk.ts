@@ -27,9 +27,9 @@ import { receive } from './receive.ts';
 import { operation, type InternalContext } from './surface.ts';
 
 /** More rows need several requests. */
-const rowsMax = 100_000;
+export const rowsMax = 100_000;
 /** Allows 2.5 KiB per row, several times the average. */
-const bytesMax = 256 * 1024 * 1024;
+export const bytesMax = 256 * 1024 * 1024;
 /** Longer than the listener allows a request to take. `receive` ends a silent request much sooner. */
 const idleInTransactionMs = 660_000;
 const mediaType = 'application/x-ndjson';

@@ -26,9 +26,9 @@ import {
 import { operation, type InternalContext, type RouteDependencies } from './surface.ts';
 
 /** Stored in a fraction of a second; more events need several requests. */
-const eventsMax = 1_000;
+export const eventsMax = 1_000;
 /** Allows 8 KiB per event, many times the average. */
-const bytesMax = 8 * 1024 * 1024;
+export const bytesMax = 8 * 1024 * 1024;
 const ndjson = 'application/x-ndjson';
 
 /** A separate scope, because of its routes only this one also takes lines. */

@@ -1,10 +1,11 @@
 /** Makes all fields of an entry optional and removes their defaults, for PATCH. */
 import { Type, type TObject, type TSchema } from 'typebox';
+import { slugReservedDays } from '../../contract/periods.ts';
 import { slug, strictObject } from '../../contract/shapes.ts';
 import { OrgInput } from '../../directory/inputs.ts';
 
 const newSlug = slug({
-  description: 'The new slug. The old one stays reserved for 30 days.',
+  description: `The new slug. The old one stays reserved for ${slugReservedDays} days.`,
 });
 
 /** Omitted links stay the same, too. */

@@ -5,7 +5,7 @@ import { invalid } from '../../errors.ts';
 import { tooLarge } from '../responses/send-error.ts';
 
 /** Other writers wait while this request is idle. */
-const pauseMsMax = 10_000;
+export const pauseMsMax = 10_000;
 
 /** Throws `validation_failed` if the connection closes or stalls, `payload_too_large` beyond `bytesMax`. */
 export async function* receive(

@@ -1,5 +1,6 @@
 /** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of the same form. */
 import type { FastifyRequest } from 'fastify';
+import { slugReservedDays } from '../../contract/periods.ts';
 import type { TObject } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope } from '../../contract/envelope.ts';
@@ -145,8 +146,7 @@ function patchOperation<Entry extends object>(noun: Noun<Entry>) {
     path: noun.path,
     params: noun.params,
     summary: `Update ${noun.one}`,
-    description:
-      'Changes only the given fields, also within `links`. A new `slug` renames: the old one then returns 404 and stays reserved for 30 days.',
+    description: `Changes only the given fields, also within \`links\`. A new \`slug\` renames: the old one then returns 404 and stays reserved for ${slugReservedDays} days.`,
     body: noun.changes,
     returns: { 200: 'The updated entry.' },
     response: noun.response,

@@ -1,5 +1,6 @@
 /** One's own account: its name and password, the ways to sign in, the sessions and what happened to it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { proofMinutes } from '../../contract/periods.ts';
 import {
   AccountActivityEntry,
   AccountChanges,
@@ -166,8 +167,7 @@ const addAccountMethod = (publicUrl: string) =>
     method: 'POST',
     path: '/account/methods',
     summary: 'Add a provider',
-    description:
-      'Returns the URL of the provider, which redirects the browser back. The provider is added if the same session comes back, with a second factor if the account has one, and with a proof of the last 30 minutes.',
+    description: `Returns the URL of the provider, which redirects the browser back. The provider is added if the same session comes back, with a second factor if the account has one, and with a proof of the last ${proofMinutes} minutes.`,
     body: providerRequest(returnPattern(publicUrl)),
     returns: { 200: 'The URL to open.' },
     response: redirectResponse,

@@ -1,13 +1,21 @@
 /** The keys of the user's apps. Viewers may list them, developers and owners may change them. */
 import { Type } from 'typebox';
-import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
-import { createKey, createTemporaryKey, revokeKey, type ApiKey } from '../../access/keys.ts';
-import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import {
-  keyOverlapSecondsDefault,
-  keyOverlapSecondsMax,
-  rotateKey,
-} from '../../access/rotate-key.ts';
+  overlapSecondsDefault,
+  overlapSecondsMax,
+  temporaryKeyMinutes,
+} from '../../contract/periods.ts';
+import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
+import {
+  createKey,
+  createTemporaryKey,
+  revokeKey,
+  type ApiKey,
+  keysPerAppMax,
+  temporaryKeysPerAppMax,
+} from '../../access/keys.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
+import { rotateKey } from '../../access/rotate-key.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { requireTime } from '../../contract/parse-time.ts';
@@ -39,8 +47,8 @@ const RotateKeyRequest = strictObject(
   {
     overlapSeconds: Type.Integer({
       minimum: 0,
-      maximum: keyOverlapSecondsMax,
-      default: keyOverlapSecondsDefault,
+      maximum: overlapSecondsMax,
+      default: overlapSecondsDefault,
       description: 'How long the old key stays valid, in seconds.',
     }),
   },
@@ -109,8 +117,7 @@ export const keyOperations = [
     method: 'POST',
     path: '/apps/:appId/temporary-keys',
     summary: 'Create a temporary key',
-    description:
-      'Returns a key that can only read the directory, for 15 minutes. The documentation sends requests with it. It does not count towards the 20 valid keys of the app, which has at most 20 temporary ones.',
+    description: `Returns a key that can only read the directory, for ${temporaryKeyMinutes} minutes. The documentation sends requests with it. It does not count towards the ${keysPerAppMax} valid keys of the app, which has at most ${temporaryKeysPerAppMax} temporary ones.`,
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', { ...created, expiresAt: exampleLaterTime }),
     errors: ['conflict'],

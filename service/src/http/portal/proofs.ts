@@ -3,6 +3,7 @@
  * sensitive change (`recentProof` in `http/operations.ts`).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { proofMinutes } from '../../contract/periods.ts';
 import { envelope } from '../../contract/envelope.ts';
 import {
   CurrentPassword,
@@ -145,7 +146,7 @@ const proofOperations = [
     method: 'POST',
     path: '/account/proof/password',
     summary: 'Confirm with your password',
-    description: 'For the next 30 minutes, this session may make sensitive changes.',
+    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: CurrentPassword,
     returns: { 200: 'You have confirmed.' },
     response: doneResponse,
@@ -157,7 +158,7 @@ const proofOperations = [
     method: 'POST',
     path: '/account/proof/authenticator',
     summary: 'Confirm with your authenticator app',
-    description: 'For the next 30 minutes, this session may make sensitive changes.',
+    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: FactorCode,
     returns: { 200: 'You have confirmed.' },
     response: doneResponse,
@@ -185,7 +186,7 @@ const proofOperations = [
     method: 'POST',
     path: '/account/proof/mailed-code',
     summary: 'Confirm with a mailed code',
-    description: 'For the next 30 minutes, this session may make sensitive changes.',
+    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: FactorCode,
     returns: { 200: 'You have confirmed.' },
     response: doneResponse,
@@ -207,7 +208,7 @@ const proofOperations = [
     method: 'POST',
     path: '/account/proof/passkey',
     summary: 'Confirm with a passkey',
-    description: 'For the next 30 minutes, this session may make sensitive changes.',
+    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: PasskeyAssertion,
     returns: { 200: 'You have confirmed.' },
     response: doneResponse,

@@ -4,7 +4,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { strictObject, time } from '../../contract/shapes.ts';
 import { countRecoverable } from '../../webhooks/management/recover.ts';
 import { oneOf } from '../responses/responses.ts';
-import { recoverDaysMax } from '../webhooks/bodies.ts';
+import { recoverDaysMax } from '../../contract/periods.ts';
 import { requireRecent } from '../webhooks/delivery-operations.ts';
 import { operation } from '../webhooks/operation.ts';
 

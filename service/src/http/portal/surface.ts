@@ -1,5 +1,6 @@
 /** The surface on which the portal's operations are served: errors, parameters and the signed-in caller. */
 import type { FastifyRequest } from 'fastify';
+import { proofMinutes } from '../../contract/periods.ts';
 import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
@@ -97,7 +98,7 @@ const words: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'You are not signed in.',
   forbidden: 'The request comes from another site, or you are not allowed to do this.',
   suspended: 'The operator has suspended your account, the app, the webhook or the key.',
-  proof_required: 'Your last proof of who you are is more than 30 minutes old.',
+  proof_required: `Your last proof of who you are is more than ${proofMinutes} minutes old.`,
 };
 
 /** The `response` of a route schema. */

@@ -1,5 +1,6 @@
-/** The page at `/status`: whether the service works, and how deliveries went in the last 30 days. */
+/** The page at `/status`: whether the service works, and how deliveries went lately. */
 import type { Status } from '../../contract/status.ts';
+import { statusDays } from '../../contract/periods.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
 import { type Html, type Site, formatTime, html, renderMaintenance, renderPage } from './page.ts';
 
@@ -115,7 +116,7 @@ function renderPast(past: { since: string; endedAt: string }[]): Html {
   return html`<h2>Past maintenance</h2>
     ${
       past.length === 0
-        ? html`<p>None in the last 30 days.</p>`
+        ? html`<p>None in the last ${statusDays} days.</p>`
         : html`<table>
             <thead>
               <tr>

@@ -9,12 +9,13 @@ import {
   strictObject,
   time,
 } from '../../contract/shapes.ts';
-import { PageQuery } from '../../directory/list-query.ts';
-import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
 import {
   overlapSecondsDefault,
   overlapSecondsMax,
-} from '../../webhooks/management/rotate-secret.ts';
+  recoverDaysMax,
+} from '../../contract/periods.ts';
+import { PageQuery } from '../../directory/list-query.ts';
+import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
 
 const address = Type.String({
   ...noNul,
@@ -127,9 +128,6 @@ export const RotateRequest = strictObject(
     examples: [{ overlapSeconds: 3600 }],
   },
 );
-
-/** docs/reference/deliveries.md#redeliver-and-recover */
-export const recoverDaysMax = 14;
 
 export const DeliveryQuery = Type.Object(
   {

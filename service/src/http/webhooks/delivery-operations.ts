@@ -1,5 +1,6 @@
 /** Operations that read a webhook's deliveries and send them again. */
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
+import { recoverDaysMax } from '../../contract/periods.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { requireTime } from '../../contract/parse-time.ts';
@@ -21,14 +22,7 @@ import {
 } from '../../webhooks/queue/replay/replay.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
-import {
-  DeliveryQuery,
-  Recovered,
-  recoverDaysMax,
-  RecoverRequest,
-  Replayed,
-  ReplayRequest,
-} from './bodies.ts';
+import { DeliveryQuery, Recovered, RecoverRequest, Replayed, ReplayRequest } from './bodies.ts';
 import { explainOperations } from './explain-operations.ts';
 import { operation } from './operation.ts';
 

@@ -11,6 +11,7 @@ import {
   deleteWebhook,
   listWebhooks,
   readWebhook,
+  webhooksPerAppMax,
 } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { testsPerMinute } from './app-limits.ts';
@@ -46,7 +47,7 @@ export const webhookOperations = [
     method: 'POST',
     path: '',
     summary: 'Create a webhook',
-    description: 'Only this response has the secret. An app can have at most 20 webhooks.',
+    description: `Only this response has the secret. An app can have at most ${webhooksPerAppMax} webhooks.`,
     body: WebhookInput,
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,

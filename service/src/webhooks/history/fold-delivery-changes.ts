@@ -4,6 +4,7 @@
  * at any time. Reads of totals are in `management/count-deliveries.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { statusDays } from '../../contract/periods.ts';
 import { stepOrSetAside } from '../../events/set-aside.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
@@ -12,9 +13,9 @@ const changesMax = 5_000;
 /** One process at a time, and not while a day's totals are dropped. */
 const foldLock = 70420015;
 
-/** How long statistics are kept: charts show a week of each webhook, `/status` 30 days of all together. */
+/** How long statistics are kept, a day longer than they are shown: a week of each webhook, and `/status` of all together. */
 const webhookStatsDays = 8;
-const serviceStatsDays = 31;
+const serviceStatsDays = statusDays + 1;
 
 export type Fold = {
   /** Whether more changes may wait. */

@@ -13,8 +13,8 @@ export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
 /** docs/reference/deliveries.md#webhook-urls */
 export const urlLengthMax = 2048;
 /** RFC 1035, section 2.3.4: 255 bytes on the wire are 253 characters. */
-const hostLengthMax = 253;
-const labelLengthMax = 63;
+export const hostLengthMax = 253;
+export const labelLengthMax = 63;
 
 /** The bad ports of the Fetch standard (section 2.9, "Port blocking"). */
 const badPorts = new Set([

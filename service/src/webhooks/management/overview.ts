@@ -1,11 +1,11 @@
 /** Finds the webhooks and keys that need attention, over all apps of which somebody is a member. */
 import type { Overview } from '../../contract/portal.ts';
+import { expiresSoonDays } from '../../contract/periods.ts';
 import { suspensionOf } from '../../access/suspensions.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { recoverable } from '../queue/replay/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
 
-const keyNoticeDays = 14;
 /** Each is a read of the table, for every webhook that needs attention. */
 const unsentMax = 1_000;
 /** More than a page shows. */
@@ -90,7 +90,7 @@ async function expiringKeys(executor: Executor, email: string): Promise<Overview
     select a.id as "appId", a.name as "appName", k.id as "keyId", k.name, k.last4, k.expires_at as "expiresAt"
     from api_keys k join apps a on a.id = k.app_id join app_members m on m.app_id = a.id
     where m.email = ${email} and k.revoked_at is null
-      and k.expires_at > now() and k.expires_at < now() + ${keyNoticeDays} * interval '1 day'
+      and k.expires_at > now() and k.expires_at < now() + ${expiresSoonDays} * interval '1 day'
       -- A key that was made for a short time needs no notice.
       and k.expires_at > k.created_at + interval '1 day'
     order by k.expires_at, k.id limit ${entriesMax}

@@ -8,10 +8,6 @@ import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { readWebhook } from './webhooks.ts';
 
-/** The overlap is a day by default and at most a week: docs/reference/deliveries.md#rotate-the-secret */
-export const overlapSecondsDefault = 86_400;
-export const overlapSecondsMax = 604_800;
-
 /**
  * Returns the webhook with its new secret; no other call returns it. If no key of SECRET_KEY opens the old secret,
  * there is no overlap: nobody can sign with it, and waiting for it would keep the new one from signing. Throws

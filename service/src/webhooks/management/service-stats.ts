@@ -1,5 +1,6 @@
 /** Reads how deliveries went over all webhooks together, for everybody: shares and delays, and nothing of a webhook. */
 import { sql, type Executor } from '../../database/database.ts';
+import { statusDays } from '../../contract/periods.ts';
 import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
 
 export type ServicePeriod = {
@@ -15,9 +16,6 @@ export type ServiceStats = {
   days: (ServicePeriod & { day: string })[];
 };
 
-/** `history/fold-delivery-changes.ts` keeps one more. */
-const daysShown = 30;
-
 type Row = {
   /** Null: the last 24 hours. */
   day: string | null;
@@ -31,11 +29,11 @@ export async function readServiceStats(executor: Executor): Promise<ServiceStats
     with today as materialized (select date_bin('1 day', queue_now(), 'epoch') as start),
     recent as materialized (
       select hour, status, bucket, deliveries from service_stats, today
-      where hour >= start - ${daysShown - 1} * interval '1 day' and status in ('succeeded', 'failed')
+      where hour >= start - ${statusDays - 1} * interval '1 day' and status in ('succeeded', 'failed')
     )
     select to_char(d.start, 'YYYY-MM-DD') as day, r.status, coalesce(r.bucket, 0) as bucket,
       coalesce(sum(r.deliveries), 0)::int8 as deliveries
-    from today cross join lateral generate_series(today.start - ${daysShown - 1} * interval '1 day', today.start, interval '1 day') as d(start)
+    from today cross join lateral generate_series(today.start - ${statusDays - 1} * interval '1 day', today.start, interval '1 day') as d(start)
     left join recent r on r.hour >= d.start and r.hour < d.start + interval '1 day'
     group by d.start, r.status, r.bucket
     union all

@@ -1,13 +1,14 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
 import { quoteName } from '../../contract/quote-name.ts';
+import { recoverDaysMax } from '../../contract/periods.ts';
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
 
 type MailText = { subject: string; text: string };
 
-/** A replay reaches back 14 days; this leaves a day to read the mail. */
-const replayableMs = 13 * 86_400_000;
+/** As far as a replay reaches back, less a day to read the mail. */
+const replayableMs = (recoverDaysMax - 1) * 86_400_000;
 
 export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
   const isActiveAgain = mail.active && needsActivation(mail);

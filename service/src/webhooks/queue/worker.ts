@@ -63,7 +63,7 @@ export type Worker = {
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
 const poolEndTimeoutMs = 500;
 /** How often the leader looks for work of which it may not have been notified. */
-const lookMs = 100;
+export const lookMs = 100;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
 /** How often expired leases and the other processes are looked for, totals updated, and a failed update of health tried again. */

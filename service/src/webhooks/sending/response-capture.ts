@@ -1,8 +1,8 @@
 /** Captures the start of a response: headers and body up to their limits, as bytes. */
+import { keptBytesMax } from '../../contract/delivery-rules.ts';
 
-/** Reads at most this much and keeps the first 4 KiB: docs/reference/deliveries.md#delivery-records */
+/** docs/reference/deliveries.md#delivery-records */
 export const readBytesMax = 64 * 1024;
-export const keptBytesMax = 4 * 1024;
 export const keptHeaderBytesMax = 8 * 1024;
 
 export type ResponseHeaders = Record<string, string | string[] | undefined>;

@@ -63,7 +63,7 @@ type UpdatedWebhook = {
   exhausted: number;
   lastSuccessAt: Date | null;
   reason: Deactivation['reason'] | null;
-  /** Whether this batch has the first exhausted delivery since a success. */
+  /** Whether this batch has the delivery in a row that used up all attempts after which a mail is sent. */
   begins: boolean;
 };
 
@@ -71,6 +71,8 @@ const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
 /** Outcomes per call; the next call takes the rest. */
 const outcomesMax = 500;
+/** After so many deliveries in a row that used up all attempts, owners and developers get a mail. */
+const mailAfterExhausted = 1;
 /** One process at a time, so that outcomes are added in the order in which they were recorded. */
 const healthLock = 70420014;
 
@@ -261,7 +263,7 @@ async function addOutcomes(
       ) h on true
     ),
     updated as materialized (
-      select id, app_id, url, tid, last_latency_ms, case when succeeded then 0 else before end + exhausted as exhausted_now,
+      select id, app_id, url, tid, last_latency_ms, run_before + exhausted as exhausted_now,
         -- If one batch has both, a millisecond tells which ended last.
         case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' else last_success_at end as success_at,
         case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' else last_failure_at end as failure_at,
@@ -271,8 +273,8 @@ async function addOutcomes(
           -- A success in the same batch comes too late for the failures before it.
           when first_run > 0 and before + first_run >= ${deactivateAfter} or peak >= ${deactivateAfter} then 'failing'
         end as reason,
-        active and exhausted > 0 and (before = 0 or succeeded) as begins
-      from known
+        active and run_before < ${mailAfterExhausted} and run_before + exhausted >= ${mailAfterExhausted} as begins
+      from (select *, case when succeeded then 0 else before end as run_before from known) runs
     ),
     replaced as (delete from webhook_health where ctid = any(array(select tid from updated))),
     written as (

@@ -4,6 +4,7 @@
  * only if the app may have it. Sends nothing; the worker claims the deliveries as they fall due.
  */
 import type { Actor } from '../../../access/actor.ts';
+import { recoverDaysMax } from '../../../contract/periods.ts';
 import { recordAudit } from '../../../access/audit-log.ts';
 import {
   isConnectionFault,
@@ -253,7 +254,7 @@ async function replayAfterHealing(
   type Healed = { appId: string; active: boolean; replaySince: Date; since: Date; until: Date };
   const { rows } = await sql<Healed>`
     select w.app_id as "appId", w.active, h.replay_since as "replaySince", now() as until,
-      greatest(h.replay_since, now() - interval '14 days') as since
+      greatest(h.replay_since, now() - ${recoverDaysMax} * interval '1 day') as since
     from webhook_healing h join webhooks w on w.id = h.webhook_id
     where h.webhook_id = ${webhookId} and h.replay_since is not null
   `.execute(tx);
