@@ -24,7 +24,7 @@ export function matchFew(
   count: number,
 ): SegmentHits {
   const { hits } = entries;
-  if (rarest) addHits(hits, segment, rarest, visible);
+  if (rarest) hits.count = readPostings(hits, segment, rarest, visible);
   for (const each of others) keepHits(hits, segment, each);
   const { keys, add } = createSelection(entries, count);
   for (let index = 0; index < hits.count; index += 1) {
@@ -38,41 +38,11 @@ export function matchFew(
 
 // The loops below use nothing but numbers: they see up to a million postings per search.
 
-/** Adds the entries with one of the words. */
-function addHits(
-  hits: Hits,
-  { offsets, postings }: Segment,
-  { words, matches }: MatchedWords,
-  visible: Uint32Array,
-): void {
-  const { levels, slots } = hits;
-  let count = 0;
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] as number;
-    const firstLevel = (matches[index] as number) * fields;
-    const end = offsets[word + 1] as number;
-    for (let at = offsets[word] as number; at < end; at += 1) {
-      const posting = postings[at] as number;
-      const slot = posting >>> fieldBits;
-      const level = firstLevel + (posting & fieldMask);
-      const known = levels[slot] as number;
-      if (level >= known) continue;
-      if (known === unmatched) {
-        if (!hasBit(visible, slot)) continue;
-        slots[count] = slot;
-        count += 1;
-      }
-      levels[slot] = level;
-    }
-  }
-  hits.count = count;
-}
-
 /** Keeps those of the hits that have one of the words too, and raises their levels. */
 function keepHits(hits: Hits, segment: Segment, matched: MatchedWords): void {
   const { levels, otherLevels, slots } = hits;
   const wordsPerSlot = segment.words.length / segment.wordOffsets.length;
-  if (matched.postings < hits.count * wordsPerSlot) readPostings(hits, segment, matched);
+  if (matched.postings < hits.count * wordsPerSlot) readPostings(hits, segment, matched, null);
   else readWords(hits, segment, matched);
   let count = 0;
   for (let index = 0; index < hits.count; index += 1) {
@@ -90,12 +60,18 @@ function keepHits(hits: Hits, segment: Segment, matched: MatchedWords): void {
   hits.count = count;
 }
 
-/** Writes the levels of hits into `otherLevels`, from the postings of the words. */
+/**
+ * Writes the levels of entries with one of the words: of visible ones, which become hits, or without `visible` those of hits,
+ * into `otherLevels`. Returns the number of entries that became hits.
+ */
 function readPostings(
-  { levels, otherLevels }: Hits,
+  { levels, otherLevels, slots }: Hits,
   { offsets, postings }: Segment,
   { words, matches }: MatchedWords,
-): void {
+  visible: Uint32Array | null,
+): number {
+  const written = visible ? levels : otherLevels;
+  let count = 0;
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] as number;
     const firstLevel = (matches[index] as number) * fields;
@@ -104,13 +80,22 @@ function readPostings(
       const posting = postings[at] as number;
       const slot = posting >>> fieldBits;
       const level = firstLevel + (posting & fieldMask);
-      if (level < (otherLevels[slot] as number) && levels[slot] !== unmatched)
-        otherLevels[slot] = level;
+      const known = written[slot] as number;
+      if (level >= known) continue;
+      if (visible === null) {
+        if (levels[slot] === unmatched) continue;
+      } else if (known === unmatched) {
+        if (!hasBit(visible, slot)) continue;
+        slots[count] = slot;
+        count += 1;
+      }
+      written[slot] = level;
     }
   }
+  return count;
 }
 
-/** The same, from the words of each hit. */
+/** Writes the levels of hits into `otherLevels`, from the words of each. */
 function readWords(
   { slots, otherLevels, count }: Hits,
   { firstSlot, wordOffsets, words, levelOfWord }: Segment,
