@@ -10,7 +10,7 @@ import { sql, violatedConstraint, type Executor, type Transaction } from '../dat
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
-import { insertMember } from './members.ts';
+import { endInvitation, insertMember } from './members.ts';
 import { lockApp, lockWithRole } from './require-role.ts';
 import { requireNotSuspended } from './suspensions.ts';
 
@@ -165,7 +165,7 @@ export async function revokeInvitation(
   requireRow(rows);
 }
 
-/** Makes the invited person a member, and returns the id of the app. Throws `not_found`, and `conflict` at a limit. */
+/** Makes the invited person a member, ends the invitation, and returns the id of the app. Throws `not_found`, and `conflict` at a limit. */
 export async function acceptInvitation(
   tx: Transaction,
   actor: Actor,
@@ -178,6 +178,7 @@ export async function acceptInvitation(
   // Again, because it may have been revoked before the lock.
   const { role } = await readInvited(tx, id, email);
   await insertMember(tx, { appId, email, role });
+  await endInvitation(tx, appId, email);
   return appId;
 }
 

@@ -60,12 +60,13 @@ export async function setMember(
   const member = (await listMembers(tx, appId)).find((each) => each.email === email);
   if (!member) {
     await insertMember(tx, { appId, email, role });
+    await endInvitation(tx, appId, email);
     return true;
   }
   return setRole(tx, appId, member, role);
 }
 
-/** Inserts a member and ends the invitation of this address. The caller has locked the app. Throws `conflict`. */
+/** Inserts a member. The caller has locked the app, and ends an invitation of the address. Throws `conflict`. */
 export async function insertMember(
   tx: Transaction,
   { appId, email, role }: NewMember,
@@ -82,6 +83,10 @@ export async function insertMember(
   await sql`
     insert into app_members (app_id, email, role) values (${appId}, ${email}, ${role})
   `.execute(tx);
+}
+
+/** Deletes the invitation of an address that has become a member. */
+export async function endInvitation(tx: Transaction, appId: string, email: string): Promise<void> {
   await sql`delete from app_invitations where app_id = ${appId} and email = ${email}`.execute(tx);
 }
 
