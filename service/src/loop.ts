@@ -5,92 +5,93 @@
 import { isConnectionFault } from './database/database.ts';
 import type { Logger } from './runtime/log.ts';
 
-export type Loop = {
-  start(): void;
-  /** Runs the function as soon as no run is in progress. */
-  wake(): void;
-  /** Resolves when the current run has ended. May be called twice. */
-  stop(): Promise<void>;
-};
-
 const afterFailureMs = 500;
 
-/** `turn` returns the maximum time until its next run, in milliseconds. */
-export function createLoop(options: {
+type LoopOptions = {
   name: string;
+  /** Returns the maximum time until its next run, in milliseconds. */
   turn: () => Promise<number>;
   log: Logger;
-}): Loop {
-  const { name, turn, log } = options;
-  let running = false;
-  let requested = false;
-  let failures = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let current: Promise<void> | null = null;
+};
 
-  function wake(): void {
-    if (!running) return;
-    requested = true;
-    // After a failure, only the timer starts the next run.
-    if (failures === 0) startRun();
+export class Loop {
+  readonly #options: LoopOptions;
+  #running = false;
+  #requested = false;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #current: Promise<void> | null = null;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
   }
 
-  function startRun(): void {
-    if (!running) return;
-    current ??= runUntilIdle().finally(() => {
-      current = null;
+  start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    this.#again();
+  }
+
+  /** Runs the function as soon as no run is in progress. */
+  wake(): void {
+    if (!this.#running) return;
+    this.#requested = true;
+    // After a failure, only the timer starts the next run.
+    if (this.#failures === 0) this.#startRun();
+  }
+
+  /** Resolves when the current run has ended. May be called twice. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    clearTimeout(this.#timer);
+    await this.#current;
+  }
+
+  #startRun(): void {
+    if (!this.#running) return;
+    this.#current ??= this.#runUntilIdle().finally(() => {
+      this.#current = null;
       // A wake-up that came while the last run was ending must not be lost.
-      if (requested && failures === 0) startRun();
+      if (this.#requested && this.#failures === 0) this.#startRun();
     });
   }
 
-  async function runUntilIdle(): Promise<void> {
-    clearTimeout(timer);
+  async #runUntilIdle(): Promise<void> {
+    clearTimeout(this.#timer);
     let waitMs = 0;
-    while (requested && running) {
-      requested = false;
-      waitMs = await tryTurn();
-      if (failures > 0) break;
+    while (this.#requested && this.#running) {
+      this.#requested = false;
+      waitMs = await this.#tryTurn();
+      if (this.#failures > 0) break;
     }
-    if (running) timer = setTimeout(again, waitMs);
+    if (this.#running) this.#timer = setTimeout(() => this.#again(), waitMs);
   }
 
-  function again(): void {
-    requested = true;
-    startRun();
+  #again(): void {
+    this.#requested = true;
+    this.#startRun();
   }
 
-  async function tryTurn(): Promise<number> {
+  async #tryTurn(): Promise<number> {
+    const { name, turn, log } = this.#options;
     try {
       const waitMs = await turn();
-      if (failures > 0) log.info({ loop: name, failures }, 'worker.recovered');
-      failures = 0;
+      if (this.#failures > 0)
+        log.info({ loop: name, failures: this.#failures }, 'worker.recovered');
+      this.#failures = 0;
       return waitMs;
     } catch (error) {
-      failures += 1;
-      logFailure(error);
+      this.#failures += 1;
+      this.#logFailure(error);
       return afterFailureMs;
     }
   }
 
   /** Logs failures 1, 2, 4, 8 …: an hour's outage takes a dozen lines. */
-  function logFailure(error: unknown): void {
+  #logFailure(error: unknown): void {
+    const failures = this.#failures;
     if ((failures & (failures - 1)) !== 0) return;
     const what = isConnectionFault(error) ? { reason: (error as Error).message } : { err: error };
-    log.error({ loop: name, failures, ...what }, 'worker.failed');
+    this.#options.log.error({ loop: this.#options.name, failures, ...what }, 'worker.failed');
   }
-
-  return {
-    start() {
-      if (running) return;
-      running = true;
-      again();
-    },
-    wake,
-    async stop() {
-      running = false;
-      clearTimeout(timer);
-      await current;
-    },
-  };
 }

@@ -20,11 +20,6 @@ export type ServerState = {
 type Writable = ServerState & { state: { kind: 'writable' } };
 
 export type PrimaryMove = { from: string; to: string };
-export type Primary = {
-  /** Connects to the current primary only. */
-  Client: typeof pg.Client;
-  stop(): void;
-};
 
 type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
 
@@ -42,47 +37,88 @@ export async function followPrimary(
   variable: string,
   onMoved: (move: PrimaryMove) => void,
 ): Promise<Primary> {
-  const probes = urls.map(createProbe);
-  const clients = new Map<pg.Client, string>();
-  let stopped = false;
-  let timer: NodeJS.Timeout | undefined;
-  let current = choosePrimary(await readServers(urls), variable);
+  return new Primary(urls, choosePrimary(await readServers(urls), variable), onMoved);
+}
 
-  function closeProbes(): void {
-    for (const probe of probes) probe.close();
+export class Primary {
+  /** Connects to the current primary only. */
+  readonly Client = clientOf(this);
+  readonly #onMoved: (move: PrimaryMove) => void;
+  readonly #probes: Probe[];
+  readonly #clients = new Map<pg.Client, string>();
+  #current: Writable;
+  #stopped = false;
+  #timer: NodeJS.Timeout;
+
+  constructor(urls: string[], first: Writable, onMoved: (move: PrimaryMove) => void) {
+    this.#probes = urls.map(createProbe);
+    this.#current = first;
+    this.#onMoved = onMoved;
+    this.#timer = this.#lookLater();
   }
 
-  async function look(): Promise<void> {
-    const others = probes.filter(({ url }) => url !== current.url);
+  get url(): string {
+    return this.#current.url;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    this.#closeProbes();
+  }
+
+  /** Drops this connection once its server is not the primary any more. */
+  add(client: pg.Client): void {
+    this.#clients.set(client, this.url);
+    client.once('end', () => this.#clients.delete(client));
+  }
+
+  requireCurrent(state: ServerState['state']): void {
+    const { name, state: known } = this.#current;
+    if (!isNext(state, known)) throw refusal(`${name} is not the primary at the moment`);
+    known.timeline = state.timeline;
+  }
+
+  #closeProbes(): void {
+    for (const probe of this.#probes) probe.close();
+  }
+
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(() => void this.#look(), lookMs).unref();
+  }
+
+  async #look(): Promise<void> {
+    const others = this.#probes.filter(({ url }) => url !== this.url);
     const servers = await Promise.all(others.map((probe) => probe.read()));
-    const promoted = newestFirst(servers).find(({ state }) => isNext(state, current.state));
-    // After a failover with a shared disk the timeline is the same, and then the old primary must be gone.
-    const isOver =
-      promoted &&
-      (promoted.state.timeline > current.state.timeline ||
-        newestFirst(await readServers([current.url])).length === 0);
+    const promoted = newestFirst(servers).find(({ state }) => isNext(state, this.#current.state));
+    const isOver = promoted && (await this.#isReplacedBy(promoted));
     // A probe may have connected after the stop.
-    if (stopped) return closeProbes();
-    if (isOver) move(promoted);
-    timer = setTimeout(() => void look(), lookMs).unref();
+    if (this.#stopped) return this.#closeProbes();
+    if (isOver) this.#move(promoted);
+    this.#timer = this.#lookLater();
   }
 
-  function move(to: Writable): void {
-    const from = current;
-    current = to;
-    for (const [client, url] of clients) if (url !== to.url) cut(client);
+  /** After a failover with a shared disk the timeline is the same, and then the old primary must be gone. */
+  async #isReplacedBy({ state }: Writable): Promise<boolean> {
+    if (state.timeline > this.#current.state.timeline) return true;
+    return newestFirst(await readServers([this.url])).length === 0;
+  }
+
+  #move(to: Writable): void {
+    const from = this.#current;
+    this.#current = to;
+    for (const [client, url] of this.#clients) if (url !== to.url) cut(client);
     // It is not asked any more.
-    probes.find(({ url }) => url === to.url)?.close();
-    onMoved({ from: from.name, to: to.name });
+    this.#probes.find(({ url }) => url === to.url)?.close();
+    this.#onMoved({ from: from.name, to: to.name });
   }
+}
 
-  class PrimaryClient extends pg.Client {
-    private readonly url = current.url;
-
+function clientOf(primary: Primary): typeof pg.Client {
+  return class extends pg.Client {
     constructor(config: pg.ClientConfig) {
-      super({ ...config, connectionString: current.url });
-      clients.set(this, this.url);
-      this.once('end', () => clients.delete(this));
+      super({ ...config, connectionString: primary.url });
+      primary.add(this);
       // The pool listens only after the check, and an error without a listener would end the process.
       this.on('error', () => {});
     }
@@ -103,29 +139,13 @@ export async function followPrimary(
     private async connectAndCheck(): Promise<pg.Client> {
       await super.connect();
       try {
-        requireCurrent(await readState(this));
+        primary.requireCurrent(await readState(this));
       } catch (error) {
         cut(this);
         throw error;
       }
       return this;
     }
-  }
-
-  function requireCurrent(state: ServerState['state']): void {
-    if (!isNext(state, current.state))
-      throw refusal(`${current.name} is not the primary at the moment`);
-    current.state.timeline = state.timeline;
-  }
-
-  timer = setTimeout(() => void look(), lookMs).unref();
-  return {
-    Client: PrimaryClient,
-    stop() {
-      stopped = true;
-      clearTimeout(timer);
-      closeProbes();
-    },
   };
 }
 

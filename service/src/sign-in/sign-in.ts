@@ -9,7 +9,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
-import { type MailedInvitation, createAccountMail } from './account-mail.ts';
+import { type MailedInvitation, AccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
 import { type BeginSession, createBeginSession, throwWithoutDetails } from './begin-session.ts';
 import { type Caller, headersOf } from './caller.ts';
@@ -23,7 +23,7 @@ import { type ProviderSignIn, createProviderSignIn } from './provider-sign-in.ts
 import { SecondFactor } from './second-factor.ts';
 import { type SessionProof, readSessionProof } from './session-proof.ts';
 import { hkdfSync } from 'node:crypto';
-import { type Loop, createLoop } from '../loop.ts';
+import { Loop } from '../loop.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
   database: Database;
@@ -84,7 +84,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
   const sweeper = createSweep(database, log);
-  const mail = createAccountMail(dependencies);
+  const mail = new AccountMail(dependencies);
   const passkeys = createPasskeys(dependencies);
   const hasMail = links !== null;
   const proofRules = { ...signIn, hasMail };
@@ -195,7 +195,7 @@ const rowsMax = 500;
 const everyMs = 600_000;
 
 function createSweep(database: Database, log: Logger): Loop {
-  return createLoop({
+  return new Loop({
     name: 'sign-in sweep',
     log,
     turn: async () => ((await sweep(database)) ? 0 : everyMs),

@@ -11,7 +11,7 @@ import { coalesce } from '../database/coalesce.ts';
 import type { Listener, Session } from '../database/session.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { createLoop, type Loop } from '../loop.ts';
+import { Loop } from '../loop.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createChatProvider } from './create-chat-provider.ts';
 import { dueTime, plan, untilDue } from './due-times.ts';
@@ -148,7 +148,7 @@ function createScheduleLoop(
   runner: Runner,
 ): Loop {
   let planned = false;
-  return createLoop({
+  return new Loop({
     name: `${kind} sync`,
     log,
     async turn() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createLoop } from '../../src/loop.ts';
+import { Loop } from '../../src/loop.ts';
 
 const log = pino({ level: 'silent' });
 const breath = () => new Promise((resolve) => setImmediate(resolve));
@@ -30,7 +30,7 @@ function heldTurn() {
 
 test('a loop runs once at a time, and once more if it was woken meanwhile', async () => {
   const held = heldTurn();
-  const loop = createLoop({ name: 'test', turn: held.turn, log });
+  const loop = new Loop({ name: 'test', turn: held.turn, log });
   loop.start();
   for (let count = 0; count < 100; count += 1) loop.wake();
   assert.equal(held.count(), 1);
@@ -47,7 +47,7 @@ test('a loop runs once at a time, and once more if it was woken meanwhile', asyn
 
 test('after a failure, only the timer starts the next run', async () => {
   const held = heldTurn();
-  const loop = createLoop({ name: 'test', turn: held.turn, log });
+  const loop = new Loop({ name: 'test', turn: held.turn, log });
   loop.start();
   held.end(new Error('the database is away'));
   for (let count = 0; count < 50; count += 1) {
@@ -66,7 +66,7 @@ test('after a failure, only the timer starts the next run', async () => {
 
 test('stop waits for the current run, starts no other, and can be called twice', async () => {
   const held = heldTurn();
-  const loop = createLoop({ name: 'test', turn: held.turn, log });
+  const loop = new Loop({ name: 'test', turn: held.turn, log });
   await loop.stop();
   loop.wake();
   assert.equal(held.count(), 0);

@@ -5,7 +5,7 @@ import type { PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely
 import { pino } from 'pino';
 import { sql } from '../../src/database/database.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { createAccountMail } from '../../src/sign-in/account-mail.ts';
+import { AccountMail } from '../../src/sign-in/account-mail.ts';
 import { Accounts, createAccountLink } from '../../src/sign-in/accounts.ts';
 import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
 import { setSignUpBlock } from '../../src/sign-in/sign-up-blocks.ts';
@@ -231,7 +231,7 @@ test('a request for a link runs the same statements and writes a row whether or 
     database: database.withPlugin({ transformQuery, transformResult }),
     publicUrl: testPublicUrl,
     providers: [],
-    mail: createAccountMail({
+    mail: new AccountMail({
       publicUrl: testPublicUrl,
       serviceName: 'Directory',
       mailer: null,

@@ -9,7 +9,7 @@ import { readPublicUrl } from '../../database/public-url.ts';
 import type { Session } from '../../database/session.ts';
 import { setAsideRefused, stepOrSetAside } from '../../events/set-aside.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { createLoop } from '../../loop.ts';
+import { Loop } from '../../loop.ts';
 import { mailsAtOnce, type Mailer } from '../../runtime/mail.ts';
 import {
   claimMails,
@@ -40,7 +40,7 @@ const stopWithinMs = 3_000;
 
 export function createFailureMail(dependencies: FailureMailDependencies): FailureMail {
   const { mailer, log } = dependencies;
-  const loop = createLoop({
+  const loop = new Loop({
     name: 'mail',
     log,
     async turn() {

@@ -24,7 +24,7 @@ import {
   type DispatcherDependencies,
 } from './dispatch/dispatcher.ts';
 import { createFloor, type Floor, type Look } from '../../runtime/floor.ts';
-import { createLoop } from '../../loop.ts';
+import { Loop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
@@ -178,7 +178,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   /** The first time at which this process joined, by the database's clock and by its own. */
   let announced: { atMs: number; at: number } | null = null;
   let healthTimer: NodeJS.Timeout | undefined;
-  const loop = (name: string, turn: () => Promise<number>) => createLoop({ name, log, turn });
+  const loop = (name: string, turn: () => Promise<number>) => new Loop({ name, log, turn });
   /** Nothing is leased before this process knows its share of the limits. */
   const onceJoined = async (turn: () => Promise<number>) => (joined ? turn() : checkMs);
   const minAgeMs = () => (leads() ? 0 : leftMs);

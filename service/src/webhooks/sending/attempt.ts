@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { Client, type Dispatcher } from 'undici';
 import type { Config, Network } from '../../settings/config.ts';
-import { createConnections, type Connections } from './connections.ts';
+import { Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
 import {
   type ResponseHeaders,
@@ -80,7 +80,7 @@ export function createSender(
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
   const open = (origin: string, idleMs: number) => openClient(origin, idleMs, connector);
-  const connections = createConnections(open, {
+  const connections = new Connections(open, {
     // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
     usableMs: Math.max(1, lifeMs - timeoutMs),
     idleMax: options.idleConnectionsMax ?? idleConnectionsMax,

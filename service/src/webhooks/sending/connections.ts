@@ -9,19 +9,6 @@ export type Connection = {
   destroy(): Promise<void>;
 };
 
-export type Connections<C extends Connection> = {
-  /** Returns the idle connection that was used last. */
-  takeIdle(origin: string): C | null;
-  /** After `close` the connection is already destroyed. */
-  open(origin: string): C;
-  /** Call after a request that ended well. After any other, call `drop`. */
-  release(origin: string, connection: C): void;
-  drop(connection: C): void;
-  /** Call if a reused connection failed. The origin's next connections idle for a few seconds only. */
-  suspect(origin: string): void;
-  close(): Promise<void>;
-};
-
 export type ConnectionLimits = {
   /** A connection older than this takes no further request. */
   usableMs: number;
@@ -34,84 +21,94 @@ const suspectIdleMs = 4_000;
 const suspectMs = 60 * 60_000;
 const suspectsMax = 2_000;
 
-/** `open` opens a connection that closes after `idleMs` without a request. */
-export function createConnections<C extends Connection>(
-  open: (origin: string, idleMs: number) => C,
-  { usableMs, idleMax }: ConnectionLimits,
-): Connections<C> {
-  const openedAt = new Map<C, number>();
+export class Connections<C extends Connection> {
+  readonly #open: (origin: string, idleMs: number) => C;
+  readonly #limits: ConnectionLimits;
+  readonly #openedAt = new Map<C, number>();
   /** The one used last is at the end. */
-  const idleByOrigin = new Map<string, C[]>();
+  readonly #idleByOrigin = new Map<string, C[]>();
   /** The one that has been idle for longest is first. */
-  const idleOrigins = new Map<C, string>();
-  const suspects = new LRUCache<string, true>({ max: suspectsMax, ttl: suspectMs });
-  let closed = false;
+  readonly #idleOrigins = new Map<C, string>();
+  readonly #suspects = new LRUCache<string, true>({ max: suspectsMax, ttl: suspectMs });
+  #closed = false;
 
-  function openConnection(origin: string): C {
-    const connection = open(origin, suspects.has(origin) ? suspectIdleMs : usableMs);
-    if (closed) {
+  /** `open` opens a connection that closes after `idleMs` without a request. */
+  constructor(open: (origin: string, idleMs: number) => C, limits: ConnectionLimits) {
+    this.#open = open;
+    this.#limits = limits;
+  }
+
+  /** Returns the idle connection that was used last. */
+  takeIdle(origin: string): C | null {
+    const list = this.#idleByOrigin.get(origin);
+    for (let last = list?.at(-1); last !== undefined; last = list?.at(-1)) {
+      this.#removeIdle(last);
+      if (this.#isUsable(last)) return last;
+      this.drop(last);
+    }
+    return null;
+  }
+
+  /** After `close` the connection is already destroyed. */
+  open(origin: string): C {
+    const idleMs = this.#suspects.has(origin) ? suspectIdleMs : this.#limits.usableMs;
+    const connection = this.#open(origin, idleMs);
+    if (this.#closed) {
       void connection.destroy();
       return connection;
     }
-    openedAt.set(connection, performance.now());
+    this.#openedAt.set(connection, performance.now());
     connection.on('disconnect', () => {
-      if (removeIdle(connection)) drop(connection);
+      if (this.#removeIdle(connection)) this.drop(connection);
     });
     return connection;
   }
 
-  /** Returns whether the connection was idle. */
-  function removeIdle(connection: C): boolean {
-    const origin = idleOrigins.get(connection);
-    if (origin === undefined) return false;
-    idleOrigins.delete(connection);
-    const list = idleByOrigin.get(origin) ?? [];
-    list.splice(list.lastIndexOf(connection), 1);
-    if (list.length === 0) idleByOrigin.delete(origin);
-    return true;
+  /** Call after a request that ended well. After any other, call `drop`. */
+  release(origin: string, connection: C): void {
+    const list = this.#idleByOrigin.get(origin);
+    if (list) list.push(connection);
+    else this.#idleByOrigin.set(origin, [connection]);
+    this.#idleOrigins.set(connection, origin);
+    if (this.#idleOrigins.size > this.#limits.idleMax) this.#dropLongestIdle();
   }
 
-  function drop(connection: C): void {
-    openedAt.delete(connection);
+  drop(connection: C): void {
+    this.#openedAt.delete(connection);
     void connection.destroy();
   }
 
-  function dropLongestIdle(): void {
-    const [connection] = idleOrigins.keys();
-    if (connection && removeIdle(connection)) drop(connection);
+  /** Call if a reused connection failed. The origin's next connections idle for a few seconds only. */
+  suspect(origin: string): void {
+    this.#suspects.set(origin, true);
   }
 
-  function isUsable(connection: C): boolean {
-    return performance.now() - (openedAt.get(connection) ?? 0) < usableMs;
+  async close(): Promise<void> {
+    this.#closed = true;
+    const all = [...this.#openedAt.keys()];
+    this.#openedAt.clear();
+    this.#idleByOrigin.clear();
+    this.#idleOrigins.clear();
+    await Promise.all(all.map((connection) => connection.destroy()));
   }
 
-  return {
-    takeIdle(origin) {
-      const list = idleByOrigin.get(origin);
-      for (let last = list?.at(-1); last !== undefined; last = list?.at(-1)) {
-        removeIdle(last);
-        if (isUsable(last)) return last;
-        drop(last);
-      }
-      return null;
-    },
-    open: openConnection,
-    release(origin, connection) {
-      const list = idleByOrigin.get(origin);
-      if (list) list.push(connection);
-      else idleByOrigin.set(origin, [connection]);
-      idleOrigins.set(connection, origin);
-      if (idleOrigins.size > idleMax) dropLongestIdle();
-    },
-    drop,
-    suspect: (origin) => void suspects.set(origin, true),
-    async close() {
-      closed = true;
-      const all = [...openedAt.keys()];
-      openedAt.clear();
-      idleByOrigin.clear();
-      idleOrigins.clear();
-      await Promise.all(all.map((connection) => connection.destroy()));
-    },
-  };
+  /** Returns whether the connection was idle. */
+  #removeIdle(connection: C): boolean {
+    const origin = this.#idleOrigins.get(connection);
+    if (origin === undefined) return false;
+    this.#idleOrigins.delete(connection);
+    const list = this.#idleByOrigin.get(origin) ?? [];
+    list.splice(list.lastIndexOf(connection), 1);
+    if (list.length === 0) this.#idleByOrigin.delete(origin);
+    return true;
+  }
+
+  #dropLongestIdle(): void {
+    const [connection] = this.#idleOrigins.keys();
+    if (connection && this.#removeIdle(connection)) this.drop(connection);
+  }
+
+  #isUsable(connection: C): boolean {
+    return performance.now() - (this.#openedAt.get(connection) ?? 0) < this.#limits.usableMs;
+  }
 }
