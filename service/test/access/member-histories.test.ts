@@ -1,8 +1,9 @@
 /**
  * Random histories of two people and an attacker around one app: they invite, accept, leave, transfer and bind, each with
  * what they know, in any order. Nobody ever has a role that an owner did not give them, and the app keeps an owner. An
- * operator suspends and restores the app, its key and accounts meanwhile: what is suspended opens nothing.
- * `MEMBER_HISTORIES=2000` runs more of them.
+ * operator suspends and restores the app, its key and accounts meanwhile: what is suspended opens nothing. Everybody also
+ * begins exports and reads them page by page, as slowly as somebody who stops reading, while sessions end: no page shows
+ * what was lost before it was begun. `MEMBER_HISTORIES=10000` runs more of them.
  */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -12,6 +13,9 @@ import { createApp, deleteApp, readApp } from '../../src/access/apps.ts';
 import { createKey } from '../../src/access/keys.ts';
 import { createInvitation } from '../../src/access/invitations.ts';
 import { listMembers } from '../../src/access/members.ts';
+import { writeExport } from '../../src/http/portal/account-export.ts';
+import { holdExport, type ExportHold } from '../../src/sign-in/hold-export.ts';
+import { endSession } from '../../src/sign-in/sessions.ts';
 import { restore, suspend, type Suspendable } from '../../src/access/suspensions.ts';
 import { appRoles, type AppRole } from '../../src/contract/app-roles.ts';
 import { sql } from '../../src/database/database.ts';
@@ -22,6 +26,8 @@ import { signUp } from '../support/portal.ts';
 import { startTestService } from '../support/service.ts';
 
 const histories = Number(process.env['MEMBER_HISTORIES'] ?? 20);
+let exportsBegun = 0;
+let exportsBroken = 0;
 const service = await startTestService();
 const { database } = service;
 const people = ['ada', 'bob', 'mallory'] as const;
@@ -52,6 +58,8 @@ type Command =
   | { do: 'set role'; who: Who; at: Who; role: AppRole }
   | { do: 'accept' | 'decline' | 'revoke' | 'remove' | 'transfer'; who: Who; at: Who }
   | { do: 'leave' | 'bind' | 'unbind'; who: Who };
+/** `read`: the next part of the export, which may have a page. */
+type Export = { exporting: 'begin' | 'read' | 'end session'; who: Who };
 type Switch = { do: 'suspend' | 'restore'; kind: Exclude<Suspendable, 'webhook'>; who: Who };
 
 const who = fc.constantFrom(...people);
@@ -103,6 +111,26 @@ const turn: fc.Arbitrary<Switch> = fc.record({
   who,
 });
 
+const exporting: fc.Arbitrary<Export> = fc.record({
+  exporting: fc.constantFrom(
+    'begin' as const,
+    'read' as const,
+    'read' as const,
+    'end session' as const,
+  ),
+  who,
+});
+
+const rest = ',\n"activity"';
+
+type OpenExport = {
+  parts: AsyncGenerator<string>;
+  hold: ExportHold;
+  sessionId: string;
+  hasSession: boolean;
+  text: string;
+};
+
 type World = {
   appId: string;
   keyId: string;
@@ -112,6 +140,8 @@ type World = {
   roles: Map<Who, AppRole>;
   invitations: Map<Who, { id: string; role: AppRole; by: Who }>;
   boundBy: Who | null;
+  /** One for each account. */
+  exports: Map<Who, OpenExport>;
   /** The ids of all members and invitations there were: everybody knows them. */
   ids: Map<string, string>;
 };
@@ -253,6 +283,65 @@ async function turnOnOrOff(world: World, step: Switch): Promise<void> {
   await service.settled();
 }
 
+/** In a session of its own, which can end. */
+async function beginExport(world: World, person: Who): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    insert into sessions (id, user_id, token, created_at, updated_at, expires_at)
+    values (gen_random_uuid(), ${userIds[person]}, gen_random_uuid()::text, now(), now(), now() + interval '1 hour')
+    returning id
+  `.execute(database);
+  const sessionId = rows[0]?.id ?? '';
+  const account = { id: userIds[person], email: addressOf(person), sessionId };
+  const hold = await holdExport(database, account);
+  assert.equal(hold === null, world.exports.has(person), 'an account has one export at a time');
+  if (!hold) return;
+  const context = {
+    database,
+    search: { find: () => Promise.resolve(null) },
+    accounts: { listMethods: () => Promise.resolve([]), listSessions: () => Promise.resolve([]) },
+    account,
+    signedIn: { name: person, image: null },
+  };
+  const parts = writeExport(context, hold);
+  world.exports.set(person, { parts, hold, sessionId, hasSession: true, text: '' });
+  exportsBegun += 1;
+}
+
+/** Reads the next part. Returns false at the end. */
+async function readOn(world: World, person: Who, found: OpenExport): Promise<boolean> {
+  const mayRead = found.hasSession && !world.suspended.has(person);
+  const part = await found.parts.next().catch((error: unknown) => {
+    assert.ok(error instanceof ServiceError, String(error));
+    const code = found.hasSession ? 'suspended' : 'unauthorized';
+    assert.deepEqual([mayRead, error.code], [false, code]);
+    return null;
+  });
+  if (part?.done === false) {
+    const { value } = part;
+    const own = world.roles.get(person);
+    if (!mayRead) assert.match(value, /^(,\n"\w+":\[|\]|\}\n)$/, 'a page after the right was lost');
+    if (own === undefined) assert.ok(!/key-of-app|https:/.test(value), 'an app that was lost');
+    if (own === 'viewer') assert.ok(!value.includes('token-in-path'), 'more than a viewer sees');
+    found.text += value;
+    return true;
+  }
+  world.exports.delete(person);
+  await found.hold.release();
+  if (part === null) exportsBroken += 1;
+  else JSON.parse(found.text);
+  return false;
+}
+
+async function stepExport(world: World, step: Export): Promise<void> {
+  const { exports } = world;
+  if (step.exporting === 'begin') return beginExport(world, step.who);
+  const found = exports.get(step.who);
+  if (!found) return;
+  if (step.exporting === 'read') return void (await readOn(world, step.who, found));
+  await endSession(database, userIds[step.who], found.sessionId);
+  found.hasSession = false;
+}
+
 /** The members, what each person sees, and the binding are as the model has them. */
 async function check(world: World): Promise<void> {
   const members = await listMembers(database, world.appId);
@@ -297,11 +386,25 @@ async function makeApp() {
     const appId = await createApp(tx, testActor, { name: 'App', owner: addressOf('ada') });
     const fields = { appId, name: 'Key', scopes: ['write:webhooks'], expiresAt: null };
     const { id: keyId, key } = await createKey(tx, testActor, fields);
+    // Two pages of an export.
+    await sql`
+      insert into api_keys (id, app_id, name, hash, last4, scopes)
+      select uuid_v7(), ${appId}, 'key-of-app', sha256(gen_random_uuid()::text::bytea), 'xxxx', array['read:events']
+      from generate_series(1, 60)
+    `.execute(tx);
+    await sql`
+      insert into webhooks (id, app_id, url, secret)
+      values (uuid_v7(), ${appId}, 'https://example.org/hooks/token-in-path', '')
+    `.execute(tx);
     return { appId, keyId, key };
   });
 }
 
-const anything = fc.oneof({ weight: 5, arbitrary: command }, { weight: 1, arbitrary: turn });
+const anything = fc.oneof(
+  { weight: 5, arbitrary: command },
+  { weight: 1, arbitrary: turn },
+  { weight: 3, arbitrary: exporting },
+);
 
 test('nobody ever has a role that no owner gave them, and an app keeps an owner', async () => {
   let joined = 0;
@@ -316,11 +419,16 @@ test('nobody ever has a role that no owner gave them, and an app keeps an owner'
         roles: new Map([['ada', 'owner']]),
         invitations: new Map(),
         boundBy: null,
+        exports: new Map(),
         ids: new Map(),
       };
       try {
         await check(world);
         for (const step of steps) {
+          if ('exporting' in step) {
+            await stepExport(world, step);
+            continue;
+          }
           if ('kind' in step) {
             await turnOnOrOff(world, step);
             await check(world);
@@ -333,8 +441,14 @@ test('nobody ever has a role that no owner gave them, and an app keeps an owner'
           await check(world);
           if (step.do === 'accept' && status === 200) joined += 1;
         }
+        for (const [person, found] of world.exports) {
+          // What follows is the audit log, which grows with the number of histories.
+          while (!found.text.includes(rest) && (await readOn(world, person, found)));
+          if (world.exports.has(person)) JSON.parse(`${found.text.split(rest)[0] ?? ''}}`);
+        }
       } finally {
         await sql`delete from suspensions`.execute(database);
+        await sql`delete from account_exports`.execute(database);
         await database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
       }
     }),
@@ -342,4 +456,7 @@ test('nobody ever has a role that no owner gave them, and an app keeps an owner'
   );
   // A history in which nobody joins would show nothing.
   assert.ok(joined > histories / 20, `${joined} joined`);
+  assert.ok(exportsBegun > histories / 2, `${exportsBegun} exports`);
+  // Rare, so a short run may have none.
+  if (histories >= 300) assert.ok(exportsBroken > 0);
 });
