@@ -36,6 +36,7 @@ export function addAccountCommands(program: Command): void {
     .command('accounts')
     .description('Manage accounts of the developer portal, and who may sign up.');
   addReads(accounts);
+  addExport(accounts);
   addCredentials(accounts);
   addSuspension(accounts, 'account');
   addDeletion(accounts);
@@ -83,6 +84,9 @@ function addReads(accounts: Command): void {
       return [found, table(['', ''], rows).slice(1)];
     },
   });
+}
+
+function addExport(accounts: Command): void {
   addCommand<{ file: string }>(accounts, {
     ...account,
     name: 'export',

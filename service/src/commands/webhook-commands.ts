@@ -43,6 +43,10 @@ Examples:
       );
     });
   addSuspension(webhooks, 'webhook');
+  addReseal(webhooks);
+}
+
+function addReseal(webhooks: Command): void {
   webhooks
     .command('reseal')
     .description(

@@ -9,19 +9,6 @@ import type { Session } from './session.ts';
 
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
 
-export type Revisions = {
-  /** The current revision, or null if it was not confirmed within the last second. */
-  current(scope: Scope): number | null;
-  /** Calls `listener` whenever a scope has a new revision. */
-  onMove(listener: (scope: Scope) => void): void;
-  /** Calls `listener` with the payload of each notification, and with null after every (re)connection. */
-  onNotice(listener: (payload: string | null) => void): void;
-  /** Whether notifications arrive here at the moment. */
-  listens(): boolean;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-};
-
 /**
  * A failover to a standby that lacks the last commits takes revisions back, and other content would get a revision that a
  * cache or a diverged replica already has. So each timeline of the server has its own range of revisions.
@@ -34,71 +21,88 @@ const pollMs = 400;
 /** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
 export const apiProcessLock = 70420021;
 
-export function createRevisions(
-  database: Database,
-  session: Session,
-  clock: DatabaseClock,
-): Revisions {
-  const revisions = new Map<Scope, number>();
-  const listeners: ((scope: Scope) => void)[] = [];
-  let confirmedAt = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
-  let running = false;
-  const refresh = createRefresh(read, () => running);
-  const noticeListeners: ((payload: string | null) => void)[] = [];
-  const listener = session.createListener(['orgdir_revision'], notice, {
-    shared: apiProcessLock,
-  });
+export class Revisions {
+  readonly #database: Database;
+  readonly #clock: DatabaseClock;
+  readonly #listener: ReturnType<Session['createListener']>;
+  readonly #refresh = createRefresh(
+    () => this.#read(),
+    () => this.#running,
+  );
+  readonly #revisions = new Map<Scope, number>();
+  readonly #moveListeners: ((scope: Scope) => void)[] = [];
+  readonly #noticeListeners: ((payload: string | null) => void)[] = [];
+  #confirmedAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
 
-  function notice(channel: string | null, payload: string): void {
-    refresh.soon();
-    for (const call of noticeListeners) call(channel === null ? null : payload);
+  constructor(database: Database, session: Session, clock: DatabaseClock) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#listener = session.createListener(
+      ['orgdir_revision'],
+      (channel, payload) => {
+        this.#refresh.soon();
+        for (const call of this.#noticeListeners) call(channel === null ? null : payload);
+      },
+      { shared: apiProcessLock },
+    );
   }
 
-  async function read(): Promise<void> {
+  /** The current revision, or null if it was not confirmed within the last second. */
+  current(scope: Scope): number | null {
+    const isTrusted = performance.now() - this.#confirmedAt < trustedMs;
+    return isTrusted ? (this.#revisions.get(scope) ?? null) : null;
+  }
+
+  /** Calls `listener` whenever a scope has a new revision. */
+  onMove(listener: (scope: Scope) => void): void {
+    this.#moveListeners.push(listener);
+  }
+
+  /** Calls `listener` with the payload of each notification, and with null after every (re)connection. */
+  onNotice(listener: (payload: string | null) => void): void {
+    this.#noticeListeners.push(listener);
+  }
+
+  /** Whether notifications arrive here at the moment. */
+  listens(): boolean {
+    return this.#listener.listens();
+  }
+
+  async start(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    this.#listener.start();
+    this.#timer = setInterval(this.#refresh.soon, pollMs);
+    await this.#read();
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    clearInterval(this.#timer);
+    await this.#listener.stop();
+    await this.#refresh.ended();
+  }
+
+  async #read(): Promise<void> {
     // The time before the query: its result includes every change committed by then.
     const startedAt = performance.now();
     try {
-      const rows = await readRevisions(database);
-      confirmedAt = startedAt;
-      clock.see(rows[0]?.atMs ?? Date.now(), startedAt);
-      for (const { scope, revision } of rows) update(scope, revision);
+      const rows = await readRevisions(this.#database);
+      this.#confirmedAt = startedAt;
+      this.#clock.see(rows[0]?.atMs ?? Date.now(), startedAt);
+      for (const { scope, revision } of rows) this.#update(scope, revision);
     } catch {
       // Unconfirmed after a second; readers then query the database themselves and report if it is away.
     }
   }
 
-  function update(scope: Scope, revision: number): void {
-    if (revisions.get(scope) === revision) return;
-    revisions.set(scope, revision);
-    for (const call of listeners) call(scope);
+  #update(scope: Scope, revision: number): void {
+    if (this.#revisions.get(scope) === revision) return;
+    this.#revisions.set(scope, revision);
+    for (const call of this.#moveListeners) call(scope);
   }
-
-  return {
-    current(scope) {
-      return performance.now() - confirmedAt < trustedMs ? (revisions.get(scope) ?? null) : null;
-    },
-    onMove(call) {
-      listeners.push(call);
-    },
-    onNotice(call) {
-      noticeListeners.push(call);
-    },
-    listens: () => listener.listens(),
-    async start() {
-      if (running) return;
-      running = true;
-      listener.start();
-      timer = setInterval(refresh.soon, pollMs);
-      await read();
-    },
-    async stop() {
-      running = false;
-      clearInterval(timer);
-      await listener.stop();
-      await refresh.ended();
-    },
-  };
 }
 
 /** Whether no failover was between the two. */

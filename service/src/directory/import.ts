@@ -126,19 +126,12 @@ function createRun(tx: Transaction, options: ImportOptions) {
     const checked = validate(line.value, '$');
     if (!checked.ok) return refuse(line.number, formatIssues(checked.issues, 'the line'));
     const input = checked.value;
-    const fault = valueFault(input) ?? repetitionFault(input);
+    const fault = valueFault(input) ?? repetitionFault(input, lineOfKey, lineOfSlug);
     if (fault !== null) return refuse(line.number, fault);
     const { key, slug } = input;
     if (kind === 'blueprints') lineOfKey.set(key, line.number);
     if (slug !== null) lineOfSlug.set(slug, line.number);
     return { line: line.number, input };
-  }
-
-  function repetitionFault({ key, slug }: Input): string | null {
-    const keyLine = lineOfKey.get(key);
-    if (keyLine !== undefined) return `key ${key} belongs to line ${keyLine}`;
-    const slugLine = slug === null ? undefined : lineOfSlug.get(slug);
-    return slugLine === undefined ? null : `slug ${slug} belongs to line ${slugLine}`;
   }
 
   async function write(batch: Accepted[]): Promise<void> {
@@ -164,6 +157,17 @@ function createRun(tx: Transaction, options: ImportOptions) {
   }
 
   return { result, accept, write, finish };
+}
+
+function repetitionFault(
+  { key, slug }: Input,
+  lineOfKey: ReadonlyMap<string, number>,
+  lineOfSlug: ReadonlyMap<string, number>,
+): string | null {
+  const keyLine = lineOfKey.get(key);
+  if (keyLine !== undefined) return `key ${key} belongs to line ${keyLine}`;
+  const slugLine = slug === null ? undefined : lineOfSlug.get(slug);
+  return slugLine === undefined ? null : `slug ${slug} belongs to line ${slugLine}`;
 }
 
 /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */

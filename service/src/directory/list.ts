@@ -13,7 +13,7 @@ import type { FoundAt, Search } from './search/search.ts';
 export type Sql = RawBuilder<unknown>;
 type Facets = Record<string, { value: string; count: number }[]>;
 /** What reads of lists need. */
-export type DirectoryReads = { database: Database; search: Search };
+export type DirectoryReads = { database: Database; search: Pick<Search, 'find'> };
 export type Page<Row> = { revision: number; total: number; rows: Row[]; facets: Facets | null };
 
 export type ListPlan = {

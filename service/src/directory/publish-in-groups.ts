@@ -20,14 +20,6 @@ import { type Published, storePublications } from './store-publications.ts';
 /** `key` is the idempotency key. */
 export type KeyedPublication = Publication & { key: string | null };
 
-export type Publisher = {
-  /**
-   * Returns a result for each publication; the events keep this order. One that is refused fails alone. Throws if
-   * nothing was stored because of a failure that concerns all, such as a database that does not respond.
-   */
-  publish(publications: readonly KeyedPublication[]): Promise<Published[]>;
-};
-
 /** More than one, so that one group is made while another commits; more than two only make the groups smaller. */
 const groupsMax = 2;
 /** PostgreSQL stores as many in less than 10 ms, so that a group delays nobody. */
@@ -62,19 +54,30 @@ type Part = {
   reject: (error: unknown) => void;
 };
 
-/** `onPublished` is called after each commit that published something. */
-export function createPublisher(database: Database, onPublished: () => void): Publisher {
-  let waiting: Part[] = [];
-  let waitingEvents = 0;
-  let storing = 0;
-  let scheduled = false;
+export class Publisher {
+  readonly #database: Database;
+  readonly #onPublished: () => void;
+  #waiting: Part[] = [];
+  #waitingEvents = 0;
+  #storing = 0;
+  #scheduled = false;
 
-  async function publish(publications: readonly KeyedPublication[]): Promise<Published[]> {
+  /** `onPublished` is called after each commit that published something. */
+  constructor(database: Database, onPublished: () => void) {
+    this.#database = database;
+    this.#onPublished = onPublished;
+  }
+
+  /**
+   * Returns a result for each publication; the events keep this order. One that is refused fails alone. Throws if
+   * nothing was stored because of a failure that concerns all, such as a database that does not respond.
+   */
+  async publish(publications: readonly KeyedPublication[]): Promise<Published[]> {
     const results: Published[] = [];
     for (const part of inParts(publications)) {
       try {
         // One part after the other, because groups that are stored at the same time have no order.
-        results.push(...(await publishPart(part)));
+        results.push(...(await this.#publishPart(part)));
       } catch (error) {
         if (results.length === 0) throw error;
         return publications.map((_, place) => results[place] ?? { kind: 'failed', error });
@@ -83,52 +86,49 @@ export function createPublisher(database: Database, onPublished: () => void): Pu
     return results;
   }
 
-  async function publishPart(part: KeyedPublication[]): Promise<Published[]> {
+  async #publishPart(part: KeyedPublication[]): Promise<Published[]> {
     const results: (Published | PreparedPublication)[] = [];
-    for (const publication of part) results.push(await prepare(database, publication));
+    for (const publication of part) results.push(await prepare(this.#database, publication));
     const items = results.flatMap((result) => ('kind' in result ? [] : [result]));
-    const stored = items.length === 0 ? [] : await enqueue(items);
+    const stored = items.length === 0 ? [] : await this.#enqueue(items);
     return results.map((result) => ('kind' in result ? result : (stored.shift() as Published)));
   }
 
-  async function enqueue(items: PreparedPublication[]): Promise<Published[]> {
-    if (waitingEvents >= waitingEventsMax) throw unavailable(new Error('too many events wait'));
-    waitingEvents += items.length;
+  async #enqueue(items: PreparedPublication[]): Promise<Published[]> {
+    if (this.#waitingEvents >= waitingEventsMax)
+      throw unavailable(new Error('too many events wait'));
+    this.#waitingEvents += items.length;
     return new Promise((resolve, reject) => {
-      waiting.push({ items, resolve, reject });
-      if (scheduled) return;
-      scheduled = true;
-      setImmediate(startGroups);
+      this.#waiting.push({ items, resolve, reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => this.#startGroups());
     });
   }
 
-  function startGroups(): void {
-    scheduled = false;
-    while (storing < groupsMax && waiting.length > 0) {
-      const group = takeGroup(waiting);
-      waiting = waiting.filter((part) => !group.has(part));
-      for (const { items } of group) waitingEvents -= items.length;
-      void storeGroup([...group]);
+  #startGroups(): void {
+    this.#scheduled = false;
+    while (this.#storing < groupsMax && this.#waiting.length > 0) {
+      const group = takeGroup(this.#waiting);
+      this.#waiting = this.#waiting.filter((part) => !group.has(part));
+      for (const { items } of group) this.#waitingEvents -= items.length;
+      void this.#storeGroup([...group]);
     }
   }
 
-  async function storeGroup(group: Part[]): Promise<void> {
-    storing += 1;
+  async #storeGroup(group: Part[]): Promise<void> {
+    this.#storing += 1;
     try {
-      const results = await store(
-        database,
-        group.flatMap(({ items }) => items),
-      );
-      if (results.some(({ kind }) => kind === 'published')) onPublished();
+      const all = group.flatMap(({ items }) => items);
+      const results = await store(this.#database, all);
+      if (results.some(({ kind }) => kind === 'published')) this.#onPublished();
       for (const { items, resolve } of group) resolve(results.splice(0, items.length));
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
-    storing -= 1;
-    startGroups();
+    this.#storing -= 1;
+    this.#startGroups();
   }
-
-  return { publish };
 }
 
 /** Ends a part before a key occurs in it for the second time, because one statement can take a key once. */

@@ -66,17 +66,8 @@ async function insert(
     with clock as materialized (select clock_timestamp() as now, gen_random_uuid() as random),
     given as materialized (
       -- One random number for all: making one takes as long as all the rest of an id.
-      select uuid_v7(now + place * interval '1 microsecond', random) as id, g.* from clock, unnest(
-        ${arrayLiteral(items.map(({ name }) => name))}::text[],
-        ${arrayLiteral(items.map(({ name }) => catalogue[name].audience))}::text[],
-        ${arrayLiteral(items.map(({ subject }) => subject))}::text[],
-        ${items.map(({ slug }) => slug)}::text[],
-        ${arrayLiteral(items.map(({ subjectId }) => subjectId))}::uuid[],
-        ${items.map(({ key }) => key)}::text[],
-        ${arrayLiteral(items.map(({ key, content }) => (key === null ? null : content)))}::text[],
-        ${arrayLiteral(items.map(({ span }) => span.traceparent))}::text[],
-        ${texts.starts}::int[], ${texts.lengths}::int[]
-      ) with ordinality
+      select uuid_v7(now + place * interval '1 microsecond', random) as id, g.*
+      from clock, ${unnest(items, texts)} with ordinality
         as g(name, audience, subject, slug, subject_id, key, content, traceparent, text_start, text_length, place)
     ),
     -- A look-up by slug for each: a prepared join could keep the plan that it got while the tables were empty.
@@ -118,19 +109,36 @@ async function insert(
       where subject_id is not null and (key is null or id in (select event_id from claimed))
     )
     -- One row, because reading rows costs this process more than PostgreSQL.
-    select (select json_agg(id order by place) from given) as ids, (select json_agg(e) from (
-      select null::int as place, key, event_id as "eventId", encode(content, 'hex') as content
-      from claimed where event_id not in (select id from given)
-      union all
-      select (f.place - 1)::int, null, k.event_id, encode(k.content, 'hex')
-      from found f
-      left join lateral (
-        select event_id, content from idempotency_keys where key = f.key and expires_at > now() limit 1
-      ) k on true
-      where f.subject_id is null
-    ) e) as exceptions
+    select (select json_agg(id order by place) from given) as ids, (select json_agg(e) from (${exceptions}) e) as exceptions
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new Error('the publications returned nothing');
   return { ids: row.ids, exceptions: row.exceptions ?? [] };
 }
+
+/** A row for each publication. */
+function unnest(items: readonly PreparedPublication[], texts: ReturnType<typeof packBytes>) {
+  return sql`unnest(
+    ${arrayLiteral(items.map(({ name }) => name))}::text[],
+    ${arrayLiteral(items.map(({ name }) => catalogue[name].audience))}::text[],
+    ${arrayLiteral(items.map(({ subject }) => subject))}::text[],
+    ${items.map(({ slug }) => slug)}::text[],
+    ${arrayLiteral(items.map(({ subjectId }) => subjectId))}::uuid[],
+    ${items.map(({ key }) => key)}::text[],
+    ${arrayLiteral(items.map(({ key, content }) => (key === null ? null : content)))}::text[],
+    ${arrayLiteral(items.map(({ span }) => span.traceparent))}::text[],
+    ${texts.starts}::int[], ${texts.lengths}::int[]
+  )`;
+}
+
+const exceptions = sql`
+  select null::int as place, key, event_id as "eventId", encode(content, 'hex') as content
+  from claimed where event_id not in (select id from given)
+  union all
+  select (f.place - 1)::int, null, k.event_id, encode(k.content, 'hex')
+  from found f
+  left join lateral (
+    select event_id, content from idempotency_keys where key = f.key and expires_at > now() limit 1
+  ) k on true
+  where f.subject_id is null
+`;

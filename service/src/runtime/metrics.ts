@@ -101,6 +101,31 @@ export function createMetrics(): Metrics {
     ...createBatchMetrics(registry),
     ...createOutcomeMetrics(registry),
     ...createTotals(registry),
+    ...createReaders(registry, shared),
+    queue(read) {
+      collectQueue = createQueueMetrics(shared, read);
+    },
+    workers: (read) => void (readWorkers = read),
+    contentType: registry.contentType,
+    async render() {
+      await collectQueue?.();
+      const all = Registry.merge([registry, shared]);
+      if (!readWorkers) return all.metrics();
+      return joinMetrics([await all.getMetricsAsJSON(), ...(await readWorkers())]).metrics();
+    },
+    async ofWorker(number) {
+      registry.setDefaultLabels({ worker: String(number) });
+      return registry.getMetricsAsJSON();
+    },
+  };
+}
+
+/** Metrics that are read when they are asked for. */
+function createReaders(
+  registry: Registry,
+  shared: Registry,
+): Pick<Metrics, 'inFlight' | 'retention' | 'lastSyncs'> {
+  return {
     inFlight(read) {
       const gauge = new Gauge({
         name: 'orgdir_delivery_attempts_in_flight',
@@ -111,9 +136,6 @@ export function createMetrics(): Metrics {
         },
       });
       registry.registerMetric(gauge);
-    },
-    queue(read) {
-      collectQueue = createQueueMetrics(shared, read);
     },
     retention(read) {
       const gauge = new Gauge({
@@ -143,18 +165,6 @@ export function createMetrics(): Metrics {
         },
       });
       shared.registerMetric(gauge);
-    },
-    workers: (read) => void (readWorkers = read),
-    contentType: registry.contentType,
-    async render() {
-      await collectQueue?.();
-      const all = Registry.merge([registry, shared]);
-      if (!readWorkers) return all.metrics();
-      return joinMetrics([await all.getMetricsAsJSON(), ...(await readWorkers())]).metrics();
-    },
-    async ofWorker(number) {
-      registry.setDefaultLabels({ worker: String(number) });
-      return registry.getMetricsAsJSON();
     },
   };
 }

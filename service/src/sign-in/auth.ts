@@ -80,7 +80,8 @@ function firstWords(message: string): string {
   return message.split(/https?:|[\n?]/, 1)[0]?.slice(0, 100) ?? '';
 }
 
-function hooks({ database, signIn, notifyMethodAdded }: AuthDependencies) {
+function hooks(dependencies: AuthDependencies) {
+  const { database, signIn } = dependencies;
   return {
     user: {
       create: {
@@ -101,7 +102,7 @@ function hooks({ database, signIn, notifyMethodAdded }: AuthDependencies) {
           context: HookContext | null,
         ) => {
           await refuseEndedLink(database, id, userId);
-          await announceMethod(userId, providerId, context?.headers);
+          await announceMethod(dependencies, userId, providerId, context?.headers);
         },
       },
       // A provider that is linked already is linked again, with new tokens.
@@ -115,7 +116,7 @@ function hooks({ database, signIn, notifyMethodAdded }: AuthDependencies) {
           const provider = context?.params?.id;
           if (provider) await refuseRemovedMethod(database, session, provider);
           const byPassword = context?.path === passwordPath;
-          await recordSession(session, provider ?? (byPassword ? 'password' : 'passkey'));
+          await recordSession(database, session, provider ?? (byPassword ? 'password' : 'passkey'));
           // A session by a passkey is complete, and counted, in a moment.
           if (provider || byPassword)
             await endExcessSessions(database, session.userId, signIn.requireSecondFactor);
@@ -123,31 +124,36 @@ function hooks({ database, signIn, notifyMethodAdded }: AuthDependencies) {
       },
     },
   };
+}
 
-  async function announceMethod(
-    userId: string,
-    provider: string,
-    headers: Headers | undefined,
-  ): Promise<void> {
-    const account = await readAccount(database, userId);
-    const isNew = account.methods === 1;
-    const action = isNew ? 'account.created' : 'account.method_added';
-    const caller = headers ? callerIn(headers) : null;
-    await database
-      .transaction()
-      .execute((tx) => recordActivity(tx, action, account, caller, { provider }));
-    if (!isNew) notifyMethodAdded(account.email, provider);
-  }
+async function announceMethod(
+  { database, notifyMethodAdded }: AuthDependencies,
+  userId: string,
+  provider: string,
+  headers: Headers | undefined,
+): Promise<void> {
+  const account = await readAccount(database, userId);
+  const isNew = account.methods === 1;
+  const action = isNew ? 'account.created' : 'account.method_added';
+  const caller = headers ? callerIn(headers) : null;
+  await database
+    .transaction()
+    .execute((tx) => recordActivity(tx, action, account, caller, { provider }));
+  if (!isNew) notifyMethodAdded(account.email, provider);
+}
 
-  async function recordSession({ userId, ...session }: NewSession, method: string): Promise<void> {
-    const account = await readAccount(database, userId);
-    const caller = { ip: session.ipAddress ?? '', userAgent: session.userAgent ?? null };
-    const isComplete = method === 'passkey' || !account.hasFactor;
-    const action = isComplete ? 'account.signed_in' : 'account.second_factor_asked';
-    await database
-      .transaction()
-      .execute((tx) => recordActivity(tx, action, account, caller, { method }));
-  }
+async function recordSession(
+  database: Database,
+  { userId, ...session }: NewSession,
+  method: string,
+): Promise<void> {
+  const account = await readAccount(database, userId);
+  const caller = { ip: session.ipAddress ?? '', userAgent: session.userAgent ?? null };
+  const isComplete = method === 'passkey' || !account.hasFactor;
+  const action = isComplete ? 'account.signed_in' : 'account.second_factor_asked';
+  await database
+    .transaction()
+    .execute((tx) => recordActivity(tx, action, account, caller, { method }));
 }
 
 /** Whether no provider is being added to an account, or the session that began it is back, still complete and proven. */

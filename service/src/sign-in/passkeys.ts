@@ -26,7 +26,6 @@ type VerifiedCredential = {
   publicKey: Uint8Array;
   counter: number;
 };
-export type Passkeys = ReturnType<typeof createPasskeys>;
 
 type PasskeyDependencies = { database: Database; publicUrl: string; serviceName: string };
 type Registrant = { id: string; email: string; sessionId: string };
@@ -37,82 +36,90 @@ const rowsSwept = 500;
 /** EdDSA, ES256 and RS256: what authenticators have. The library's default tries Node's experimental algorithms too. */
 const supportedAlgorithmIDs = [-8, -7, -257];
 
-export function createPasskeys({ database, publicUrl, serviceName }: PasskeyDependencies) {
-  const { origin, hostname: rpID } = new URL(publicUrl);
-  const load = () => import('@simplewebauthn/server');
+const load = () => import('@simplewebauthn/server');
 
-  return {
-    /** For the browser's `navigator.credentials.create`. */
-    async registrationOptions({ id, email, sessionId }: Registrant): Promise<object> {
-      const { generateRegistrationOptions } = await load();
-      return generateRegistrationOptions({
-        rpName: serviceName,
-        rpID,
-        userName: email,
-        userID: Uint8Array.from(Buffer.from(id.replaceAll('-', ''), 'hex')),
-        challenge: await createChallenge(database, sessionId),
-        timeout: challengeMs,
-        excludeCredentials: await listCredentials(database, id),
-        supportedAlgorithmIDs,
-        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
-      });
-    },
+export class Passkeys {
+  readonly #database: Database;
+  readonly #serviceName: string;
+  readonly #origin: string;
+  readonly #rpID: string;
 
-    /** Null if it proves nothing. */
-    async verifyRegistration(
-      { id, ...response }: NewCredential,
-      sessionId: string,
-    ): Promise<VerifiedCredential | null> {
-      const expectedChallenge = await takeChallenge(database, response.clientDataJSON, sessionId);
-      if (expectedChallenge === null) return null;
-      const { verifyRegistrationResponse } = await load();
-      const { verified, registrationInfo } = await verifyRegistrationResponse({
-        response: { ...credential(id), response },
-        expectedChallenge,
-        expectedOrigin: origin,
-        expectedRPID: rpID,
-        requireUserVerification: true,
-        supportedAlgorithmIDs,
-      }).catch(() => nothingVerified);
-      if (!verified || !registrationInfo) return null;
-      const { id: credentialId, publicKey, counter } = registrationInfo.credential;
-      return { credentialId, publicKey, counter };
-    },
+  constructor({ database, publicUrl, serviceName }: PasskeyDependencies) {
+    this.#database = database;
+    this.#serviceName = serviceName;
+    ({ origin: this.#origin, hostname: this.#rpID } = new URL(publicUrl));
+  }
 
-    /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
-    async requestOptions(sessionId: string | null): Promise<object> {
-      const { generateAuthenticationOptions } = await load();
-      return generateAuthenticationOptions({
-        rpID,
-        challenge: await createChallenge(database, sessionId),
-        timeout: challengeMs,
-        userVerification: 'required',
-      });
-    },
+  /** For the browser's `navigator.credentials.create`. */
+  async registrationOptions({ id, email, sessionId }: Registrant): Promise<object> {
+    const { generateRegistrationOptions } = await load();
+    return generateRegistrationOptions({
+      rpName: this.#serviceName,
+      rpID: this.#rpID,
+      userName: email,
+      userID: Uint8Array.from(Buffer.from(id.replaceAll('-', ''), 'hex')),
+      challenge: await createChallenge(this.#database, sessionId),
+      timeout: challengeMs,
+      excludeCredentials: await listCredentials(this.#database, id),
+      supportedAlgorithmIDs,
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    });
+  }
 
-    /** Whose passkey it is; null if it proves nothing. */
-    async verifyAssertion(
-      { id, ...response }: Assertion,
-      sessionId: string | null,
-    ): Promise<{ passkeyId: string; userId: string } | null> {
-      const expectedChallenge = await takeChallenge(database, response.clientDataJSON, sessionId);
-      const stored = expectedChallenge === null ? null : await readCredential(database, id);
-      if (expectedChallenge === null || stored === null) return null;
-      const { verifyAuthenticationResponse } = await load();
-      const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-        response: { ...credential(id), response },
-        expectedChallenge,
-        expectedOrigin: origin,
-        expectedRPID: rpID,
-        credential: { id, publicKey: Uint8Array.from(stored.publicKey), counter: stored.counter },
-        requireUserVerification: true,
-      }).catch(() => nothingVerified);
-      // With a wrong signature the library returns the rest all the same.
-      if (!verified || !authenticationInfo) return null;
-      const isCurrent = await updateCounter(database, stored.id, authenticationInfo.newCounter);
-      return isCurrent ? { passkeyId: stored.id, userId: stored.userId } : null;
-    },
-  };
+  /** Null if it proves nothing. */
+  async verifyRegistration(
+    { id, ...response }: NewCredential,
+    sessionId: string,
+  ): Promise<VerifiedCredential | null> {
+    const challenge = await takeChallenge(this.#database, response.clientDataJSON, sessionId);
+    if (challenge === null) return null;
+    const { verifyRegistrationResponse } = await load();
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      response: { ...credential(id), response },
+      expectedChallenge: challenge,
+      expectedOrigin: this.#origin,
+      expectedRPID: this.#rpID,
+      requireUserVerification: true,
+      supportedAlgorithmIDs,
+    }).catch(() => nothingVerified);
+    if (!verified || !registrationInfo) return null;
+    const { id: credentialId, publicKey, counter } = registrationInfo.credential;
+    return { credentialId, publicKey, counter };
+  }
+
+  /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
+  async requestOptions(sessionId: string | null): Promise<object> {
+    const { generateAuthenticationOptions } = await load();
+    return generateAuthenticationOptions({
+      rpID: this.#rpID,
+      challenge: await createChallenge(this.#database, sessionId),
+      timeout: challengeMs,
+      userVerification: 'required',
+    });
+  }
+
+  /** Whose passkey it is; null if it proves nothing. */
+  async verifyAssertion(
+    { id, ...response }: Assertion,
+    sessionId: string | null,
+  ): Promise<{ passkeyId: string; userId: string } | null> {
+    const challenge = await takeChallenge(this.#database, response.clientDataJSON, sessionId);
+    const stored = challenge === null ? null : await readCredential(this.#database, id);
+    if (challenge === null || stored === null) return null;
+    const { verifyAuthenticationResponse } = await load();
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: { ...credential(id), response },
+      expectedChallenge: challenge,
+      expectedOrigin: this.#origin,
+      expectedRPID: this.#rpID,
+      credential: { id, publicKey: Uint8Array.from(stored.publicKey), counter: stored.counter },
+      requireUserVerification: true,
+    }).catch(() => nothingVerified);
+    // With a wrong signature the library returns the rest all the same.
+    if (!verified || !authenticationInfo) return null;
+    const isCurrent = await updateCounter(this.#database, stored.id, authenticationInfo.newCounter);
+    return isCurrent ? { passkeyId: stored.id, userId: stored.userId } : null;
+  }
 }
 
 const nothingVerified = { verified: false, registrationInfo: null, authenticationInfo: null };

@@ -16,7 +16,7 @@ import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import type { PasswordHashing } from './hash-password.ts';
-import { createPasskeys } from './passkeys.ts';
+import { Passkeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
 import { type ProviderSignIn, createProviderSignIn } from './provider-sign-in.ts';
@@ -85,9 +85,8 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const failed = createFailedSignIns(database, log);
   const sweeper = createSweep(database, log);
   const mail = new AccountMail(dependencies);
-  const passkeys = createPasskeys(dependencies);
+  const passkeys = new Passkeys(dependencies);
   const hasMail = links !== null;
-  const proofRules = { ...signIn, hasMail };
   const byProvider = createProviderSignIn(signIn, { database, devices, load });
   const passwords = passwordsOf(load);
   const accounts = new Accounts({
@@ -114,6 +113,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
 
   return {
     ...byProvider,
+    ...sessionsOf(database, { ...signIn, hasMail }, load),
     ...createBeginSession({ database, load, devices, failed, passkeys, proofs }),
     links,
     accounts,
@@ -130,7 +130,15 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       await failed.flush();
     },
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
+  };
+}
 
+function sessionsOf(
+  database: Database,
+  proofRules: Parameters<typeof readSessionProof>[2],
+  load: () => Promise<Auth>,
+): Pick<SignIn, 'read' | 'signOut'> {
+  return {
     async read(cookie) {
       // Without this cookie nobody is signed in, and nothing has to be loaded or read to find out.
       if (!sessionCookie.test(cookie)) return { signedIn: null, cookies: [] };

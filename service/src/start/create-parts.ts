@@ -4,12 +4,12 @@ import { httpAddress, type Config } from '../settings/config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
 import { Replicas } from '../database/replicas.ts';
 import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
-import { createRevisions } from '../database/revisions.ts';
+import { Revisions } from '../database/revisions.ts';
 import { Session } from '../database/session.ts';
 import { ingestPublished } from '../directory/ingest-published.ts';
 import { onSetAside } from '../events/set-aside.ts';
-import { createSearch } from '../directory/search/search.ts';
-import { createPublisher, publishingPool } from '../directory/publish-in-groups.ts';
+import { Search } from '../directory/search/search.ts';
+import { Publisher, publishingPool } from '../directory/publish-in-groups.ts';
 import { createApp } from '../http/app.ts';
 import { loadBrand } from '../http/site/brand.ts';
 import { createInternalApp } from '../http/internal-app.ts';
@@ -102,7 +102,7 @@ function createShared(options: PartsOptions) {
   const { webhooks } = config;
   const session = new Session(connection);
   const watching = openDatabase(connection, watchingPool);
-  const revisions = createRevisions(watching, session, clock);
+  const revisions = new Revisions(watching, session, clock);
   const secretBox = createSecretBox(secretKeys);
   const room = new Room(webhooks);
   const metrics = createMetrics();
@@ -129,7 +129,7 @@ function createShared(options: PartsOptions) {
           ? log.info({ replica }, 'replica.used_again')
           : log.warn({ replica, reason }, 'replica.left_out'),
     }),
-    search: createSearch(database, revisions),
+    search: new Search(database, revisions),
     health: createHealth(watching, revisions),
     keyCache: createKeyCache(database, revisions),
     responseCache: createResponseCache(revisions),
@@ -160,7 +160,7 @@ function createInternalParts(shared: Shared, worker: Worker) {
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
   const notifyWorkers = createQueueNotifier(database);
-  const publisher = createPublisher(publishing, () => {
+  const publisher = new Publisher(publishing, () => {
     if (!worker.wake()) notifyWorkers();
   });
   const internalUrl = httpAddress(host, port);

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { createDatabaseClock } from '../../src/database/clock.ts';
 import { openClient, openDatabase, sql, type Executor } from '../../src/database/database.ts';
-import { createRevisions } from '../../src/database/revisions.ts';
+import { Revisions } from '../../src/database/revisions.ts';
 import { Session } from '../../src/database/session.ts';
 import { ingestPublished } from '../../src/directory/ingest-published.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
@@ -140,7 +140,7 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
-const revisions = createRevisions(worker, new Session(connection), createDatabaseClock());
+const revisions = new Revisions(worker, new Session(connection), createDatabaseClock());
 const health = createHealth(worker, revisions);
 
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createDatabaseClock } from '../../src/database/clock.ts';
 import { openClient } from '../../src/database/database.ts';
 import { Replicas } from '../../src/database/replicas.ts';
-import { createRevisions } from '../../src/database/revisions.ts';
+import { Revisions } from '../../src/database/revisions.ts';
 import { Session } from '../../src/database/session.ts';
 import { readOrg } from '../../src/directory/orgs.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
@@ -17,7 +17,7 @@ test('a server that is not a standby is not read, and the primary is', async (t)
     applicationName: 'test',
   });
   const url = `postgres://${user}:${encodeURIComponent(password ?? '')}@${host}:${port}/${database}`;
-  const revisions = createRevisions(
+  const revisions = new Revisions(
     direct.database,
     new Session(direct.connection),
     createDatabaseClock(),

@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../../src/database/database.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
-import { createPublisher } from '../../src/directory/publish-in-groups.ts';
+import { Publisher } from '../../src/directory/publish-in-groups.ts';
 import type { Published } from '../../src/directory/store-publications.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
@@ -101,7 +101,7 @@ test('a hundred concurrent requests share commits', async () => {
 
 test('onPublished is called once for a group, and not if nothing was published', async () => {
   let calls = 0;
-  const counted = createPublisher(service.publishing, () => (calls += 1));
+  const counted = new Publisher(service.publishing, () => (calls += 1));
   const both = [application('one'), application('two')].map((data) => publication(data, data.id));
   await counted.publish(both);
   assert.equal(calls, 1);

@@ -11,78 +11,79 @@ import { termsOf } from './words.ts';
 
 /** What a search found, and the revision of the index in which it was found. */
 export type FoundAt = Found & { revision: number };
-export type Search = {
+
+export class Search {
+  readonly #database: Database;
+  readonly #revisions: Revisions;
+  readonly #states = new Map<SlugTable, IndexState>();
+  readonly #updates = new Map<SlugTable, Promise<void>>();
+  readonly #renewals = new Set<SlugTable>();
+
+  constructor(database: Database, revisions: Revisions) {
+    this.#database = database;
+    this.#revisions = revisions;
+    revisions.onMove((scope) => {
+      // If it fails, the next search tries again and reports it.
+      for (const kind of this.#states.keys())
+        if (sources[kind].scope === scope) this.#update(kind).catch(() => {});
+    });
+  }
+
   /**
    * Returns null if the text has no words. Finds what was written at least a second ago or, if `isNewest` is set,
    * everything that is committed.
    */
-  find(
+  async find(
     kind: SlugTable,
     text: string,
     window: Window & { isNewest?: boolean },
-  ): Promise<FoundAt | null>;
-};
+  ): Promise<FoundAt | null> {
+    const terms = termsOf(text);
+    if (terms.length === 0) return null;
+    const { index, revision } = await this.#current(kind, window.isNewest === true);
+    return { ...index.find(terms, window), revision };
+  }
 
-export function createSearch(database: Database, revisions: Revisions): Search {
-  const states = new Map<SlugTable, IndexState>();
-  const updates = new Map<SlugTable, Promise<void>>();
-  const renewals = new Set<SlugTable>();
+  async #current(kind: SlugTable, isNewest: boolean): Promise<IndexState> {
+    const wanted = isNewest ? null : this.#revisions.current(sources[kind].scope);
+    const known = this.#states.get(kind);
+    if (known && known.revision === wanted) return known;
+    // An update that is running may have begun before the newest write.
+    await this.#updates.get(kind)?.catch(() => {});
+    if (this.#states.get(kind)?.revision !== wanted || wanted === null) await this.#update(kind);
+    return this.#states.get(kind) as IndexState;
+  }
 
-  function update(kind: SlugTable): Promise<void> {
-    let running = updates.get(kind);
+  #update(kind: SlugTable): Promise<void> {
+    let running = this.#updates.get(kind);
     if (!running) {
-      running = readNewest(kind).finally(() => updates.delete(kind));
-      updates.set(kind, running);
+      running = this.#readNewest(kind).finally(() => this.#updates.delete(kind));
+      this.#updates.set(kind, running);
     }
     return running;
   }
 
-  async function readNewest(kind: SlugTable): Promise<void> {
-    const state = states.get(kind);
-    const changed = state ? await readChanges(database, kind, state) : null;
-    states.set(kind, changed ?? (await loadIndex(database, kind)));
-    if (changed?.index.isWorn()) void renew(kind);
+  async #readNewest(kind: SlugTable): Promise<void> {
+    const state = this.#states.get(kind);
+    const changed = state ? await readChanges(this.#database, kind, state) : null;
+    this.#states.set(kind, changed ?? (await loadIndex(this.#database, kind)));
+    if (changed?.index.isWorn()) void this.#renew(kind);
   }
 
   /** Loads a new index while the old one is in use. The next update applies what was written meanwhile. */
-  async function renew(kind: SlugTable): Promise<void> {
-    if (renewals.has(kind)) return;
-    renewals.add(kind);
+  async #renew(kind: SlugTable): Promise<void> {
+    if (this.#renewals.has(kind)) return;
+    this.#renewals.add(kind);
     try {
-      const loaded = await loadIndex(database, kind);
+      const loaded = await loadIndex(this.#database, kind);
       // An update that begins from the old index would put that back.
-      for (let running = updates.get(kind); running; running = updates.get(kind))
+      for (let running = this.#updates.get(kind); running; running = this.#updates.get(kind))
         await running.catch(() => {});
-      states.set(kind, loaded);
+      this.#states.set(kind, loaded);
     } catch {
       // The next change tries again.
     } finally {
-      renewals.delete(kind);
+      this.#renewals.delete(kind);
     }
   }
-
-  async function current(kind: SlugTable, isNewest: boolean): Promise<IndexState> {
-    const wanted = isNewest ? null : revisions.current(sources[kind].scope);
-    const known = states.get(kind);
-    if (known && known.revision === wanted) return known;
-    // An update that is running may have begun before the newest write.
-    await updates.get(kind)?.catch(() => {});
-    if (states.get(kind)?.revision !== wanted || wanted === null) await update(kind);
-    return states.get(kind) as IndexState;
-  }
-
-  revisions.onMove((scope) => {
-    // If it fails, the next search tries again and reports it.
-    for (const kind of states.keys())
-      if (sources[kind].scope === scope) update(kind).catch(() => {});
-  });
-
-  return {
-    async find(kind, text, window) {
-      const terms = termsOf(text);
-      if (terms.length === 0) return null;
-      const { index, revision } = await current(kind, window.isNewest === true);
-      return { ...index.find(terms, window), revision };
-    },
-  };
 }

@@ -70,6 +70,8 @@ const BulkResult = strictObject(
   { title: 'BulkResult', description: 'The result of a bulk write.' },
 );
 
+const resultExample = { created: 1, updated: 0, bad: 0, badLines: [] };
+
 /** A separate scope, because these operations read their bodies themselves. */
 export async function registerBulk(
   v1: FastifyInstance,
@@ -115,12 +117,7 @@ function bulkOperation(kind: ImportKind, noun: string, line: object) {
     // The body is a stream; each line is validated when it arrives.
     ownBody: { bytesMax, consumes: [mediaType] },
     returns: { 200: 'The result.' },
-    response: oneOf(BulkResult, 'BulkResultResponse', {
-      created: 1,
-      updated: 0,
-      bad: 0,
-      badLines: [],
-    }),
+    response: oneOf(BulkResult, 'BulkResultResponse', resultExample),
     errors: ['conflict'],
     async run({ request, query, ...context }) {
       refusePreconditions(request);

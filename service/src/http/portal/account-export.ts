@@ -93,11 +93,13 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
   await hold?.renew();
   yield JSON.stringify(head).slice(0, -1);
   yield* writeList<ApiKey>(
+    hold,
     'keys',
     (last) => listMemberKeys(database, id, last, rowsAtOnce),
     (key) => ({ appId: key.appId, ...toPortalKey(key) }),
   );
   yield* writeList<MemberWebhook>(
+    hold,
     'webhooks',
     (last) => listMemberWebhooks(database, id, last, rowsAtOnce),
     ({ appId, role, webhook }) => ({
@@ -105,11 +107,12 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
       ...(role === 'viewer' ? withoutSecrets(webhook) : webhook),
     }),
   );
-  yield* writeList<OwnInvitation>('invitations', (last) =>
+  yield* writeList<OwnInvitation>(hold, 'invitations', (last) =>
     listOwnInvitations(database, email, rowsAtOnce, last),
   );
   let page = 0;
   yield* writeList<Bindable>(
+    hold,
     'managed',
     async () => {
       page += 1;
@@ -127,32 +130,33 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
     ['activity', 'account'],
     ['changes', 'changes'],
   ] as const)
-    yield* writeList<UserEntry>(field, (last) =>
+    yield* writeList<UserEntry>(hold, field, (last) =>
       listUserEntries(database, id, kind, last, rowsAtOnce),
     );
   // Whoever has received the end may export again.
   await hold?.release();
   yield '}\n';
+}
 
-  /** A field of the object. `read`: returns the rows after `last`. */
-  async function* writeList<Row extends object>(
-    field: string,
-    read: (last: Row | null) => Promise<Row[]>,
-    toEntry: (row: Row) => object = (row) => row,
-  ): AsyncGenerator<string> {
-    yield `,\n${JSON.stringify(field)}:[`;
-    let last: Row | null = null;
-    let separator = '\n';
-    do {
-      // Keeps the text while the client reads, not the rows.
-      const written: WrittenPage<Row> = write(await read(last), toEntry);
-      await hold?.renew();
-      if (written.text !== '') yield separator + written.text;
-      separator = ',\n';
-      last = written.last;
-    } while (last);
-    yield ']';
-  }
+/** A field of the object. `read`: returns the rows after `last`. */
+async function* writeList<Row extends object>(
+  hold: ExportHold | undefined,
+  field: string,
+  read: (last: Row | null) => Promise<Row[]>,
+  toEntry: (row: Row) => object = (row) => row,
+): AsyncGenerator<string> {
+  yield `,\n${JSON.stringify(field)}:[`;
+  let last: Row | null = null;
+  let separator = '\n';
+  do {
+    // Keeps the text while the client reads, not the rows.
+    const written: WrittenPage<Row> = write(await read(last), toEntry);
+    await hold?.renew();
+    if (written.text !== '') yield separator + written.text;
+    separator = ',\n';
+    last = written.last;
+  } while (last);
+  yield ']';
 }
 
 type WrittenPage<Row> = {

@@ -71,26 +71,7 @@ export function createSignInLimits({
     bucketsMax: Infinity,
   });
   const countTo = createMailboxLimit();
-  const running = new Map<string, number>();
-  let runningCount = 0;
-
-  /** Nobody waits for a place; a known device needs only one of its address. */
-  async function inPlace<T>(ip: string, isKnown: boolean, work: () => Promise<T>): Promise<T> {
-    const address = addressBucket(ip);
-    const here = running.get(address) ?? 0;
-    if (here >= concurrentPerAddress || (!isKnown && runningCount >= concurrentMax))
-      throw tooMany(1);
-    running.set(address, here + 1);
-    runningCount += 1;
-    try {
-      return await work();
-    } finally {
-      runningCount -= 1;
-      const left = (running.get(address) ?? 1) - 1;
-      if (left > 0) running.set(address, left);
-      else running.delete(address);
-    }
-  }
+  const inPlace = createPlaces();
 
   return {
     async attempt({ ip, email, device }, verify) {
@@ -118,6 +99,29 @@ export function createSignInLimits({
       refuse(invitationsByUser(userId));
       countTo(email, userId);
     },
+  };
+}
+
+/** Nobody waits for a place; a known device needs only one of its address. */
+function createPlaces() {
+  const running = new Map<string, number>();
+  let runningCount = 0;
+
+  return async <T>(ip: string, isKnown: boolean, work: () => Promise<T>): Promise<T> => {
+    const address = addressBucket(ip);
+    const here = running.get(address) ?? 0;
+    if (here >= concurrentPerAddress || (!isKnown && runningCount >= concurrentMax))
+      throw tooMany(1);
+    running.set(address, here + 1);
+    runningCount += 1;
+    try {
+      return await work();
+    } finally {
+      runningCount -= 1;
+      const left = (running.get(address) ?? 1) - 1;
+      if (left > 0) running.set(address, left);
+      else running.delete(address);
+    }
   };
 }
 

@@ -19,7 +19,7 @@ import { actorOf, emailOf, signedInOf } from './authenticate.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
-  search: Search;
+  search: Pick<Search, 'find'>;
   health: Health;
   publicUrl: string;
 };

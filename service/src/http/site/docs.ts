@@ -38,17 +38,19 @@ export async function registerDocs(
 ): Promise<void> {
   const content = await readFile(`${folder}pages.json`, 'utf8').catch(() => null);
   if (content === null) return registerNotBuilt(app);
-  const { assets, navigation, overview, pages } = JSON.parse(content) as Built;
+  const docs = JSON.parse(content) as Built;
   const site = toSite({ brand, publicUrl: publicUrl.replace(/\/$/, '') });
   const headers = pageHeaders(brand, 'own');
   const entries = createEntries();
 
   route(app, '/llms.txt', (request, reply) =>
-    send(request, reply, 'text/plain; charset=utf-8', 'llms.txt', () => fillText(site, overview)),
+    send(request, reply, 'text/plain; charset=utf-8', 'llms.txt', () =>
+      fillText(site, docs.overview),
+    ),
   );
-  for (const [path, page] of Object.entries(pages)) {
+  for (const [path, page] of Object.entries(docs.pages)) {
     route(app, `/docs${path && `/${path}`}`, (request, reply) =>
-      send(request, reply.headers(headers), htmlType, path, () => render(path, page)),
+      send(request, reply.headers(headers), htmlType, path, () => render(site, docs, path, page)),
     );
     route(app, `/docs/${path || 'index'}.md`, (request, reply) =>
       send(request, reply, markdownType, `${path}.md`, () => fillText(site, page.markdown)),
@@ -69,39 +71,44 @@ export async function registerDocs(
     reply.header('vary', 'Accept-Encoding');
     return sendEntry(request, reply, await entries(name, encoding, make), cacheControl, type);
   }
+}
 
-  function render(path: string, { title, body }: Built['pages'][string]): string {
-    const address = (asset: string) => `${site.basePath}/docs/assets/${asset}`;
-    const current = `href="{{base}}/docs${path && `/${path}`}"`;
-    const links = navigation.replace(current, `${current} aria-current="page"`);
-    return renderPage(
-      site,
-      `${title} – ${brand.name}`,
-      { html: fillHtml(site, body) },
-      {
-        head: html`<link rel="stylesheet" href="${address(assets.style)}" />
-          <link
-            rel="alternate"
-            type="text/markdown"
-            href="${site.basePath}/docs/${path || 'index'}.md"
-          />
-          <script
-            src="${address(assets.script)}"
-            data-search="${address(assets.search)}"
-            data-docs="${site.basePath}/docs"
-          ></script>`,
-        tools: html`<button type="button" id="open-search">Search <kbd>/</kbd></button
-          ><button type="button" id="switch-scheme" aria-label="Switch between light and dark">
-            ◐</button
-          ><button type="button" id="open-menu" aria-expanded="false" aria-controls="menu">
-            Menu
-          </button>`,
-        aside: html`<nav id="menu" aria-label="Documentation">
-          ${{ html: fillHtml(site, links) }}
-        </nav>`,
-      },
-    );
-  }
+function render(
+  site: Site,
+  { assets, navigation }: Built,
+  path: string,
+  { title, body }: Built['pages'][string],
+): string {
+  const address = (asset: string) => `${site.basePath}/docs/assets/${asset}`;
+  const current = `href="{{base}}/docs${path && `/${path}`}"`;
+  const links = navigation.replace(current, `${current} aria-current="page"`);
+  return renderPage(
+    site,
+    `${title} – ${site.brand.name}`,
+    { html: fillHtml(site, body) },
+    {
+      head: html`<link rel="stylesheet" href="${address(assets.style)}" />
+        <link
+          rel="alternate"
+          type="text/markdown"
+          href="${site.basePath}/docs/${path || 'index'}.md"
+        />
+        <script
+          src="${address(assets.script)}"
+          data-search="${address(assets.search)}"
+          data-docs="${site.basePath}/docs"
+        ></script>`,
+      tools: html`<button type="button" id="open-search">Search <kbd>/</kbd></button
+        ><button type="button" id="switch-scheme" aria-label="Switch between light and dark">
+          ◐</button
+        ><button type="button" id="open-menu" aria-expanded="false" aria-controls="menu">
+          Menu
+        </button>`,
+      aside: html`<nav id="menu" aria-label="Documentation">
+        ${{ html: fillHtml(site, links) }}
+      </nav>`,
+    },
+  );
 }
 
 function fillHtml({ basePath, publicUrl, brand }: Site, text: string): string {
