@@ -69,7 +69,7 @@ export function surfaceOf(dependencies: RouteDependencies): Surface<InternalCont
 }
 
 /** The `response` of a route schema. */
-export function internalResponses(...given: Parameters<typeof responses>) {
+function internalResponses(...given: Parameters<typeof responses>) {
   const [status, description, response, errors, options] = given;
   return responses(status, description, response, errors, { ...options, counted: false });
 }

@@ -38,7 +38,7 @@ const read: ErrorCode[] = [...open, 'unauthorized', 'suspended'];
 const body: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The errors that an operation can return. */
-export const portalErrors = {
+const portalErrors = {
   open,
   openWrite: [...open, 'forbidden', ...body] as ErrorCode[],
   read,
@@ -102,7 +102,7 @@ const words: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The `response` of a route schema. */
-export function portalResponses(
+function portalResponses(
   status: 200 | 201 | 202,
   description: string,
   response: { schema: TSchema; example: unknown },

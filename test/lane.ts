@@ -1,0 +1,22 @@
+/** One process of a test run: takes a test file that no other process has taken, runs it, and takes the next. */
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+/** Of all tests of a file. */
+const timeoutMs = 600_000;
+
+const [folder = '', ...files] = process.argv.slice(2);
+
+for (const [index, file] of files.entries())
+  if (isFree(index)) await test(file, { timeout: timeoutMs }, () => import(join('..', file)));
+
+function isFree(index: number): boolean {
+  try {
+    closeSync(openSync(join(folder, String(index)), 'wx'));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
