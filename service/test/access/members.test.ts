@@ -89,8 +89,8 @@ test("the shares of up to twelve processes add up to a webhook's limit, in SQL a
   const room = new Room({ timeoutMs: 10_000 });
   for (const webhookId of webhooks) {
     const place = room.take({ webhookId, owner: '', url: '', latencyMs: null });
-    place.start();
-    place.release();
+    room.start(place);
+    room.release(place);
   }
   const sums = new Map<string, number>();
   for (const { id, place, workers, share } of rows) {

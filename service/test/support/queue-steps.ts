@@ -2,14 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../src/database/database.ts';
-import { claimParked, parkDue, type ParkedDue } from '../../src/webhooks/queue/dispatch/claim.ts';
+import {
+  claimParked,
+  parkDue,
+  type Lease,
+  type ParkedDue,
+} from '../../src/webhooks/queue/dispatch/claim.ts';
 import {
   fanOut,
   type FanOut,
   type FanOutOptions,
 } from '../../src/webhooks/queue/fan-out/fan-out.ts';
 import type { LeaseRoom } from '../../src/webhooks/queue/dispatch/room.ts';
-import type { Lease } from '../../src/webhooks/queue/dispatch/lease.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
 import type { LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';

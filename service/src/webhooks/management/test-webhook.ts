@@ -66,7 +66,7 @@ export async function testWebhook(
     await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    place.release();
+    room.release(place);
   }
 }
 

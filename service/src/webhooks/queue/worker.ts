@@ -1,7 +1,7 @@
 /**
  * Runs the worker's tasks: takes in events published by SQL, fans out events, claims deliveries, attempts and records
  * them, updates the health of webhooks and the totals of lists, recovers leases and rotates partitions. The tasks keep
- * nothing only in memory that must not be lost. Next: `dispatcher.ts`.
+ * nothing only in memory that must not be lost. The way of an event is in `dispatch/dispatcher.ts`.
  *
  * One process leads: it is notified of new work and looks for it most often. The others take what is left for a moment,
  * because the leader is full, frozen or gone. So another worker costs next to nothing.
@@ -16,42 +16,27 @@ import {
 import type { DatabaseClock } from '../../database/clock.ts';
 import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
-import type { Rejection } from '../../events/published-events.ts';
 import { dropOldSetAside } from '../../events/set-aside.ts';
-import {
-  createDispatcher,
-  type Dispatcher,
-  type DispatcherDependencies,
-} from './dispatch/dispatcher.ts';
-import { createFloor, type Floor, type Look } from '../../runtime/floor.ts';
 import { Loop } from '../../loop.ts';
+import { createFloor } from '../../runtime/floor.ts';
+import { dropOldStats, foldDeliveryChanges } from '../history/fold-delivery-changes.ts';
+import { rotatePartitions } from '../history/retention.ts';
+import { dropOldVersions } from '../history/versions.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
+import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/dispatcher.ts';
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
-import { dropOldStats, foldDeliveryChanges } from '../history/fold-delivery-changes.ts';
 import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { eventsNotice, queueChannel, workersChannel } from './queue-channel.ts';
 import { recoverLeases, renewDueTimes } from './record/recover-leases.ts';
-import { logDeactivations } from './health/log-deactivations.ts';
 import { listHealed, replayHealed } from './replay/replay.ts';
-import { rotatePartitions } from '../history/retention.ts';
-import { updateWebhookHealth } from './health/update-webhook-health.ts';
-import { dropOldVersions } from '../history/versions.ts';
 
-export type WorkerDependencies = Omit<
-  DispatcherDependencies,
-  'database' | 'onDue' | 'onParked' | 'onRecorded' | 'outcomesFloor'
-> & {
+export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'wake'> & {
   connection: ConnectionSettings;
   session: Session;
   clock: DatabaseClock;
   leaseMs: number;
   retentionDays: number;
-  /** Turns entries published by SQL into events, a batch at a time. */
-  ingestPublished(
-    database: Database,
-    floor: string,
-  ): Promise<{ accepted: number; rejected: Rejection[]; more: boolean }>;
 };
 export type Worker = {
   start(): void;
@@ -66,7 +51,7 @@ const poolEndTimeoutMs = 500;
 export const lookMs = 100;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
-/** How often expired leases and the other processes are looked for, totals updated, and a failed update of health tried again. */
+/** How often expired leases and the other processes are looked for, and totals updated. */
 const checkMs = 1_000;
 /** How often a process that starts looks whether the others know of it. */
 const joinAgainMs = 25;
@@ -74,8 +59,6 @@ const joinAgainMs = 25;
 const collectMs = healthDelayMs / 2;
 /** How often replays that failed, or were left by a process that died, are looked for. */
 const replayAgainMs = 60_000;
-/** How often partitions are checked. A task that is woken for its work waits for no longer either. */
-const rarelyMs = 3_600_000;
 /** How often a day past retention is tried again that another session has locked. */
 const lockedDayAgainMs = 30_000;
 /** Tasks that run at the same time; the rare ones wait for a connection. */
@@ -95,9 +78,9 @@ export const queueSettings = {
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
-  let run: ReturnType<typeof startRun> | null = null;
+  let run: Run | null = null;
   return {
-    start: () => void (run ??= startRun(dependencies)),
+    start: () => void (run ??= new Run(dependencies)),
     async stop() {
       await run?.stop();
       run = null;
@@ -106,254 +89,228 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
   };
 }
 
-/** Returns the worker until its next stop. */
-function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
-  const { connection, session, room } = dependencies;
-  const database = openDatabase(connection, {
-    applicationName: `orgdir worker, pid ${process.pid}`,
-    poolSize,
-    idleInTransactionMs: shortTransactionMs,
-    settings: queueSettings,
-  });
-  const outcomes = createFloor('0');
-  const dispatcher: Dispatcher = createDispatcher({
-    ...dependencies,
-    database,
-    onDue: () => tasks.due.wake(),
-    onParked: () => tasks.parked.wake(),
-    onRecorded: () => tasks.updateHealthSoon(),
-    outcomesFloor: () => outcomes.current(),
-  });
-  const opened = { ...dependencies, database, dispatcher, outcomes };
-  const tasks = createTasks(opened, () => leader.listens());
-  const onNotice = (_channel: string | null, payload: string) =>
-    payload === eventsNotice ? tasks.fanOut.wake() : tasks.wakeAll();
-  const leader: Listener = session.createListener([queueChannel], onNotice, {
-    exclusive: leaderLock,
-  });
-  room.onRoom = () => {
-    tasks.fanOut.wake();
-    tasks.parked.wake();
-  };
-  // A server that crashed uses transaction ids again, and another one may have an earlier clock: floors can be too high.
-  const connected = session.createListener([workersChannel], (channel) => {
-    if (channel === null) tasks.lookAtEverything();
-    else tasks.join.wake();
-  });
-  leader.start();
-  connected.start();
-  for (const each of [tasks.join, ...tasks.others]) each.start();
-  return {
-    async stop() {
-      dispatcher.stopClaiming();
-      await Promise.all([
-        leader.stop(),
-        connected.stop(),
-        ...tasks.others.map((each) => each.stop()),
-      ]);
-      await dispatcher.stop();
-      // Only now, because attempts were in flight until here.
-      await tasks.join.stop();
-      await leave(database, dispatcher, dependencies);
-      // A statement without a response must not keep the process alive.
-      await Promise.race([database.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
-    },
-    wake() {
-      if (leader.listens()) tasks.fanOut.wake();
-      return leader.listens();
-    },
-  };
-}
+type WokenTask = Parameters<DispatcherDependencies['wake']>[0];
+type Task = WokenTask | 'join' | 'look' | 'intake' | 'leases' | 'totals' | 'partitions';
 
-type TaskDependencies = WorkerDependencies & {
-  database: Database;
-  dispatcher: Dispatcher;
-  outcomes: Floor<string>;
-};
-
-function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
-  const { log, room, database, dispatcher, outcomes, clock } = dependencies;
-  const published = createFloor('0');
-  let joined = false;
+/** The worker until its next stop. */
+class Run {
+  readonly #dependencies: WorkerDependencies;
+  readonly #database: Database;
+  readonly #dispatcher: Dispatcher;
+  readonly #tasks: Record<Task, Loop>;
+  readonly #leader: Listener;
+  readonly #connected: Listener;
+  /** Where the next looks at expired leases and at changes of totals begin. */
+  readonly #ended = createFloor(null);
+  readonly #changes = createFloor('0');
+  #joined = false;
   /** The first time at which this process joined, by the database's clock and by its own. */
-  let announced: { atMs: number; at: number } | null = null;
-  let healthTimer: NodeJS.Timeout | undefined;
-  const loop = (name: string, turn: () => Promise<number>) => new Loop({ name, log, turn });
-  /** Nothing is leased before this process knows its share of the limits. */
-  const onceJoined = async (turn: () => Promise<number>) => (joined ? turn() : checkMs);
-  const minAgeMs = () => (leads() ? 0 : leftMs);
-  const look = loop('look', async () => {
-    const { outbox } = dispatcher;
-    const [events, entries] = [outbox.look(), published.look()];
-    const floors = { events: events.from, published: entries.from };
-    const found = await findWork(database, floors, minAgeMs());
-    events.reached(found.eventsFloor);
-    entries.reached(found.publishedFloor);
-    if (found.events) fanOut.wake();
-    if (found.published) ingest.wake();
-    return leads() ? lookMs : leftMs;
-  });
-  const ingest = loop('intake', () =>
-    ingestBatch(dependencies, published.current(), () => fanOut.wake()),
-  );
-  const fanOut = loop('fan-out', () =>
-    onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
-  );
-  const due = loop('due', () => onceJoined(() => dispatcher.parkAllDue()));
-  const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
-  const health = loop('health', () =>
-    updateHealth(database, dependencies, outcomes.look(), () => {
-      toReplay = [];
-      replays.wake();
-    }),
-  );
-  let toReplay: string[] = [];
-  // One webhook per turn, so that a stop waits for one at most.
-  const replays = loop('replays', async () => {
-    if (toReplay.length === 0) toReplay = await listHealed(database);
-    const webhookId = toReplay.shift();
-    if (webhookId === undefined) return replayAgainMs;
-    const reason = await replayHealed(database, webhookId);
-    if (reason !== null) log.error({ webhookId, reason }, 'replay.failed');
-    return toReplay.length > 0 ? 0 : replayAgainMs;
-  });
-  const ended = createFloor(null);
+  #announced: { atMs: number; at: number } | null = null;
   /** Set while the database's clock was put back, and what was due at this time is not due again. */
-  let dueUntil: Date | null = null;
-  const leases = loop('leases', async () => {
-    if (dueUntil) {
-      await renewDueTimes(database, dueUntil);
-      dueUntil = null;
-      lookAtEverything();
-      wakeAll();
-    }
-    return recoverExpiredLeases(database, dependencies, ended, () => due.wake());
-  });
-  clock.onPutBack = (would) => {
-    log.warn({ ms: would.getTime() - clock.now().getTime() }, 'clock.put_back');
-    dueUntil ??= would;
-    leases.wake();
-  };
-  const join = loop('join', async () => {
-    const { from, reached } = outcomes.look();
+  #dueUntil: Date | null = null;
+  #toReplay: string[] = [];
+  #healthTimer: NodeJS.Timeout | undefined;
+
+  constructor(dependencies: WorkerDependencies) {
+    const { connection, session, clock, log } = dependencies;
+    this.#dependencies = dependencies;
+    this.#database = openDatabase(connection, {
+      applicationName: `orgdir worker, pid ${process.pid}`,
+      poolSize,
+      idleInTransactionMs: shortTransactionMs,
+      settings: queueSettings,
+    });
+    this.#dispatcher = new Dispatcher({
+      ...dependencies,
+      database: this.#database,
+      wake: (task) => this.#wake(task),
+    });
+    const turns = Object.entries(this.#turns(this.#dispatcher));
+    this.#tasks = Object.fromEntries(
+      turns.map(([name, turn]) => [name, new Loop({ name, log, turn })]),
+    ) as Record<Task, Loop>;
+    clock.onPutBack = (would) => this.#noteClock(would);
+    this.#leader = session.createListener(
+      [queueChannel],
+      (_, payload) => (payload === eventsNotice ? this.#tasks['fan-out'].wake() : this.#wakeAll()),
+      { exclusive: leaderLock },
+    );
+    // A server that crashed uses transaction ids again, and another one may have an earlier clock: floors can be too high.
+    this.#connected = session.createListener([workersChannel], (channel) =>
+      channel === null ? this.#lookAtEverything() : this.#tasks.join.wake(),
+    );
+    this.#leader.start();
+    this.#connected.start();
+    for (const task of Object.values(this.#tasks)) task.start();
+  }
+
+  async stop(): Promise<void> {
+    const { join, ...others } = this.#tasks;
+    this.#dispatcher.stopClaiming();
+    await Promise.all([
+      this.#leader.stop(),
+      this.#connected.stop(),
+      ...Object.values(others).map((task) => task.stop()),
+    ]);
+    await this.#dispatcher.stop();
+    // Only now, because attempts were in flight until here.
+    await join.stop();
+    await this.#leave();
+    // A statement without a response must not keep the process alive.
+    await Promise.race([
+      this.#database.destroy(),
+      wait(poolEndTimeoutMs, undefined, { ref: false }),
+    ]);
+  }
+
+  wake(): boolean {
+    const leads = this.#leader.listens();
+    if (leads) this.#tasks['fan-out'].wake();
+    return leads;
+  }
+
+  /** What each task does in a turn. A turn returns after how many milliseconds the next one follows at the latest. */
+  #turns(dispatcher: Dispatcher): Record<Task, () => Promise<number>> {
+    const minAgeMs = () => (this.#leader.listens() ? 0 : leftMs);
+    /** Nothing is leased before this process knows its share of the limits. */
+    const onceJoined = (turn: () => Promise<number>) => async () =>
+      this.#joined ? turn() : checkMs;
+    return {
+      join: () => this.#join(),
+      look: () => this.#look(minAgeMs()),
+      intake: () => dispatcher.ingest(),
+      'fan-out': onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
+      due: onceJoined(() => dispatcher.parkAllDue()),
+      parked: onceJoined(() => dispatcher.claimAllParked()),
+      health: () => dispatcher.updateHealth(),
+      replays: () => this.#replay(),
+      leases: () => this.#recoverLeases(),
+      totals: () => this.#foldTotals(),
+      partitions: () => pruneHistory(this.#database, this.#dependencies),
+    };
+  }
+
+  async #join(): Promise<number> {
+    const { clock, room } = this.#dependencies;
+    const { from, reached } = this.#dispatcher.outcomes.look();
     const sentAt = performance.now();
-    const joining = await joinWorkers(database, dispatcher.id, from);
+    const joining = await joinWorkers(this.#database, this.#dispatcher.id, from);
     clock.see(joining.atMs, sentAt);
     // The clock was put back while no process ran that could remember it.
-    if (!joined && joining.wasAtMs !== null) clock.onPutBack(new Date(joining.wasAtMs + checkMs));
-    const { place, workers, blocked, isLate } = joining;
+    if (!this.#joined && joining.wasAtMs !== null)
+      this.#noteClock(new Date(joining.wasAtMs + checkMs));
     reached(joining.outcomesFloor);
-    room.setShare(place, workers);
-    room.setBlocked(blocked);
+    room.setShare(joining.place, joining.workers);
+    room.setBlocked(joining.blocked);
     // Another process may have noted outcomes and died.
-    if (isLate) health.wake();
-    if (joined) return checkMs;
+    if (joining.isLate) this.#tasks.health.wake();
+    if (this.#joined) return checkMs;
     // The others have to know of this process too, so that all together keep to the limits. One may be frozen.
-    announced ??= { atMs: joining.atMs, at: sentAt };
+    this.#announced ??= { atMs: joining.atMs, at: sentAt };
     const { othersSeenAtMs: seenAtMs } = joining;
     // A look that began before this process was seen may have its time a moment later.
-    const knownAtMs = announced.atMs + joinAgainMs;
-    joined = seenAtMs === null || seenAtMs > knownAtMs || sentAt - announced.at > checkMs;
-    if (!joined) await announceJoining(database);
-    else wakeAll();
-    return joined ? checkMs : joinAgainMs;
-  });
-  const changes = createFloor('0');
-  const totals = loop('totals', async () => {
-    const { from, reached } = changes.look();
-    const { more, floor } = await foldDeliveryChanges(database, from);
+    const knownAtMs = this.#announced.atMs + joinAgainMs;
+    this.#joined =
+      seenAtMs === null || seenAtMs > knownAtMs || sentAt - this.#announced.at > checkMs;
+    if (!this.#joined) await announceJoining(this.#database);
+    else this.#wakeAll();
+    return this.#joined ? checkMs : joinAgainMs;
+  }
+
+  async #look(minAgeMs: number): Promise<number> {
+    const { outbox, published } = this.#dispatcher;
+    const [events, entries] = [outbox.look(), published.look()];
+    const floors = { events: events.from, published: entries.from };
+    const found = await findWork(this.#database, floors, minAgeMs);
+    events.reached(found.eventsFloor);
+    entries.reached(found.publishedFloor);
+    if (found.events) this.#tasks['fan-out'].wake();
+    if (found.published) this.#tasks.intake.wake();
+    return this.#leader.listens() ? lookMs : leftMs;
+  }
+
+  /** One webhook per turn, so that a stop waits for one at most. */
+  async #replay(): Promise<number> {
+    if (this.#toReplay.length === 0) this.#toReplay = await listHealed(this.#database);
+    const webhookId = this.#toReplay.shift();
+    if (webhookId === undefined) return replayAgainMs;
+    const reason = await replayHealed(this.#database, webhookId);
+    if (reason !== null) this.#dependencies.log.error({ webhookId, reason }, 'replay.failed');
+    return this.#toReplay.length > 0 ? 0 : replayAgainMs;
+  }
+
+  async #recoverLeases(): Promise<number> {
+    const { webhooks, clock, metrics, log, leaseMs } = this.#dependencies;
+    if (this.#dueUntil) {
+      await renewDueTimes(this.#database, this.#dueUntil);
+      this.#dueUntil = null;
+      this.#lookAtEverything();
+      this.#wakeAll();
+    }
+    const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
+    const { from, reached } = this.#ended.look();
+    const done = await recoverLeases(this.#database, { backoff, clock, since: from, leaseMs });
+    if (done.floor !== null) reached(done.floor);
+    for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
+    for (const { delivery, durationMs } of done.recorded)
+      metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
+    if (done.recorded.length > 0) {
+      metrics.leasesRecovered(done.recorded.length);
+      log.warn({ count: done.recorded.length }, 'leases.recovered');
+      this.#tasks.due.wake();
+    }
+    return done.more ? 0 : checkMs;
+  }
+
+  async #foldTotals(): Promise<number> {
+    const { from, reached } = this.#changes.look();
+    const { more, floor } = await foldDeliveryChanges(this.#database, from);
     reached(floor);
     return more ? 0 : checkMs;
-  });
-  const partitions = loop('partitions', () => pruneHistory(database, dependencies));
-
-  function wakeAll(): void {
-    fanOut.wake();
-    due.wake();
-    replays.wake();
   }
 
-  function lookAtEverything(): void {
-    dispatcher.lookAtEverything();
-    for (const each of [outcomes, published, ended, changes]) each.reset();
+  #noteClock(would: Date): void {
+    const { log, clock } = this.#dependencies;
+    log.warn({ ms: would.getTime() - clock.now().getTime() }, 'clock.put_back');
+    this.#dueUntil ??= would;
+    this.#tasks.leases.wake();
   }
 
-  function updateHealthSoon(): void {
-    healthTimer ??= setTimeout(() => {
-      healthTimer = undefined;
-      health.wake();
+  #wakeAll(): void {
+    for (const task of ['fan-out', 'due', 'replays'] as const) this.#tasks[task].wake();
+  }
+
+  #lookAtEverything(): void {
+    this.#dispatcher.lookAtEverything();
+    for (const each of [this.#ended, this.#changes]) each.reset();
+  }
+
+  #wake(task: WokenTask): void {
+    if (task === 'health') return this.#updateHealthSoon();
+    // The list is read again.
+    if (task === 'replays') this.#toReplay = [];
+    this.#tasks[task].wake();
+  }
+
+  #updateHealthSoon(): void {
+    if (this.#healthTimer) return;
+    this.#healthTimer = setTimeout(() => {
+      this.#healthTimer = undefined;
+      this.#tasks.health.wake();
     }, collectMs).unref();
   }
 
-  const others = [look, ingest, fanOut, due, parked, health, replays, leases, totals, partitions];
-  return { fanOut, due, parked, join, others, wakeAll, lookAtEverything, updateHealthSoon };
-}
-
-/** Leaves nothing for the others to wait for; if the database is away, they find out by themselves. */
-async function leave(
-  database: Database,
-  { id }: Dispatcher,
-  dependencies: WorkerDependencies,
-): Promise<void> {
-  const leaving = updateHealth(database, dependencies).then(() => leaveWorkers(database, id));
-  await Promise.race([leaving.catch(() => {}), wait(poolEndTimeoutMs, undefined, { ref: false })]);
-}
-
-/** Its next turn is when outcomes were noted. */
-async function updateHealth(
-  database: Database,
-  dependencies: WorkerDependencies,
-  look?: Look<string>,
-  onHealed: () => void = () => {},
-): Promise<number> {
-  const { log, webhooks } = dependencies;
-  const { deactivated, healed, more, floor, failures } = await updateWebhookHealth(
-    database,
-    webhooks.deactivateAfter,
-    look?.from,
-  );
-  if (floor !== null) look?.reached(floor);
-  logDeactivations(dependencies, deactivated);
-  for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
-  for (const failure of failures) log.error(failure, 'health.not_updated');
-  if (healed.length > 0) onHealed();
-  if (more) return 0;
-  return failures.length > 0 ? checkMs : rarelyMs;
-}
-
-async function ingestBatch(
-  dependencies: TaskDependencies,
-  floor: string,
-  onAccepted: () => void,
-): Promise<number> {
-  const { metrics, log, database } = dependencies;
-  const { accepted, rejected, more } = await dependencies.ingestPublished(database, floor);
-  if (rejected.length > 0) metrics.rejected(rejected.length);
-  for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
-  if (accepted > 0) onAccepted();
-  return more ? 0 : rarelyMs;
-}
-
-async function recoverExpiredLeases(
-  database: Database,
-  dependencies: WorkerDependencies,
-  ended: Floor<null>,
-  onRecovered: () => void,
-): Promise<number> {
-  const { webhooks, clock, metrics, log, leaseMs } = dependencies;
-  const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const { from, reached } = ended.look();
-  const done = await recoverLeases(database, { backoff, clock, since: from, leaseMs });
-  if (done.floor !== null) reached(done.floor);
-  for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
-  for (const { delivery, durationMs } of done.recorded)
-    metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
-  if (done.recorded.length > 0) {
-    metrics.leasesRecovered(done.recorded.length);
-    log.warn({ count: done.recorded.length }, 'leases.recovered');
-    onRecovered();
+  /** Leaves nothing for the others to wait for; if the database is away, they find out by themselves. */
+  async #leave(): Promise<void> {
+    this.#dispatcher.outcomes.reset();
+    const leaving = this.#dispatcher
+      .updateHealth()
+      .then(() => leaveWorkers(this.#database, this.#dispatcher.id));
+    await Promise.race([
+      leaving.catch(() => {}),
+      wait(poolEndTimeoutMs, undefined, { ref: false }),
+    ]);
   }
-  return done.more ? 0 : checkMs;
 }
 
 async function pruneHistory(

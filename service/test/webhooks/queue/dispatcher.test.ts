@@ -8,10 +8,7 @@ import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createSender } from '../../../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../../../src/webhooks/sending/clock.ts';
-import {
-  createDispatcher,
-  type Dispatcher,
-} from '../../../src/webhooks/queue/dispatch/dispatcher.ts';
+import { Dispatcher } from '../../../src/webhooks/queue/dispatch/dispatcher.ts';
 import { startProbes } from '../../../src/webhooks/queue/health/healing.ts';
 import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
@@ -33,8 +30,6 @@ await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
 const log = createLogger('silent');
 
-type Signal = 'due' | 'parked' | 'news';
-
 /** Over an empty queue. */
 async function startDispatcher(t: TestContext, through = database) {
   await sql`delete from webhooks`.execute(database);
@@ -42,8 +37,8 @@ async function startDispatcher(t: TestContext, through = database) {
   await sql`delete from outbox`.execute(database);
   const room = new Room(webhooks);
   const sender = createSender(webhooks);
-  const signals: Signal[] = [];
-  const dispatcher = createDispatcher({
+  const signals: string[] = [];
+  const dispatcher = new Dispatcher({
     database: through,
     sender,
     webhooks,
@@ -55,10 +50,8 @@ async function startDispatcher(t: TestContext, through = database) {
     version: '0',
     log,
     attemptLog: log,
-    onDue: () => void signals.push('due'),
-    onParked: () => void signals.push('parked'),
-    onRecorded: () => void signals.push('news'),
-    outcomesFloor: () => '0',
+    ingestPublished: async () => assert.fail('nothing is published by SQL'),
+    wake: (step) => void signals.push(step),
   });
   t.after(async () => {
     await dispatcher.stop();
@@ -131,7 +124,7 @@ test('an event is sent with its fan-out, and a failed attempt falls due again so
   await dispatcher.fanOutAll(0);
   await receiver.waitFor(1);
   await eventually(async () => signals.includes('due'));
-  assert.deepEqual(signals.toSorted(), ['due', 'news']);
+  assert.deepEqual(signals.toSorted(), ['due', 'health']);
   await eventually(async () => {
     await claimAll(dispatcher);
     return (await endedOf(webhook)).length > 0;
@@ -184,7 +177,7 @@ test('what cannot wait for its turn is put back at once', async (t) => {
   await fanningOut;
   assert.deepEqual(await allParked(webhook, 2), { leased: 0, parked: 2, attempts: 0 });
   assert.equal(receiver.received.length, 0);
-  for (const each of tests) each?.release();
+  for (const each of tests) if (each) room.release(each);
   await eventually(async () => {
     await dispatcher.claimAllParked();
     return receiver.received.length === 2;

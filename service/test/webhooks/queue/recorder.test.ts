@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../../src/database/database.ts';
 import { onSetAside } from '../../../src/events/set-aside.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
-import { createRecorder } from '../../../src/webhooks/queue/record/recorder.ts';
+import { Recorder } from '../../../src/webhooks/queue/record/recorder.ts';
 import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
 import { openTestDatabase } from '../../support/database.ts';
@@ -22,22 +22,20 @@ import {
 
 function startRecorder(database: Database, giveUpAfterMs = 600) {
   const logged: string[] = [];
-  const written: string[][] = [];
   const output = new Writable({
     write(chunk: Buffer, _, done) {
       logged.push((JSON.parse(String(chunk)) as { msg: string }).msg);
       done();
     },
   });
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     database,
     giveUpAfterMs,
     outcomesFloor: () => '0',
-    onRecorded: (attempts) => void written.push(attempts.map(({ delivery }) => delivery.id)),
     log: pino({}, output),
     metrics: createMetrics(),
   });
-  return { recorder, logged, written };
+  return { recorder, logged };
 }
 
 function unknown(): RecordedAttempt {

@@ -47,8 +47,8 @@ type Webhook = ReturnType<typeof webhooks>[number];
 function start(room: Room, some: Webhook[]): Place[] {
   return some.flatMap((webhook) => {
     const place = room.take(webhook);
-    if (place.start()) return place;
-    place.release();
+    if (room.start(place)) return place;
+    room.release(place);
     return [];
   });
 }
@@ -63,8 +63,8 @@ function fill(room: Room, webhook: Webhook): Place[] {
   }
 }
 
-function endAll(places: Place[]): void {
-  for (const place of places.splice(0)) place.release();
+function endAll(room: Room, places: Place[]): void {
+  for (const place of places.splice(0)) room.release(place);
 }
 
 function one(speed: Speed): Webhook {
@@ -84,7 +84,7 @@ test('a webhook has two attempts until the first has ended, then as many as it a
     const places = fill(room, one('unknown'));
     assert.equal(places.length, 2);
     clock.pass(tookMs);
-    endAll(places);
+    endAll(room, places);
     assert.equal(fill(room, one('unknown')).length, expected, `${tookMs} ms`);
   }
 });
@@ -92,12 +92,12 @@ test('a webhook has two attempts until the first has ended, then as many as it a
 test('what the database knows of a webhook holds from the start of a process, and again when nothing newer is known', (t) => {
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });
-  endAll(start(room, [one('slow')]));
+  endAll(room, start(room, [one('slow')]));
   assert.equal(room.speedOf(a), 'quick', 'it has just answered at once');
-  endAll(start(room, [one('slow')]));
+  endAll(room, start(room, [one('slow')]));
   assert.equal(room.speedOf(a), 'quick');
   clock.pass(6_000);
-  room.take(one('slow')).release();
+  room.release(room.take(one('slow')));
   assert.equal(room.speedOf(a), 'slow');
 });
 
@@ -119,23 +119,26 @@ test('a webhook that falls silent gets no more attempts until one of them ends',
 test('a quick webhook gets as many deliveries again, which wait for their turn; others do not', () => {
   const room = new Room({ timeoutMs });
   assert.equal(room.leasable(a), 2, 'nothing is known of it');
-  endAll(start(room, [one('quick')]));
+  endAll(room, start(room, [one('quick')]));
   assert.equal(room.leasable(a), 16);
   const running = fill(room, one('quick'));
   const waiting = [1, 2].map(() => room.take(one('quick')));
   assert.equal(room.leasable(a), 6);
   assert.deepEqual(
-    waiting.map((place) => [place.start(), place.mayWait()]),
+    waiting.map((place) => [room.start(place), room.mayWait(place)]),
     [
       [false, true],
       [false, true],
     ],
   );
-  running[0]?.end();
-  assert.deepEqual([waiting[0]?.start(), waiting[1]?.start()], [true, false]);
+  room.end(running[0] as Place);
+  assert.deepEqual(
+    waiting.map((place) => room.start(place)),
+    [true, false],
+  );
   const slow = room.take({ ...one('slow'), webhookId: a.replace('a', 'b') });
-  assert.equal(slow.start(), true);
-  assert.equal(slow.mayWait(), false);
+  assert.equal(room.start(slow), true);
+  assert.equal(room.mayWait(slow), false);
 });
 
 for (const [speed, most] of [
@@ -156,7 +159,7 @@ test('quick webhooks that fall silent together leave room for the others', (t) =
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });
   const usual = webhooks(10, 'quick');
-  endAll(start(room, usual));
+  endAll(room, start(room, usual));
   const silent = webhooks(160, 'quick');
   // However many events each of the first ones gets.
   for (const some of [silent.slice(0, 80), silent.slice(80)])
@@ -164,13 +167,13 @@ test('quick webhooks that fall silent together leave room for the others', (t) =
   assert.equal(room.total(), 640 + 80, 'one each from then on');
   const answering = usual.flatMap((webhook) => start(room, [webhook, webhook, webhook, webhook]));
   assert.equal(answering.length, 40);
-  endAll(answering);
+  endAll(room, answering);
   assert.equal(room.free('broadcast'), 0);
   clock.pass(300);
   assert.equal(room.forFanOut(room.free('event')).full.length, 160, 'they are late');
   const place = room.take(silent[0] as Webhook);
-  assert.deepEqual([place.start(), place.mayWait()], [false, false]);
-  place.release();
+  assert.deepEqual([room.start(place), room.mayWait(place)], [false, false]);
+  room.release(place);
   clock.pass(800);
   assert.equal(start(room, silent).length, 0, 'and leave room for slow ones, too');
   assert.equal(start(room, webhooks(40, 'slow')).length, 40);
@@ -185,14 +188,14 @@ test('in a crowded process a quick webhook that answers as usual goes on', (t) =
   const places = fill(room, usual);
   assert.equal(places.length, 1, 'nothing was heard of it for a while');
   clock.pass(300);
-  places[0]?.end();
+  room.end(places[0] as Place);
   places.push(...fill(room, usual));
   assert.equal(places.length, 1 + 4);
   clock.pass(800);
-  assert.equal(room.take(usual).mayWait(), true);
-  places.at(-1)?.end();
+  assert.equal(room.mayWait(room.take(usual)), true);
+  room.end(places.at(-1) as Place);
   clock.pass(100);
-  assert.equal(room.take(usual).mayWait(), true, 'one request may take longer');
+  assert.equal(room.mayWait(room.take(usual)), true, 'one request may take longer');
 });
 
 test('slow attempts of one owner have an eighth, and those of one host and port a quarter', () => {
@@ -213,14 +216,14 @@ test('slow attempts that end make room for others of their owner', () => {
   const [first, second] = webhooks(2, 'slow', { owner: 'owner@example.org' });
   const places = start(room, webhooks(200, 'slow', { owner: 'owner@example.org' }));
   assert.equal(start(room, [first as Webhook]).length, 0);
-  places[0]?.end();
+  room.end(places[0] as Place);
   assert.equal(start(room, [second as Webhook]).length, 1);
 });
 
 test('while a process is full nothing is leased, until a larger lease fits', () => {
   const room = new Room({ timeoutMs });
   let calls = 0;
-  room.onRoom = () => (calls += 1);
+  room.onRoom = (id) => void (calls += id === null ? 1 : 0);
   const works = ['event', 'broadcast', 'parked'] as const;
   assert.deepEqual(
     works.map((work) => room.free(work)),
@@ -228,7 +231,7 @@ test('while a process is full nothing is leased, until a larger lease fits', () 
   );
   const places = start(room, webhooks(769, 'quick'));
   assert.equal(room.free('event'), 0);
-  places.pop()?.release();
+  room.release(places.pop() as Place);
   assert.deepEqual([room.free('event'), calls], [256, 1], 'who waits for it is called');
 });
 
@@ -243,13 +246,13 @@ test('backlogs leave room for new events, whatever is slow', () => {
 test('attempts that wait to be recorded are limited', () => {
   const room = new Room({ timeoutMs });
   const places = start(room, webhooks(900, 'quick'));
-  for (const place of places) place.end();
+  for (const place of places) room.end(place);
   places.push(...start(room, webhooks(893, 'quick')));
-  for (const place of places) place.end();
+  for (const place of places) room.end(place);
   assert.equal(room.free('event'), 0, 'a smaller lease is not worth its statement');
   let calls = 0;
-  room.onRoom = () => (calls += 1);
-  places.pop()?.release();
+  room.onRoom = (id) => void (calls += id === null ? 1 : 0);
+  room.release(places.pop() as Place);
   assert.deepEqual([room.free('event'), calls], [256, 1]);
 });
 
@@ -257,12 +260,12 @@ test('the end of an attempt of a quick webhook is announced', (t) => {
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });
   const ended: string[] = [];
-  room.onWebhookRoom = (id) => ended.push(id);
-  endAll(fill(room, one('unknown')));
+  room.onRoom = (id) => void (id !== null && ended.push(id));
+  endAll(room, fill(room, one('unknown')));
   assert.deepEqual(ended, [a, a]);
   const places = start(room, [one('unknown')]);
   clock.pass(2_000);
-  endAll(places);
+  endAll(room, places);
   assert.deepEqual(ended, [a, a]);
 });
 

@@ -7,13 +7,20 @@
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
 import { stepOrSetAside } from '../../../events/set-aside.ts';
-import type { Lease } from './lease.ts';
 import type { LeasedDelivery } from '../../sending/deliverable.ts';
 
 /** The most deliveries that one statement parks. */
 export const parkMax = 512;
 /** Webhooks whose parked deliveries one statement claims, or looks for. */
 export const webhooksMax = 128;
+
+/** The mark of a process on the deliveries that it leases with one statement. */
+export type Lease = {
+  /** Unique, so that a late record of an earlier lease of the same delivery writes nothing. */
+  token: string;
+  /** An attempt's whole deadline, and the time to record it. */
+  ms: number;
+};
 
 export type ParkedDue = {
   /** How many deliveries were parked. */

@@ -1,64 +1,53 @@
 /**
- * The way of an event, from the outbox to the record of its deliveries: fan-out makes them, most of them leased; what falls
- * due later is parked and claimed; what is leased is loaded, started, attempted and recorded. Holds no SQL and decides
- * nothing: see `fan-out.ts`, `claim.ts`, `room.ts`, `start-attempts.ts` and `recorder.ts`.
+ * The way of an event, step by step: intake of what was published by SQL, fan-out, lease, load, attempt, record, and the
+ * health of its webhooks. Most deliveries are leased as they are made; the others are parked, and so are those that fall due
+ * later. Holds no SQL and decides nothing: each step names the function that does. `worker.ts` calls the steps that wait
+ * for work.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../../settings/config.ts';
 import type { Database } from '../../../database/database.ts';
 import { createEvery } from '../../../runtime/every.ts';
-import { createFloor, type Floor } from '../../../runtime/floor.ts';
+import { createFloor } from '../../../runtime/floor.ts';
+import type { Rejection } from '../../../events/published-events.ts';
 import { isolateRefused } from '../../../events/set-aside.ts';
-import { unsent, type RecordedAttempt } from '../../sending/deliver.ts';
+import {
+  deliver,
+  unsent,
+  type DeliverDependencies,
+  type RecordedAttempt,
+} from '../../sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../sending/deliverable.ts';
-import type { Verdict } from '../../sending/retry.ts';
 import { cancelPending } from '../cancel-pending.ts';
-import { claimOrSetAside, parkDue, parkMax, transactionMaxMs } from './claim.ts';
 import { advanceBroadcast, fanOut, sliceMax, type FanOut } from '../fan-out/fan-out.ts';
+import { updateWebhookHealth } from '../health/update-webhook-health.ts';
+import { setDeliveryAside } from '../record/record.ts';
+import { Recorder } from '../record/recorder.ts';
+import { claimOrSetAside, parkDue, parkMax, transactionMaxMs, type Lease } from './claim.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
-import type { Lease } from './lease.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
 import { ParkedWebhooks } from './parked-webhooks.ts';
-import type { Work } from './room.ts';
-import { setDeliveryAside } from '../record/record.ts';
-import { createRecorder } from '../record/recorder.ts';
-import { Starter, type StarterDependencies } from './start-attempts.ts';
+import type { Room, Work } from './room.ts';
+import { Starter, type Started } from './start-attempts.ts';
 
-export type DispatcherDependencies = StarterDependencies & {
+export type DispatcherDependencies = DeliverDependencies & {
   database: Database;
+  room: Room;
   webhooks: Config['webhooks'];
-  /** Called when deliveries may be due earlier than was known. */
-  onDue(): void;
-  /** Called when parked deliveries may have room. */
-  onParked(): void;
-  /** Called when what was recorded may change the health of webhooks. */
-  onRecorded(): void;
-  /** The `xid` below which no outcome of a webhook waits. */
-  outcomesFloor(): string;
-};
-
-/** Each of the three tasks returns the number of milliseconds after which to call it again at the latest. */
-export type Dispatcher = {
-  /** Fans out events that are older than `minAgeMs`. Returns null if there are none, or no room for them. */
-  fanOutAll(minAgeMs: number): Promise<number | null>;
-  /** Parks what is due. */
-  parkAllDue(): Promise<number>;
-  claimAllParked(): Promise<number>;
-  /** Where the next fan-out begins. */
-  outbox: Floor<string>;
-  /** The next looks cover the whole queue. */
-  lookAtEverything(): void;
-  /** Names this run of the process among the workers. */
-  id: string;
-  /** Deliveries from a running claim are still sent. */
-  stopClaiming(): void;
-  /** Call when no claim is running. Resolves when every leased delivery has ended and is recorded. */
-  stop(): Promise<void>;
+  /** Turns entries published by SQL into events, a batch at a time. */
+  ingestPublished: (
+    database: Database,
+    floor: string,
+  ) => Promise<{ accepted: number; rejected: Rejection[]; more: boolean }>;
+  /** Called with a step that has work now. */
+  wake: (step: 'fan-out' | 'due' | 'parked' | 'health' | 'replays') => void;
 };
 
 /** How long work may wait if its notification is lost. */
 const pollMs = 1_000;
+/** A step that is woken for its work waits for no longer either. */
+export const rarelyMs = 3_600_000;
 /** How long another process's fan-out takes, when this one leads; another only looks again. */
 const busyMs = 10;
 const busyElsewhereMs = 100;
@@ -71,124 +60,164 @@ const slowPauseMs = 250;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
 
-export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { database, room, webhooks, log, metrics, clock } = dependencies;
-  const newLease = (): Lease => ({ token: randomUUID(), ms: leaseMs(webhooks) });
-  const recorder = createRecorder({
-    ...dependencies,
-    giveUpAfterMs: webhooks.leaseMarginMs,
-    onRecorded(attempts) {
-      if (attempts.some(isDueSoon)) dependencies.onDue();
-      dependencies.onRecorded();
-    },
-  });
-  const starter: Starter = new Starter({
-    ...dependencies,
-    record: (attempt) => recorder.record(attempt),
-    setAside: (delivery, error) => setAside(delivery, 'attempt', error).catch(() => {}),
-    onPutBack: (webhookId) => park([webhookId]),
-  });
-  const outbox = createFloor('0');
-  const due = createFloor(null);
-  const parked = new ParkedWebhooks(room, due);
-  const isFarLookDue = createEvery(farLookMs);
-  let looksFar = false;
-  let deliveriesPerEvent = 1;
-  let hasBroadcasts = true;
-  let claiming = true;
-  room.onWebhookRoom = (webhookId) => {
-    if (parked.has(webhookId)) dependencies.onParked();
-  };
+/** Each step that `worker.ts` calls returns after how many milliseconds to call it again at the latest. */
+export class Dispatcher {
+  /** Names this run of the process among the workers. */
+  readonly id = randomUUID();
+  /** Where the next intake, fan-out and update of health begin. */
+  readonly published = createFloor('0');
+  readonly outbox = createFloor('0');
+  readonly outcomes = createFloor('0');
+  readonly #dependencies: DispatcherDependencies;
+  readonly #recorder: Recorder;
+  readonly #starter: Starter;
+  readonly #due = createFloor(null);
+  readonly #parked: ParkedWebhooks;
+  readonly #isFarLookDue = createEvery(farLookMs);
+  #looksFar = false;
+  #deliveriesPerEvent = 1;
+  #hasBroadcasts = true;
+  #claiming = true;
+  /** Deliveries from their lease until they are recorded. */
+  #inFlight = 0;
+  #onIdle = () => {};
 
-  /** Events for a few webhooks each, and then a slice of a broadcast. */
-  async function fanOutAll(minAgeMs: number): Promise<number | null> {
-    const total = room.free('event');
-    if (!claiming || total === 0) return null;
-    const look = outbox.look();
-    const options = { lease: newLease(), room: room.forFanOut(total), floor: look.from, minAgeMs };
-    const done = await fanOut(database, { ...options, deliveriesPerEvent });
-    if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
-    if (done.floor !== null) look.reached(done.floor);
-    if (done.events > 0)
-      deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
-    pass(done, 'event');
-    hasBroadcasts ||= done.broadcasts;
-    const waitMs = hasBroadcasts ? await advance(minAgeMs) : null;
-    return done.more ? 0 : waitMs;
+  constructor(dependencies: DispatcherDependencies) {
+    const { room, webhooks, wake } = dependencies;
+    this.#dependencies = dependencies;
+    this.#recorder = new Recorder({
+      ...dependencies,
+      giveUpAfterMs: webhooks.leaseMarginMs,
+      outcomesFloor: () => this.outcomes.current(),
+    });
+    this.#starter = new Starter(room, webhooks);
+    this.#parked = new ParkedWebhooks(room, this.#due);
+    room.onRoom = (webhookId) => {
+      if (webhookId === null) wake('fan-out');
+      if (webhookId === null || this.#parked.has(webhookId)) wake('parked');
+    };
   }
 
-  /** Makes a slice that is older than `minAgeMs`. Returns null if there is none, or no room for it. */
-  async function advance(minAgeMs: number): Promise<number | null> {
+  /** Takes in entries published by SQL. */
+  async ingest(): Promise<number> {
+    const { database, metrics, log, wake, ingestPublished } = this.#dependencies;
+    const { accepted, rejected, more } = await ingestPublished(database, this.published.current());
+    if (rejected.length > 0) metrics.rejected(rejected.length);
+    for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
+    if (accepted > 0) wake('fan-out');
+    return more ? 0 : rarelyMs;
+  }
+
+  /**
+   * Fans out events for a few webhooks each that are older than `minAgeMs`, and then makes a slice of a broadcast. Returns
+   * null if there are none, or no room for them.
+   */
+  fanOutAll(minAgeMs: number): Promise<number | null> {
+    return this.#orFindParked(async () => {
+      const { database, room } = this.#dependencies;
+      const total = room.free('event');
+      if (!this.#claiming || total === 0) return null;
+      const look = this.outbox.look();
+      const done = await fanOut(database, {
+        lease: this.#newLease(),
+        room: room.forFanOut(total),
+        floor: look.from,
+        minAgeMs,
+        deliveriesPerEvent: this.#deliveriesPerEvent,
+      });
+      if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
+      if (done.floor !== null) look.reached(done.floor);
+      this.#estimate(done);
+      this.#pass(done, 'event');
+      this.#hasBroadcasts ||= done.broadcasts;
+      const waitMs = this.#hasBroadcasts ? await this.#advance(minAgeMs) : null;
+      return done.more ? 0 : waitMs;
+    });
+  }
+
+  async #advance(minAgeMs: number): Promise<number | null> {
+    const { database, room } = this.#dependencies;
     const total = room.free('broadcast');
-    if (!claiming || total === 0) return null;
+    if (!this.#claiming || total === 0) return null;
     const count = Math.min(total, sliceMax);
-    const options = { lease: newLease(), room: room.forFanOut(count), count, minAgeMs };
+    const options = { lease: this.#newLease(), room: room.forFanOut(count), count, minAgeMs };
     const done = await advanceBroadcast(database, options);
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
-    pass(done, 'broadcast');
-    hasBroadcasts = done.broadcasts;
+    this.#pass(done, 'broadcast');
+    this.#hasBroadcasts = done.broadcasts;
     return done.more ? 0 : null;
   }
 
-  function pass(done: FanOut, work: Work): void {
-    const { events, deliveries, leased, parked: parkedNow, atMs } = done;
-    if (done.byParts) findParked();
+  #estimate({ events, deliveries }: FanOut): void {
+    if (events === 0) return;
+    this.#deliveriesPerEvent = Math.max((this.#deliveriesPerEvent + deliveries / events) / 2, 1);
+  }
+
+  #pass({ events, deliveries, leased, parked, atMs, byParts }: FanOut, work: Work): void {
+    const { metrics, log } = this.#dependencies;
+    if (byParts) this.#findParked();
     if (events + deliveries === 0) return;
     metrics.fannedOut({ events, deliveries });
     log.info({ events, deliveries }, 'events.fanned_out');
-    begin(leased, work);
-    park(parkedNow, atMs);
+    this.#start(leased, work);
+    this.#park(parked, atMs);
   }
 
-  async function parkAllDue(): Promise<number> {
-    if (!claiming) return pollMs;
-    // If it does not find all, the next one looks as far.
-    looksFar ||= isFarLookDue();
-    const look = due.look();
-    const found = await parkDue(database, look.from, looksFar ? transactionMaxMs : lookBackMs);
-    if (found.byParts) findParked();
-    park(found.webhookIds, Date.parse(found.at));
-    if (found.count >= parkMax) return 0;
-    look.reached(found.at);
-    looksFar = false;
-    return Math.min(Math.ceil(found.nextDueMs ?? pollMs), pollMs);
+  /** Parks what is due. */
+  parkAllDue(): Promise<number> {
+    return this.#orFindParked(async () => {
+      if (!this.#claiming) return pollMs;
+      // If it does not find all, the next one looks as far.
+      this.#looksFar ||= this.#isFarLookDue();
+      const look = this.#due.look();
+      const backMs = this.#looksFar ? transactionMaxMs : lookBackMs;
+      const found = await parkDue(this.#dependencies.database, look.from, backMs);
+      if (found.byParts) this.#findParked();
+      this.#park(found.webhookIds, Date.parse(found.at));
+      if (found.count >= parkMax) return 0;
+      look.reached(found.at);
+      this.#looksFar = false;
+      return Math.min(Math.ceil(found.nextDueMs ?? pollMs), pollMs);
+    });
   }
 
-  function park(webhookIds: string[], atMs?: number): void {
-    if (webhookIds.length === 0) return;
-    parked.add(webhookIds, atMs);
-    dependencies.onParked();
-  }
-
-  async function claimAllParked(): Promise<number> {
-    await wait(parkedPauseMs);
-    if (!claiming) return pollMs;
-    await parked.find(database);
-    const rooms = parked.takeWithRoom(room.free('parked'));
-    const { leased, byParts } = await claimOrSetAside(database, newLease(), rooms, parked.since);
-    if (byParts) findParked();
-    const taken = Map.groupBy(leased, (one) => one.webhookId);
-    parked.keep([...rooms].flatMap(([id, most]) => (taken.get(id)?.length === most ? id : [])));
-    await send(leased);
-    if (leased.length > 0) return 0;
-    return Math.min(parked.nextFindMs(), parked.isEmpty() ? pollMs : slowPauseMs);
+  /** Leases and starts what is parked and has room. */
+  claimAllParked(): Promise<number> {
+    return this.#orFindParked(async () => {
+      await wait(parkedPauseMs);
+      if (!this.#claiming) return pollMs;
+      const { database, room } = this.#dependencies;
+      const parked = this.#parked;
+      await parked.find(database);
+      const rooms = parked.takeWithRoom(room.free('parked'));
+      const claimed = await claimOrSetAside(database, this.#newLease(), rooms, parked.since);
+      if (claimed.byParts) this.#findParked();
+      parked.keepUnfinished(rooms, claimed.leased);
+      await this.#startAllowed(claimed.leased);
+      if (claimed.leased.length > 0) return 0;
+      return Math.min(parked.nextFindMs(), parked.isEmpty() ? pollMs : slowPauseMs);
+    });
   }
 
   /** Loads and starts what a claim has leased, or records why it is not sent. */
-  async function send(leased: LeasedDelivery[]): Promise<void> {
-    const { deliverable, refused } = await loadOrPutBack(leased);
-    begin(deliverable, 'parked');
+  async #startAllowed(leased: LeasedDelivery[]): Promise<void> {
+    const { metrics, log, clock } = this.#dependencies;
+    const { deliverable, refused } = await this.#loadOrPutBack(leased);
+    this.#start(deliverable, 'parked');
     if (refused.length === 0) return;
-    await recordUnsent(
-      refused.map(({ delivery, cancelledBy: by }) => [delivery, { kind: 'cancelled', by }]),
+    await Promise.all(
+      refused.map(({ delivery, cancelledBy: by }) =>
+        this.#record(unsent(delivery, { kind: 'cancelled', by }, clock)),
+      ),
     );
-    const count = refused.length + (await cancelOthers(refused));
+    const count = refused.length + (await this.#cancelOthers(refused));
     metrics.cancelled(count);
     log.info({ count }, 'deliveries.cancelled');
   }
 
   /** Nothing was sent yet, so a database that goes away now uses up no attempts. */
-  async function loadOrPutBack(leased: LeasedDelivery[]): Promise<Loaded> {
+  async #loadOrPutBack(leased: LeasedDelivery[]): Promise<Loaded> {
+    const { database, clock } = this.#dependencies;
     const loaded: Loaded = { deliverable: [], refused: [] };
     try {
       await isolateRefused(
@@ -198,93 +227,140 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
           loaded.deliverable.push(...deliverable);
           loaded.refused.push(...refused);
         },
-        (delivery, error) => setAside(delivery, 'load', error),
+        (delivery, error) => setDeliveryAside(database, delivery, { stage: 'load', error }),
       );
       return loaded;
     } catch (error) {
-      void recordUnsent(
-        leased.map((delivery) => [delivery, { kind: 'postponed', waitMs: 0, park: false }]),
-      );
+      const verdict = { kind: 'postponed', waitMs: 0, park: false } as const;
+      for (const delivery of leased) void this.#record(unsent(delivery, verdict, clock));
       throw error;
     }
   }
 
-  async function setAside(
-    delivery: LeasedDelivery,
-    stage: 'load' | 'attempt',
-    error: unknown,
-  ): Promise<void> {
-    await setDeliveryAside(database, delivery, { stage, error });
-  }
-
   /** Cancels what else waits for webhooks that get no more, so that a large backlog is not claimed bit by bit. */
-  async function cancelOthers(refused: Loaded['refused']): Promise<number> {
+  async #cancelOthers(refused: Loaded['refused']): Promise<number> {
     let count = 0;
     for (const reason of ['deactivation', 'suspension', 'deletion'] as const) {
       const ids = refused.flatMap(({ delivery, cancelledBy }) =>
         cancelledBy === reason ? delivery.webhookId : [],
       );
       if (ids.length === 0) continue;
-      const { counts } = await cancelPending(database, [...new Set(ids)], reason);
+      const { counts } = await cancelPending(
+        this.#dependencies.database,
+        [...new Set(ids)],
+        reason,
+      );
       for (const each of counts.values()) count += each;
     }
     return count;
   }
 
-  async function recordUnsent(ones: [LeasedDelivery, Verdict][]): Promise<void> {
-    await Promise.all(
-      ones.map(([delivery, verdict]) => recorder.record(unsent(delivery, verdict, clock))),
-    );
-  }
-
-  function begin(deliveries: Deliverable[], work: Work): void {
+  #start(deliveries: Deliverable[], work: Work): void {
     if (deliveries.length === 0) return;
     if (deliveries.length >= busyFrom) sizeHeapForLoad();
-    metrics.claimed(deliveries.length);
-    starter.start(deliveries, work);
+    this.#dependencies.metrics.claimed(deliveries.length);
+    this.#inFlight += deliveries.length;
+    for (const started of this.#starter.enqueue(deliveries, work)) void this.#deliver(started);
   }
 
-  function findParked(): void {
-    parked.findAll();
-    dependencies.onParked();
+  /** Attempts a delivery when it is its turn, or puts it back, and records what came of it. */
+  async #deliver(started: Started): Promise<void> {
+    const attempt = (await started.turn)
+      ? await this.#attempt(started.delivery)
+      : unsent(started.delivery, putBack, this.#dependencies.clock);
+    this.#starter.end(started);
+    if (attempt) await this.#record(attempt);
+    this.#dependencies.room.release(started.place);
+    this.#inFlight -= 1;
+    if (this.#inFlight === 0) this.#onIdle();
   }
 
-  /** A statement may have parked deliveries although its response was lost. */
-  async function orFindParked<T>(statement: () => Promise<T>): Promise<T> {
+  /** Returns null if our own code cannot send it. */
+  async #attempt(delivery: Deliverable): Promise<RecordedAttempt | null> {
     try {
-      return await statement();
+      return await deliver(this.#dependencies, delivery);
     } catch (error) {
-      findParked();
-      throw error;
+      const { log, database } = this.#dependencies;
+      log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed');
+      await setDeliveryAside(database, delivery, { stage: 'attempt', error }).catch(() => {});
+      return null;
     }
   }
 
-  return {
-    fanOutAll: (minAgeMs) => orFindParked(() => fanOutAll(minAgeMs)),
-    parkAllDue: () => orFindParked(parkAllDue),
-    claimAllParked: () => orFindParked(claimAllParked),
-    outbox,
-    lookAtEverything() {
-      outbox.reset();
-      due.reset();
-      hasBroadcasts = true;
-      findParked();
-    },
-    id: randomUUID(),
-    stopClaiming: () => void (claiming = false),
-    async stop() {
-      claiming = false;
-      await recorder.stop(starter.allEnded());
-    },
-  };
+  async #record(attempt: RecordedAttempt): Promise<void> {
+    await this.#recorder.record(attempt);
+    const { verdict, delivery } = attempt;
+    if (verdict.kind === 'postponed' && verdict.park) this.#park([delivery.webhookId]);
+    else if ('waitMs' in verdict && verdict.waitMs < pollMs) this.#dependencies.wake('due');
+    this.#dependencies.wake('health');
+  }
+
+  /** Adds what was recorded to the health of webhooks. */
+  async updateHealth(): Promise<number> {
+    const { database, webhooks, metrics, log, wake } = this.#dependencies;
+    const look = this.outcomes.look();
+    const done = await updateWebhookHealth(database, webhooks.deactivateAfter, look.from);
+    if (done.floor !== null) look.reached(done.floor);
+    for (const each of done.deactivated) {
+      metrics.deactivated(each.reason);
+      metrics.cancelled(each.cancelled);
+      log.warn(each, 'webhook.deactivated');
+    }
+    for (const webhookId of done.healed) log.info({ webhookId }, 'webhook.healed');
+    for (const failure of done.failures) log.error(failure, 'health.not_updated');
+    if (done.healed.length > 0) wake('replays');
+    if (done.more) return 0;
+    return done.failures.length > 0 ? pollMs : rarelyMs;
+  }
+
+  /** The next looks cover the whole queue. */
+  lookAtEverything(): void {
+    for (const each of [this.published, this.outbox, this.outcomes, this.#due]) each.reset();
+    this.#hasBroadcasts = true;
+    this.#findParked();
+  }
+
+  /** Deliveries from a running claim are still sent. */
+  stopClaiming(): void {
+    this.#claiming = false;
+  }
+
+  /** Call when no claim is running. Resolves when every leased delivery has ended and is recorded. */
+  async stop(): Promise<void> {
+    this.#claiming = false;
+    const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#recorder.stop(this.#inFlight > 0 ? idle : Promise.resolve());
+  }
+
+  #newLease(): Lease {
+    return { token: randomUUID(), ms: leaseMs(this.#dependencies.webhooks) };
+  }
+
+  #park(webhookIds: string[], atMs?: number): void {
+    if (webhookIds.length === 0) return;
+    this.#parked.add(webhookIds, atMs);
+    this.#dependencies.wake('parked');
+  }
+
+  #findParked(): void {
+    this.#parked.findAll();
+    this.#dependencies.wake('parked');
+  }
+
+  /** A statement may have parked deliveries although its response was lost. */
+  async #orFindParked<T>(statement: () => Promise<T>): Promise<T> {
+    try {
+      return await statement();
+    } catch (error) {
+      this.#findParked();
+      throw error;
+    }
+  }
 }
+
+const putBack = { kind: 'postponed', waitMs: 0, park: true } as const;
 
 /** The lease lasts for an attempt's whole deadline plus the time to record it. */
 export function leaseMs({ timeoutMs, leaseMarginMs }: Config['webhooks']): number {
   return timeoutMs + leaseMarginMs;
-}
-
-/** Whether the delivery falls due again before the next poll. */
-function isDueSoon({ verdict }: RecordedAttempt): boolean {
-  return (verdict.kind === 'retry' || verdict.kind === 'postponed') && verdict.waitMs < pollMs;
 }

@@ -60,6 +60,12 @@ export class ParkedWebhooks {
     for (const webhookId of webhookIds) this.#bySpeed[this.#room.speedOf(webhookId)].add(webhookId);
   }
 
+  /** Keeps those of which as many deliveries were leased as had room: they may have more. */
+  keepUnfinished(rooms: ReadonlyMap<string, number>, leased: { webhookId: string }[]): void {
+    const taken = Map.groupBy(leased, (one) => one.webhookId);
+    this.keep([...rooms].flatMap(([id, most]) => (taken.get(id)?.length === most ? id : [])));
+  }
+
   /** Takes up to `webhooksMax` webhooks out, with the number of deliveries that each may have, `most` in total. */
   takeWithRoom(most: number): Map<string, number> {
     if (this.#forgetsSince()) this.since.clear();

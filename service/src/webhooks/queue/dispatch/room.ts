@@ -79,55 +79,18 @@ export type LeaseRoom = {
 type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs'>;
 
 /** A leased delivery, from its lease until it is recorded. */
-export class Place {
+export type Place = {
   readonly receiver: Receiver;
   readonly owner: string;
   readonly host: string;
-  startedAt = 0;
-  isSlow = false;
-  readonly #room: Room;
-  #state: 'waiting' | 'running' | 'ended' | 'released' = 'waiting';
-
-  constructor(room: Room, receiver: Receiver) {
-    this.#room = room;
-    this.receiver = receiver;
-    this.owner = receiver.owner;
-    this.host = receiver.host;
-  }
-
-  /** Counts the attempt as in flight; returns false if there is no room for it. `always`: whether there is or not. */
-  start(always = false): boolean {
-    if (!always && !this.#room.mayStart(this.receiver)) return false;
-    this.#state = 'running';
-    this.#room.started(this);
-    return true;
-  }
-
-  /** Whether it may wait until an attempt of the same webhook ends. */
-  mayWait(): boolean {
-    return this.#room.mayWait(this.receiver);
-  }
-
-  /** The attempt has ended. */
-  end(): void {
-    if (this.#state !== 'running') return;
-    this.#state = 'ended';
-    this.#room.ended(this);
-  }
-
-  /** The delivery is recorded. */
-  release(): void {
-    this.end();
-    if (this.#state !== 'released') this.#room.released(this, this.#state === 'waiting');
-    this.#state = 'released';
-  }
-}
+  state: 'waiting' | 'running' | 'ended' | 'released';
+  startedAt: number;
+  isSlow: boolean;
+};
 
 export class Room {
-  /** Called when more may be leased, after nothing could be. */
-  onRoom = () => {};
-  /** Called when a quick webhook may have room for another attempt. */
-  onWebhookRoom: (webhookId: string) => void = () => {};
+  /** Called with a quick webhook that may have room for another attempt, and with null when more may be leased, after nothing could be. */
+  onRoom: (webhookId: string | null) => void = () => {};
   readonly #stuckMs: number;
   readonly #remembered = new LRUCache<string, Receiver>({ max: rememberedMax });
   /** Receivers that have deliveries in flight or waiting. */
@@ -188,11 +151,12 @@ export class Room {
     const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
     const isOwnOld = performance.now() - receiver.endedAt > trustedMs;
     if (receiver.running.size === 0 && isOwnOld) receiver.latencyMs = latencyMs;
-    Object.assign(receiver, { owner, host: urlHost(url) });
+    const host = urlHost(url);
+    Object.assign(receiver, { owner, host });
     this.#remembered.set(webhookId, receiver);
     this.#held += 1;
     this.#wait(receiver, 1);
-    return new Place(this, receiver);
+    return { receiver, owner, host, state: 'waiting', startedAt: 0, isSlow: false };
   }
 
   /** Counts a test that somebody waits for, which only the most that a webhook may have in flight can refuse. */
@@ -200,7 +164,7 @@ export class Room {
     const receiver = this.#find(taken.webhookId);
     if (receiver && receiver.running.size >= perWebhookMax) return null;
     const place = this.take({ ...taken, latencyMs: receiver?.latencyMs ?? null });
-    place.start(true);
+    this.start(place, true);
     return place;
   }
 
@@ -219,42 +183,50 @@ export class Room {
     this.#blocked = new Set(webhookIds);
   }
 
-  // The next four are for `Place`.
-
-  mayStart(receiver: Receiver): boolean {
-    return this.#running.size < attemptsMax && receiver.running.size < this.#limit(receiver);
-  }
-
-  mayWait(receiver: Receiver): boolean {
-    return this.#limit(receiver) > 0 && this.#speedOf(receiver) === 'quick';
-  }
-
-  started(place: Place): void {
+  /** Counts the attempt as in flight; returns false if there is no room for it. `always`: whether there is or not. */
+  start(place: Place, always = false): boolean {
     const { receiver } = place;
+    const mayStart =
+      this.#running.size < attemptsMax && receiver.running.size < this.#limit(receiver);
+    if (!mayStart && !always) return false;
     const isSlow = this.#speedOf(receiver) !== 'quick';
+    place.state = 'running';
     place.startedAt = performance.now();
     this.#running.add(place);
     receiver.running.add(place);
     this.#wait(receiver, -1);
     this.#countSlow(place, isSlow);
     this.#ageing ??= setInterval(() => this.#age(), ageMs).unref();
+    return true;
   }
 
-  ended(place: Place): void {
+  /** Whether it may wait until an attempt of the same webhook ends. */
+  mayWait({ receiver }: Place): boolean {
+    return this.#limit(receiver) > 0 && this.#speedOf(receiver) === 'quick';
+  }
+
+  /** The attempt, if there was one, has ended. */
+  end(place: Place): void {
+    if (place.state !== 'running') return;
     const { receiver, startedAt } = place;
+    place.state = 'ended';
     this.#running.delete(place);
     receiver.running.delete(place);
     this.#countSlow(place, false);
     receiver.endedAt = performance.now();
     receiver.latencyMs = receiver.endedAt - startedAt;
     this.#track(receiver);
-    if (this.#speedOf(receiver) === 'quick') this.onWebhookRoom(receiver.id);
+    if (this.#speedOf(receiver) === 'quick') this.onRoom(receiver.id);
     this.#announceRoom();
   }
 
-  released({ receiver }: Place, wasWaiting: boolean): void {
+  /** The delivery is recorded. */
+  release(place: Place): void {
+    this.end(place);
+    if (place.state === 'released') return;
+    if (place.state === 'waiting') this.#wait(place.receiver, -1);
+    place.state = 'released';
     this.#held -= 1;
-    if (wasWaiting) this.#wait(receiver, -1);
     this.#announceRoom();
   }
 
@@ -331,7 +303,7 @@ export class Room {
     for (const work of this.#full) {
       if (this.#free(work) === 0) continue;
       this.#full.delete(work);
-      this.onRoom();
+      this.onRoom(null);
     }
   }
 

@@ -9,7 +9,7 @@ import { sql, type Database, type LeftJoined } from '../../../database/database.
 import { isRefusal, setAside, stepOrSetAside } from '../../../events/set-aside.ts';
 import { withPartitions } from '../../../database/migrate.ts';
 import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
-import type { Lease } from '../dispatch/lease.ts';
+import type { Lease } from '../dispatch/claim.ts';
 import { slowMs, type LeaseRoom } from '../dispatch/room.ts';
 
 /** The most events of one statement, and the least that it looks at, so that a locked one is stepped over. */

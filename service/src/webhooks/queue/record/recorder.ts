@@ -9,21 +9,12 @@ import type { Metrics } from '../../../runtime/metrics.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import { recordMax, recordOrSetAside } from './record.ts';
 
-export type Recorder = {
-  /** Resolves when the attempt is recorded or given up, however long that takes. */
-  record(attempt: RecordedAttempt): Promise<void>;
-  /** Resolves when `inFlight` has ended and is recorded. Waits only briefly for a database that is unavailable. */
-  stop(inFlight: Promise<unknown>): Promise<void>;
-};
-
 export type RecorderDependencies = {
   database: Database;
   /** How long to wait for a database that is unavailable. By then the leases run out. */
   giveUpAfterMs: number;
   /** The `xid` below which no outcome of a webhook waits. */
-  outcomesFloor(): string;
-  /** Called after each write, with what it recorded. */
-  onRecorded(attempts: RecordedAttempt[]): void;
+  outcomesFloor: () => string;
   log: Logger;
   metrics: Metrics;
 };
@@ -39,96 +30,66 @@ const giveUpAfterMsWhileStopping = 2_000;
 
 type Waiting = { attempt: RecordedAttempt; wasLocked: boolean; resolve: () => void };
 
-export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { log } = dependencies;
-  let stopping = false;
-  let stopsAt = Infinity;
-  const waiting: Waiting[] = [];
-  const locked = new Set<Waiting>();
-  let lockedTimer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> | null = null;
+export class Recorder {
+  readonly #dependencies: RecorderDependencies;
+  readonly #waiting: Waiting[] = [];
+  readonly #locked = new Set<Waiting>();
+  #writing: Promise<void> | null = null;
+  /** When writes started to fail, or null. Shared by batches that wait together, so that they do not each wait in turn. */
+  #failingSince: number | null = null;
+  #stopsAt = Infinity;
 
-  function startWriting(): void {
-    writing ??= writeAll().finally(() => {
-      writing = null;
-      // Attempts may have arrived while the last batch was ending; without this they would wait for the next one.
-      if (waiting.length > 0) startWriting();
+  constructor(dependencies: RecorderDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Resolves when the attempt is recorded or given up, however long that takes. */
+  record(attempt: RecordedAttempt): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ attempt, wasLocked: false, resolve });
+      this.#startWriting();
     });
   }
 
-  async function writeAll(): Promise<void> {
-    const write = createWriter(dependencies, () => stopping);
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, recordMax);
-      const stillLocked = new Set(await write(batch.map(({ attempt }) => attempt)));
-      keepLocked(batch.filter(({ attempt }) => stillLocked.has(attempt)));
-      for (const one of batch) if (!locked.has(one)) one.resolve();
+  /** Resolves when `inFlight` has ended and is recorded. Waits only briefly for a database that is unavailable. */
+  async stop(inFlight: Promise<unknown>): Promise<void> {
+    this.#stopsAt = performance.now() + giveUpAfterMsWhileStopping;
+    await inFlight;
+    await this.#writing;
+  }
+
+  #startWriting(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = null;
+      // Attempts may have arrived while the last batch was ending; without this they would wait for the next one.
+      if (this.#waiting.length > 0) this.#startWriting();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#failingSince = null;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, recordMax);
+      const stillLocked = new Set(await this.#write(batch.map(({ attempt }) => attempt)));
+      this.#keepLocked(batch.filter(({ attempt }) => stillLocked.has(attempt)));
+      for (const one of batch) if (!this.#locked.has(one)) one.resolve();
     }
   }
 
-  /** They go on for as long as their rows are locked, because nobody else can take their leases back until then. */
-  function keepLocked(batch: Waiting[]): void {
-    if (batch.length === 0) return;
-    const kept = performance.now() < stopsAt ? batch.slice(0, lockedMax - locked.size) : [];
-    const reason = 'another session has locked their rows';
-    const begin = kept.filter(({ wasLocked }) => !wasLocked).length;
-    if (begin > 0) log.warn({ attempts: begin, reason }, 'attempts.waiting');
-    const lost = batch.length - kept.length;
-    if (lost > 0) log.error({ attempts: lost, reason }, 'attempts.lost');
-    for (const one of kept) {
-      one.wasLocked = true;
-      locked.add(one);
-    }
-    lockedTimer ??= setTimeout(
-      () => {
-        lockedTimer = undefined;
-        waiting.push(...locked);
-        locked.clear();
-        startWriting();
-      },
-      stopping ? retryMs : lockedRetryMs,
-    );
-  }
-
-  return {
-    record(attempt) {
-      return new Promise((resolve) => {
-        waiting.push({ attempt, wasLocked: false, resolve });
-        startWriting();
-      });
-    },
-    async stop(inFlight) {
-      stopping = true;
-      stopsAt = performance.now() + giveUpAfterMsWhileStopping;
-      await inFlight;
-      await writing;
-    },
-  };
-}
-
-/** Returns those whose rows another session has locked. */
-type Write = (attempts: RecordedAttempt[]) => Promise<RecordedAttempt[]>;
-
-/** Writes a batch, again and again while the database is away. */
-function createWriter(dependencies: RecorderDependencies, isStopping: () => boolean): Write {
-  const { database, log, metrics, giveUpAfterMs } = dependencies;
-  /** When writes started to fail, or null. Shared by batches that wait together, so that they do not each wait in turn. */
-  let failingSince: number | null = null;
-
-  return async (attempts) => {
+  /** Writes a batch, again and again while the database is away. Returns those whose rows another session has locked. */
+  async #write(attempts: RecordedAttempt[]): Promise<RecordedAttempt[]> {
+    const { database, log, metrics, giveUpAfterMs, outcomesFloor } = this.#dependencies;
     for (let tries = 1; ; tries += 1) {
       try {
-        const floor = dependencies.outcomesFloor();
-        const done = await recordOrSetAside(database, attempts, 'record', floor);
-        failingSince = null;
+        const done = await recordOrSetAside(database, attempts, 'record', outcomesFloor());
+        this.#failingSince = null;
         metrics.recorded(attempts.length);
-        dependencies.onRecorded(done.recorded);
         return done.locked;
       } catch (error) {
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
-        failingSince ??= performance.now();
-        const mostMs = isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs;
-        if (performance.now() - failingSince > mostMs) {
+        this.#failingSince ??= performance.now();
+        const mostMs = this.#stopsAt === Infinity ? giveUpAfterMs : giveUpAfterMsWhileStopping;
+        if (performance.now() - this.#failingSince > mostMs) {
           log.error(logFields, 'attempts.lost');
           return [];
         }
@@ -136,5 +97,33 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
         await wait(retryMs);
       }
     }
-  };
+  }
+
+  /** They go on for as long as their rows are locked, because nobody else can take their leases back until then. */
+  #keepLocked(batch: Waiting[]): void {
+    if (batch.length === 0) return;
+    const { log } = this.#dependencies;
+    const kept =
+      performance.now() < this.#stopsAt ? batch.slice(0, lockedMax - this.#locked.size) : [];
+    const reason = 'another session has locked their rows';
+    const begin = kept.filter(({ wasLocked }) => !wasLocked).length;
+    if (begin > 0) log.warn({ attempts: begin, reason }, 'attempts.waiting');
+    const lost = batch.length - kept.length;
+    if (lost > 0) log.error({ attempts: lost, reason }, 'attempts.lost');
+    if (kept.length > 0 && this.#locked.size === 0)
+      setTimeout(
+        () => this.#tryLockedAgain(),
+        this.#stopsAt === Infinity ? lockedRetryMs : retryMs,
+      );
+    for (const one of kept) {
+      one.wasLocked = true;
+      this.#locked.add(one);
+    }
+  }
+
+  #tryLockedAgain(): void {
+    this.#waiting.push(...this.#locked);
+    this.#locked.clear();
+    this.#startWriting();
+  }
 }
