@@ -6,10 +6,10 @@ import { unbindApp } from '../service/src/access/bindings.ts';
 import { loadConfig } from '../service/src/settings/config.ts';
 import { sql, type Transaction } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
-import { recover } from '../service/src/webhooks/management/recover.ts';
+import { recover } from '../service/src/webhooks/replay/replay.ts';
 import { rotateSecret } from '../service/src/webhooks/management/rotate-secret.ts';
 import { updateWebhook } from '../service/src/webhooks/management/update-webhook.ts';
-import { replay, runReplay } from '../service/src/webhooks/queue/replay/replay.ts';
+import { replay, runReplay } from '../service/src/webhooks/replay/replay.ts';
 import { commonEvent } from '../harness/publisher.ts';
 import { loopbackAllowed } from '../harness/service.ts';
 import { actor } from '../harness/subscribers.ts';
@@ -37,7 +37,7 @@ storm('redelivery of 10,000', { webhooks: 1, behaviour: 'hung' }, async (scene) 
   const { id, appId } = await stormWebhook(scene);
   const count = await database
     .transaction()
-    .execute((tx) => recover(tx, actor, appId, id, new Date(scene.openedAt)));
+    .execute((tx) => recover(tx, actor, { appId, webhookId: id }, new Date(scene.openedAt), []));
   assert.equal(count, backlog);
   await until('the redelivery', stepMaxMs, () => nothingPending(scene));
   return begun;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { deleteApp } from '../../service/src/access/apps.ts';
 import { sql, type Transaction } from '../../service/src/database/database.ts';
-import { requeue } from '../../service/src/webhooks/queue/replay/requeue.ts';
+import { requeue } from '../../service/src/webhooks/replay/requeue.ts';
 import { startProcess } from '../start-process.ts';
 import type { Trouble } from './troubles.ts';
 import { troubled, type World } from './world.ts';

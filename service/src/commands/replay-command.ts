@@ -1,11 +1,6 @@
 import type { Command } from 'commander';
 import { onSetAside } from '../events/set-aside.ts';
-import {
-  countReplay,
-  replay,
-  runReplay,
-  type ReplayCounts,
-} from '../webhooks/queue/replay/replay.ts';
+import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/replay/replay.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';

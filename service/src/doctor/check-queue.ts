@@ -6,7 +6,7 @@ import { subscribableEvents } from '../events/catalogue.ts';
 import type { QueueState } from '../runtime/metrics.ts';
 import { countWorkers } from '../webhooks/queue/members.ts';
 import { findOverdueDay, listHolders } from '../webhooks/history/retention.ts';
-import { createQueueReader } from '../webhooks/queue/queue-state.ts';
+import { createQueueReader } from '../system/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** The threshold of /status for delayed deliveries. */

@@ -75,6 +75,15 @@ export function isRefusal(error: unknown): boolean {
     : error instanceof Error && !('syscall' in error);
 }
 
+export type ErrorDescription = { code: string | null; reason: string };
+
+/** Leaves out PostgreSQL's `detail`, which may contain a receiver's response. */
+export function describeError(error: unknown): ErrorDescription {
+  const { code } = error as { code?: unknown };
+  const reason = error instanceof Error ? error.message : String(error);
+  return { code: typeof code === 'string' ? code : null, reason };
+}
+
 /** Runs `step` for all rows. If that is refused, runs it for fewer, down to one, and calls `onRefused` with that one. */
 export async function isolateRefused<Row>(
   rows: Row[],
@@ -120,14 +129,12 @@ export async function setAsideWithin(
   executor: Executor,
   { source, stage, error, note, moved }: Refused,
 ): Promise<SetAside[]> {
-  const { code } = error as { code?: unknown };
-  // PostgreSQL's detail may contain a receiver's response, so it is kept nowhere.
-  const message = error instanceof Error ? error.message : String(error);
+  const { code, reason: message } = describeError(error);
   const reason = cutText(note === undefined ? message : `${message} (${note})`, reasonLengthMax);
   const { rows } = await sql<SetAside>`
     with moved as (${moved})
     insert into set_aside (source, stage, original, code, reason, event_id, delivery_id, webhook_id)
-    select ${source}, ${stage}, original, ${typeof code === 'string' ? code : null}, ${reason},
+    select ${source}, ${stage}, original, ${code}, ${reason},
       (original->>${source === 'outbox' || source === 'published_events' ? 'id' : 'event_id'})::uuid,
       case when ${source} = 'pending_deliveries' then (original->>'id')::uuid end, (original->>'webhook_id')::uuid
     from moved

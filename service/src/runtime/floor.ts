@@ -13,7 +13,7 @@ export type Floor<Bottom> = {
   reset(to?: string | Bottom): void;
 };
 
-export type Look<Bottom> = {
+type Look<Bottom> = {
   from: string | Bottom;
   /** Call with where it ended, if it found everything. */
   reached: (found: string) => void;

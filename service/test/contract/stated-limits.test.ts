@@ -63,7 +63,6 @@ import {
   labelLengthMax,
   urlLengthMax,
 } from '../../src/webhooks/management/check-webhook-url.ts';
-import { recoveredMax } from '../../src/webhooks/management/recover.ts';
 import { webhooksPerAppMax } from '../../src/webhooks/management/webhooks.ts';
 import {
   attemptsMax,
@@ -75,7 +74,7 @@ import {
   whenCrowdedMax,
 } from '../../src/webhooks/queue/dispatch/room.ts';
 import { sliceMax } from '../../src/webhooks/queue/fan-out/fan-out.ts';
-import { replayedMax } from '../../src/webhooks/queue/replay/replay.ts';
+import { replayedMax } from '../../src/webhooks/replay/replay.ts';
 import { headerBytesMax, informationalMax } from '../../src/webhooks/sending/attempt.ts';
 import { keptHeaderBytesMax, readBytesMax } from '../../src/webhooks/sending/response-capture.ts';
 import { retryAfterMaxMs } from '../../src/webhooks/sending/retry.ts';
@@ -114,7 +113,7 @@ const rows: Record<string, Record<string, string>> = {
     'requests that redeliver, recover or replay per minute and app · deliveries per request to redeliver, in the portal':
       list(redeliveriesPerMinute, redeliveredMax),
     'searches of bodies per minute and app, in the portal': n(bodySearchesPerMinute),
-    'deliveries per recovery or replay · how far back': `${n(recoveredMax)} · ${recoverDaysMax} days`,
+    'deliveries per recovery or replay · how far back': `${n(replayedMax)} · ${recoverDaysMax} days`,
     'how long events, deliveries and attempts are kept': `${settings['RETENTION_DAYS']?.default} days`,
   },
   'Public API': {
@@ -200,8 +199,6 @@ for (const [section, stated] of Object.entries(rows))
     );
   });
 
-test('recoveries and replays have one limit', () => assert.equal(recoveredMax, replayedMax));
-
 test('the rule of room is stated with its numbers', () => {
   const { stuck, unknown, slow } = startsBelow;
   const guide = /\*\*The rule of room\*\*[^]*?(?=\n- \*\*)/.exec(
@@ -233,11 +230,11 @@ const sentences: Record<string, string[]> = {
     `An event for more than ${sliceMax} webhooks`,
     `${settings['WEBHOOK_DEACTIVATE_AFTER']?.default} deliveries in a row (\`WEBHOOK_DEACTIVATE_AFTER\`)`,
     `follow ${probeHours[1]}, ${probeHours[2]} and ${probeHours[3]} hours later, then daily for ${probeHours.length - 4} days`,
-    `at most ${recoverDaysMax} days ago; the oldest ${n(recoveredMax)}`,
+    `at most ${recoverDaysMax} days ago; the oldest ${n(replayedMax)}`,
     `towards ${redeliveriesPerMinute} requests per minute and app`,
     `(at most ${recoverDaysMax} days ago) until`,
     `A replay queues at most ${n(replayedMax)} deliveries`,
-    `at most ${recoverDaysMax} days and the oldest ${n(recoveredMax)} deliveries`,
+    `at most ${recoverDaysMax} days and the oldest ${n(replayedMax)} deliveries`,
     `(${overlapSecondsDefault / 3_600} hours by default, 0 to ${overlapSecondsMax / 86_400} days)`,
     `An app has at most ${webhooksPerAppMax} webhooks`,
     `longer than ${n(urlLengthMax)} characters, or has a host over ${hostLengthMax} characters or a label over ${labelLengthMax}`,

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { after, describe, test } from 'node:test';
 import { openClient, sql, type Database } from '../../src/database/database.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
-import { fanOutLock } from '../../src/webhooks/queue/fan-out/fan-out.ts';
+import { fanOutLock } from '../../src/events/queue-channel.ts';
 import { put } from '../support/directory.ts';
 import { eventually, within } from '../support/eventually.ts';
 import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiver.ts';

@@ -19,9 +19,9 @@ import { findWork } from '../../src/webhooks/queue/find-work.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { joinWorkers } from '../../src/webhooks/queue/members.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
-import { recover } from '../../src/webhooks/management/recover.ts';
+import { recover } from '../../src/webhooks/replay/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
-import { redeliver } from '../../src/webhooks/management/redeliver.ts';
+import { redeliver } from '../../src/webhooks/replay/redeliver.ts';
 import { rotatePartitions } from '../../src/webhooks/history/retention.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/health/update-webhook-health.ts';
 import { queueSettings } from '../../src/webhooks/queue/worker.ts';
@@ -128,7 +128,7 @@ for (const [name, settings] of [
       .execute((tx) => redeliver(tx, service.appId, webhookId, String(second[0]?.id)));
     await watched
       .transaction()
-      .execute((tx) => recover(tx, testActor, service.appId, webhookId, since));
+      .execute((tx) => recover(tx, testActor, { appId: service.appId, webhookId }, since, []));
     const third = await claimWith(watched, { lease: newLease(0) });
     assert.equal(third.leased.length, 3);
     await recoverLeases(watched, { backoff: { baseMs: 1, factor: 1 } });

@@ -17,7 +17,7 @@ import {
 import { listRejected } from '../../src/events/published-events.ts';
 import { dropOldSetAside, onSetAside, type SetAside } from '../../src/events/set-aside.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { createQueueReader } from '../../src/webhooks/queue/queue-state.ts';
+import { createQueueReader } from '../../src/system/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';

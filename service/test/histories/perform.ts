@@ -16,8 +16,8 @@ import { disableMaintenance, enableMaintenance } from '../../src/system/maintena
 import { pullEvents } from '../../src/events/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
 import { explainEvent } from '../../src/webhooks/management/explain.ts';
-import { recover } from '../../src/webhooks/management/recover.ts';
-import { redeliver } from '../../src/webhooks/management/redeliver.ts';
+import { recover } from '../../src/webhooks/replay/replay.ts';
+import { redeliver } from '../../src/webhooks/replay/redeliver.ts';
 import {
   restoreWebhooks,
   suspendWebhooks,
@@ -26,7 +26,7 @@ import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
-import { listHealed, replay, replayHealed } from '../../src/webhooks/queue/replay/replay.ts';
+import { listHealed, replay, replayHealed } from '../../src/webhooks/replay/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/health/update-webhook-health.ts';
 import {
@@ -223,9 +223,9 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       }),
     ),
   recover: (stage, { webhook }, state) =>
-    onWebhook(state, webhook, ({ id, appId }) =>
+    onWebhook(state, webhook, ({ id: webhookId, appId }) =>
       inTransaction(stage, async (tx) => ({
-        count: await recover(tx, testActor, appId, id, new Date('2026-01-01')),
+        count: await recover(tx, testActor, { appId, webhookId }, new Date('2026-01-01'), []),
       })),
     ),
   replay: (stage, { webhook }, state) =>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { redeliveriesPerMinute } from '../../src/http/webhooks/app-limits.ts';
-import { replaysPerSecond } from '../../src/webhooks/queue/replay/replay.ts';
+import { replaysPerSecond } from '../../src/webhooks/replay/replay.ts';
 import { announce, put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';

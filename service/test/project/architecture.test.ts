@@ -42,6 +42,7 @@ const levels: string[][] = [
 const webhookLevels: string[][] = [
   ['management'],
   ['queue'],
+  ['replay'],
   ['sending', 'notifications', 'history'],
 ];
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { outcomeClass } from '../../src/webhooks/sending/deliver.ts';
-import { createQueueReader } from '../../src/webhooks/queue/queue-state.ts';
+import { createQueueReader } from '../../src/system/queue-state.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { put } from '../support/directory.ts';

@@ -15,7 +15,7 @@ import { noNul, slug, strictObject, uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import { ranges, readDeliveryStats } from '../../webhooks/management/delivery-stats.ts';
 import { listAppDeliveries } from '../../webhooks/management/list-app-deliveries.ts';
-import { redeliverSeveral } from '../../webhooks/management/redeliver.ts';
+import { redeliverSeveral } from '../../webhooks/replay/redeliver.ts';
 import { isText } from '../../webhooks/management/search-deliveries.ts';
 import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses/responses.ts';

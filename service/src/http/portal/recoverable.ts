@@ -2,7 +2,8 @@
 import { Type } from 'typebox';
 import { envelope } from '../../contract/envelope.ts';
 import { strictObject, time } from '../../contract/shapes.ts';
-import { countRecoverable } from '../../webhooks/management/recover.ts';
+import { requireWebhook } from '../../webhooks/management/webhooks.ts';
+import { countRecoverable } from '../../webhooks/replay/replay.ts';
 import { oneOf } from '../responses/responses.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
 import { requireRecent } from '../webhooks/delivery-operations.ts';
@@ -40,7 +41,8 @@ export const countRecoverableDeliveries = operation({
   async run({ database, appId, params, query }) {
     const since =
       query.since === undefined ? longestAgo() : requireRecent(query.since, 'query.since');
-    return envelope({ count: await countRecoverable(database, appId, params.id, since) });
+    const { id: webhookId } = await requireWebhook(database, appId, params.id);
+    return envelope({ count: await countRecoverable(database, { appId, webhookId }, since) });
   },
 });
 

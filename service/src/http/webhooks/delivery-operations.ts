@@ -11,15 +11,16 @@ import {
   readDelivery,
   readPublicDelivery,
 } from '../../webhooks/management/deliveries.ts';
-import { recover } from '../../webhooks/management/recover.ts';
-import { redeliver } from '../../webhooks/management/redeliver.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
+import { redeliver } from '../../webhooks/replay/redeliver.ts';
 import {
   countReplay,
+  recover,
   replay,
   replaysPerSecond,
   runReplay,
-} from '../../webhooks/queue/replay/replay.ts';
+  transact,
+} from '../../webhooks/replay/replay.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
 import { DeliveryQuery, Recovered, RecoverRequest, Replayed, ReplayRequest } from './bodies.ts';
@@ -91,9 +92,10 @@ export const deliveryOperations = [
     async run({ database, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
       const since = requireRecent(body.since);
-      const count = await database
-        .transaction()
-        .execute((tx) => recover(tx, actor, appId, params.id, since));
+      const webhook = { appId, webhookId: params.id };
+      const count = await transact(database, (tx, aside) =>
+        recover(tx, actor, webhook, since, aside),
+      );
       return envelope({ count });
     },
   }),

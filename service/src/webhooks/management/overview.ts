@@ -3,7 +3,7 @@ import type { Overview } from '../../contract/portal.ts';
 import { expiresSoonDays } from '../../contract/periods.ts';
 import { suspensionOf } from '../../access/suspensions.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
-import { recoverable } from '../queue/replay/requeue.ts';
+import { recoverable } from '../replay/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 /** Each is a read of the table, for every webhook that needs attention. */

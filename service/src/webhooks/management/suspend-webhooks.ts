@@ -13,7 +13,7 @@ import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { endProbes, startProbes } from '../queue/health/healing.ts';
-import { queueChannel } from '../queue/queue-channel.ts';
+import { queueChannel } from '../../events/queue-channel.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type Target = { kind: 'app' | 'webhook'; id: string };

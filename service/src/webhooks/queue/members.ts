@@ -3,7 +3,7 @@
  * none may send to, because another session keeps their health from being written.
  */
 import { sql, type Database } from '../../database/database.ts';
-import { workersChannel } from './queue-channel.ts';
+import { workersChannel } from '../../events/queue-channel.ts';
 
 export type Membership = {
   place: number;

@@ -27,9 +27,9 @@ import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/di
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
 import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
-import { eventsNotice, queueChannel, workersChannel } from './queue-channel.ts';
+import { eventsNotice, queueChannel, workersChannel } from '../../events/queue-channel.ts';
 import { recoverLeases, renewDueTimes } from './record/recover-leases.ts';
-import { listHealed, replayHealed } from './replay/replay.ts';
+import { listHealed, replayHealed } from '../replay/replay.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'wake'> & {
   connection: ConnectionSettings;

@@ -10,7 +10,7 @@ import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createReadinessCheck } from '../../../src/system/readiness.ts';
-import { createQueueReader } from '../../../src/webhooks/queue/queue-state.ts';
+import { createQueueReader } from '../../../src/system/queue-state.ts';
 import { runCommand, startCommand, type Command } from '../../support/command.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
 import { openTestDatabase, toUrl } from '../../support/database.ts';

@@ -12,7 +12,7 @@ import {
   foldDeliveryChanges,
 } from '../../../src/webhooks/history/fold-delivery-changes.ts';
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
-import { requeue } from '../../../src/webhooks/queue/replay/requeue.ts';
+import { requeue } from '../../../src/webhooks/replay/requeue.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { unsent } from '../../../src/webhooks/sending/deliver.ts';
 import { systemClock } from '../../../src/webhooks/sending/clock.ts';

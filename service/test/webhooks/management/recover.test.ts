@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql, type Transaction } from '../../../src/database/database.ts';
-import { countRecoverable, recover } from '../../../src/webhooks/management/recover.ts';
-import { redeliver } from '../../../src/webhooks/management/redeliver.ts';
+import { countRecoverable, recover } from '../../../src/webhooks/replay/replay.ts';
+import { redeliver } from '../../../src/webhooks/replay/redeliver.ts';
 import { testActor } from '../../support/actor.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
@@ -41,8 +41,11 @@ test('recovery skips older and succeeded deliveries, and its preview counts the 
   const [delivered] = await fail(id, 1);
   await sql`update deliveries set status = 'succeeded' where id = ${delivered}`.execute(database);
   await fail(id, 3);
-  assert.equal(await countRecoverable(database, appId, id, hourAgo()), 3);
-  assert.equal(await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())), 3);
+  assert.equal(await countRecoverable(database, { appId, webhookId: id }, hourAgo()), 3);
+  assert.equal(
+    await inTransaction((tx) => recover(tx, testActor, { appId, webhookId: id }, hourAgo(), [])),
+    3,
+  );
 });
 
 test('recovered and redelivered deliveries are due at once and not parked', async () => {
@@ -57,7 +60,7 @@ test('recovered and redelivered deliveries are due at once and not parked', asyn
     ).rows[0]?.due;
   await inTransaction((tx) => redeliver(tx, appId, id, one));
   assert.equal(await due(), 1);
-  await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()));
+  await inTransaction((tx) => recover(tx, testActor, { appId, webhookId: id }, hourAgo(), []));
   assert.equal(await due(), 3);
 });
 
@@ -66,7 +69,9 @@ test('concurrent recoveries queue each delivery once', async () => {
   const count = 2_000;
   await fail(id, count);
   const back = await Promise.all(
-    [1, 2, 3].map(() => inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()))),
+    [1, 2, 3].map(() =>
+      inTransaction((tx) => recover(tx, testActor, { appId, webhookId: id }, hourAgo(), [])),
+    ),
   );
   assert.equal(
     back.reduce((sum, one) => sum + one, 0),
@@ -90,9 +95,9 @@ test('recovery chooses without blocking recording, and checks again before it mo
     `.execute(tx);
   });
   await isLocked;
-  const recovering = inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())).catch(
-    (error: unknown) => error as { code: string },
-  );
+  const recovering = inTransaction((tx) =>
+    recover(tx, testActor, { appId, webhookId: id }, hourAgo(), []),
+  ).catch((error: unknown) => error as { code: string });
   // It has chosen, and waits for the webhook.
   await eventually(async () => {
     const { rows } = await sql`

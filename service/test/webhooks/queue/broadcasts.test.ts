@@ -12,7 +12,7 @@ import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
 import { foldDeliveryChanges } from '../../../src/webhooks/history/fold-delivery-changes.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
-import { countReplay, runReplay } from '../../../src/webhooks/queue/replay/replay.ts';
+import { countReplay, runReplay } from '../../../src/webhooks/replay/replay.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { testActor } from '../../support/actor.ts';
 import { openTestDatabase } from '../../support/database.ts';

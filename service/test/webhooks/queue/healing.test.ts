@@ -17,7 +17,7 @@ import {
 import { firstProbeJitter, probeHours } from '../../../src/webhooks/queue/health/healing.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
-import { listHealed } from '../../../src/webhooks/queue/replay/replay.ts';
+import { listHealed } from '../../../src/webhooks/replay/replay.ts';
 import { recoverLeases } from '../../../src/webhooks/queue/record/recover-leases.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';

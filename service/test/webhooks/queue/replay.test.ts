@@ -6,12 +6,8 @@ import { bindApp, unbindApp } from '../../../src/access/bindings.ts';
 import { openDatabase, sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
-import { fanOutLock } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
-import {
-  listHealed,
-  replayHealed,
-  replaysPerSecond,
-} from '../../../src/webhooks/queue/replay/replay.ts';
+import { fanOutLock } from '../../../src/events/queue-channel.ts';
+import { listHealed, replayHealed, replaysPerSecond } from '../../../src/webhooks/replay/replay.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';

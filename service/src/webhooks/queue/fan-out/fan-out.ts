@@ -6,6 +6,7 @@
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
+import { fanOutLock } from '../../../events/queue-channel.ts';
 import { isRefusal, setAside, stepOrSetAside } from '../../../events/set-aside.ts';
 import { withPartitions } from '../../../database/migrate.ts';
 import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
@@ -19,8 +20,6 @@ const eventsMin = 32;
 export const sliceMax = 512;
 /** Webhooks that one slice looks at. */
 const scannedMax = 4_096;
-/** The advisory lock of a fan-out. */
-export const fanOutLock = 70420006;
 
 export type FanOut = {
   /** How many events got their position. */
@@ -149,39 +148,12 @@ async function fanOutOnce(
     -- prepared: fan_out
     with ${oldestEvents(options, only)},
     ${subscribers},
-    sizes as materialized (select topic, count(*) as deliveries from subscribers group by topic),
-    -- As many as there is room for, and at least one: a backlog waits as one row per event.
-    chosen as materialized (
-      select tid, xid, id, topic, deliveries > ${broadcastAbove}::int as is_broadcast from (
-        select tid, xid, id, topic, deliveries, row_number() over (order by xid, id) as place,
-          sum(case when deliveries <= ${broadcastAbove}::int then deliveries end)
-            over (order by overtakes desc, xid, id) as total
-        from (
-          select o.*, coalesce((select deliveries from sizes s where s.topic = o.topic), 0) as deliveries from oldest o
-        ) counted
-      ) summed
-      where coalesce(total, 0) <= ${room.total}::int or place = 1
-    ),
+    ${chooseEvents(room.total, broadcastAbove)},
     subscribers_of_chosen as materialized (
       select s.*, ${firstOwner('s.app_id')} as owner, ${lastLatency('s.webhook_id')} as latency_ms from subscribers s
       where (topic in (select topic from chosen where not is_broadcast)) is true
     ),
-    locked as materialized (
-      select ctid as tid from outbox where ctid = any(array(select tid from chosen)) for update skip locked
-    ),
-    taken as (
-      delete from outbox where ctid = any(array(select tid from locked))
-      returning xid, id, name, audience, org_id, alliance_id, data, created_at, traceparent
-    ),
-    placed as materialized (
-      select in_order.*, nextval('event_positions') as position,
-        (select listed from orgs o where o.id = in_order.org_id) as org_listed
-      from (select * from taken join chosen using (xid, id) order by xid, id) in_order
-    ),
-    stored as (
-      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
-      select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent from placed
-    ),
+    ${placeChosen},
     -- One that is small goes before the large ones, which may wait for their receivers.
     begun as (
       insert into broadcasts (event_id, position)
@@ -264,6 +236,45 @@ function waitingEvents(
     )
   `;
 }
+
+/** Takes as many of `oldest` as there is room for: `chosen`. */
+function chooseEvents(total: number, broadcastAbove: number) {
+  return sql`
+  sizes as materialized (select topic, count(*) as deliveries from subscribers group by topic),
+  -- As many as there is room for, and at least one: a backlog waits as one row per event.
+  chosen as materialized (
+    select tid, xid, id, topic, deliveries > ${broadcastAbove}::int as is_broadcast from (
+      select tid, xid, id, topic, deliveries, row_number() over (order by xid, id) as place,
+        sum(case when deliveries <= ${broadcastAbove}::int then deliveries end)
+          over (order by overtakes desc, xid, id) as total
+      from (
+        select o.*, coalesce((select deliveries from sizes s where s.topic = o.topic), 0) as deliveries from oldest o
+      ) counted
+    ) summed
+    where coalesce(total, 0) <= ${total}::int or place = 1
+  )
+  `;
+}
+
+/** Moves `chosen`, except rows that somebody has locked, from the outbox to `events`: `placed`. */
+const placeChosen = sql`
+  locked as materialized (
+    select ctid as tid from outbox where ctid = any(array(select tid from chosen)) for update skip locked
+  ),
+  taken as (
+    delete from outbox where ctid = any(array(select tid from locked))
+    returning xid, id, name, audience, org_id, alliance_id, data, created_at, traceparent
+  ),
+  placed as materialized (
+    select in_order.*, nextval('event_positions') as position,
+      (select listed from orgs o where o.id = in_order.org_id) as org_listed
+    from (select * from taken join chosen using (xid, id) order by xid, id) in_order
+  ),
+  stored as (
+    insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
+    select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent from placed
+  )
+`;
 
 /** One process at a time, so that positions follow the order in which events become visible. */
 const turn = sql`
@@ -453,11 +464,10 @@ function makeDeliveries(lease: Lease, { total, unknown, full, ...room }: LeaseRo
   return sql`
     counted as (
       select a.*, may_lease and (webhook_id in (select unnest(${arrayLiteral(full)}::uuid[]))) is not true
-        and row_number() over (partition by webhook_id order by position) <= case
-          when latency_ms is null then least(${room.atFirst}::int, webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int))
-          when latency_ms <= ${sql.lit(slowMs)} then webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int)
-          else 0
-        end as fits
+        and coalesce(latency_ms <= ${sql.lit(slowMs)}, true)
+        and row_number() over (partition by webhook_id order by position) <= least(
+          webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int),
+          case when latency_ms is null then ${room.atFirst}::int end) as fits
       from addressed a
     ),
     made as materialized (

@@ -18,7 +18,7 @@ export const firstProbeJitter = 0.1;
 const confirmMinutes = 4;
 const healsPerWeekMax = 3;
 
-const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
+export const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
 export type ProbeOutcome = {
   webhookId: string;

@@ -3,7 +3,6 @@
  * a row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. Leaves out
  * webhooks that another session has locked. Sends no mail; next: `notifications/failure-mail.ts`.
  */
-import type { Actor } from '../../../access/actor.ts';
 import { recordAudit } from '../../../access/audit-log.ts';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import {
@@ -13,14 +12,18 @@ import {
   type LeftJoined,
   type Transaction,
 } from '../../../database/database.ts';
-import { setAsideRefused } from '../../../events/set-aside.ts';
+import {
+  describeError,
+  setAsideRefused,
+  type ErrorDescription,
+} from '../../../events/set-aside.ts';
 import { cancelPending } from '../cancel-pending.ts';
-import { addProbes, startProbes, type ProbeOutcome } from './healing.ts';
+import { addProbes, startProbes, worker, type ProbeOutcome } from './healing.ts';
 import { recordOperationalEvents } from '../../notifications/operational-events.ts';
 import type { AttemptResult } from '../../sending/retry.ts';
 import { urlHost } from '../../sending/url-host.ts';
 
-export type Deactivation = {
+type Deactivation = {
   webhookId: string;
   reason: 'failing' | 'gone';
   /** Pending deliveries that the deactivation cancelled. */
@@ -39,24 +42,7 @@ type Outcome = {
   durationMs: number | null;
 };
 
-type Tally = {
-  /** Whether any attempt succeeded, whether any failed, and whether the last one did. */
-  succeeded: boolean;
-  failed: boolean;
-  failedLast: boolean;
-  /** Exhausted deliveries in a row: before the first success, the most between successes, and since the last. */
-  leading: number;
-  peak: number;
-  exhausted: number;
-  gone: boolean;
-  /** The status of the last failed attempt, or the error if no response came. */
-  statusCode: number | null;
-  error: AttemptResult['error'];
-  /** How long the last attempt took. */
-  latencyMs: number | null;
-};
-
-type UpdatedWebhook = {
+type Updated = {
   webhookId: string;
   appId: string;
   url: string;
@@ -66,8 +52,6 @@ type UpdatedWebhook = {
   /** Whether this batch has the delivery in a row that used up all attempts after which a mail is sent. */
   begins: boolean;
 };
-
-const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
 /** Outcomes per call; the next call takes the rest. */
 const outcomesMax = 500;
@@ -88,7 +72,7 @@ export type HealthUpdate = {
   /** The `xid` below which no outcome waits; null if that is not known. */
   floor: string | null;
   /** Webhooks whose health could not be updated, and is tried again later. */
-  failures: { webhookId: string; code: string | null; reason: string }[];
+  failures: ({ webhookId: string } & ErrorDescription)[];
 };
 
 /** No outcome waits below `floor`, an `xid`. */
@@ -134,14 +118,11 @@ async function updateSeparately(
       await setAsideRefused(database, origin, seqs, updateSome);
     } catch (error) {
       if (isConnectionFault(error)) throw error;
-      const { code = null, message: reason } = error as Error & { code?: string };
-      result.failures.push({ webhookId, code, reason });
+      result.failures.push({ webhookId, ...describeError(error) });
     }
   }
   return result;
 }
-
-type Taken = Pick<HealthUpdate, 'floor'> & { outcomes: Outcome[] };
 
 type Which = {
   /** The `xid` below which no outcome waits. */
@@ -157,10 +138,10 @@ async function update(
 ): Promise<Omit<HealthUpdate, 'failures'>> {
   return database.transaction().execute(async (tx) => {
     const { outcomes, floor } = await takeOutcomes(tx, which);
-    const [probes, others] = separate(outcomes);
+    const others = outcomes.filter((outcome) => !isProbe(outcome));
     return {
       deactivated: await addOutcomes(tx, others, deactivateAfter),
-      healed: await addProbes(tx, probes),
+      healed: await addProbes(tx, outcomes.filter(isProbe)),
       more: outcomes.length === outcomesMax,
       floor,
     };
@@ -168,7 +149,10 @@ async function update(
 }
 
 /** Locks webhooks whose rows are free, and takes their outcomes, in the order in which they were recorded. */
-async function takeOutcomes(tx: Transaction, { floor, seqs }: Which): Promise<Taken> {
+async function takeOutcomes(
+  tx: Transaction,
+  { floor, seqs }: Which,
+): Promise<{ outcomes: Outcome[]; floor: string | null }> {
   const only = seqs && arrayLiteral(seqs);
   const { rows } = await sql<{ floor: string | null } & LeftJoined<Outcome>>`
     -- prepared: take_outcomes
@@ -210,17 +194,9 @@ async function takeOutcomes(tx: Transaction, { floor, seqs }: Which): Promise<Ta
   return { outcomes, floor: rows[0]?.floor ?? null };
 }
 
-/** The outcomes of probes affect nothing but the next probe. */
-function separate(outcomes: Outcome[]): [ProbeOutcome[], Outcome[]] {
-  const probes: ProbeOutcome[] = [];
-  const others: Outcome[] = [];
-  for (const outcome of outcomes) {
-    const { verdict } = outcome;
-    if (verdict === 'probe_succeeded' || verdict === 'probe_failed')
-      probes.push({ ...outcome, verdict });
-    else others.push(outcome);
-  }
-  return [probes, others];
+/** The outcome of a probe affects nothing but the next probe. */
+function isProbe(outcome: Outcome): outcome is Outcome & ProbeOutcome {
+  return outcome.verdict === 'probe_succeeded' || outcome.verdict === 'probe_failed';
 }
 
 /** Returns the webhooks that these outcomes deactivated. Their pending deliveries are cancelled. */
@@ -230,12 +206,26 @@ async function addOutcomes(
   deactivateAfter: number,
 ): Promise<Deactivation[]> {
   const tallies = tally(outcomes);
+  if (tallies.size === 0) return [];
+  const updated = await write(tx, tallies, deactivateAfter);
+  const ended = updated.flatMap((each) =>
+    each.reason === null ? [] : { ...each, reason: each.reason },
+  );
+  const deactivated = ended.length === 0 ? [] : await deactivate(tx, ended);
+  await notifyOwners(tx, updated, tallies, deactivated);
+  return deactivated;
+}
+
+async function write(
+  tx: Transaction,
+  tallies: Map<string, Tally>,
+  deactivateAfter: number,
+): Promise<Updated[]> {
   const ids = [...tallies.keys()];
-  if (ids.length === 0) return [];
   const column = (pick: (one: Tally) => number | boolean | null) =>
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
   const idList = arrayLiteral(ids);
-  const { rows } = await sql<UpdatedWebhook>`
+  const { rows } = await sql<Updated>`
     -- prepared: update_webhook_health
     with clock as materialized (select queue_now() as now),
     given as (
@@ -262,20 +252,7 @@ async function addOutcomes(
         where webhook_id = g.id order by version desc limit 1
       ) h on true
     ),
-    updated as materialized (
-      select id, app_id, url, tid, last_latency_ms, run_before + exhausted as exhausted_now,
-        -- If one batch has both, a millisecond tells which ended last.
-        case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' else last_success_at end as success_at,
-        case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' else last_failure_at end as failure_at,
-        case
-          when not active then null
-          when gone then 'gone'
-          -- A success in the same batch comes too late for the failures before it.
-          when first_run > 0 and before + first_run >= ${deactivateAfter} or peak >= ${deactivateAfter} then 'failing'
-        end as reason,
-        active and run_before < ${mailAfterExhausted} and run_before + exhausted >= ${mailAfterExhausted} as begins
-      from (select *, case when succeeded then 0 else before end as run_before from known) runs
-    ),
+    ${decide(deactivateAfter)},
     replaced as (delete from webhook_health where ctid = any(array(select tid from updated))),
     written as (
       insert into webhook_health (webhook_id, last_success_at, last_failure_at, exhausted_in_a_row, latency_ms)
@@ -289,29 +266,44 @@ async function addOutcomes(
     select id as "webhookId", app_id as "appId", url, exhausted_now as exhausted, success_at as "lastSuccessAt", reason, begins
     from updated
   `.execute(tx);
-  const deactivated = await cancelDeliveries(tx, rows);
-  if (deactivated.length > 0) {
-    await auditDeactivations(tx, rows);
-    await startProbes(
-      tx,
-      deactivated.map(({ webhookId }) => webhookId),
-    );
-  }
-  await notifyOwners(tx, rows, tallies, deactivated);
-  return deactivated;
+  return rows;
 }
 
-async function cancelDeliveries(tx: Transaction, rows: UpdatedWebhook[]): Promise<Deactivation[]> {
-  const deactivated = rows.flatMap(({ webhookId, reason }) =>
-    reason ? [{ webhookId, reason }] : [],
-  );
-  if (deactivated.length === 0) return [];
-  const { counts, more } = await cancelPending(
-    tx,
-    deactivated.map(({ webhookId }) => webhookId),
-    'deactivation',
-  );
-  return deactivated.map(({ webhookId, reason }) => ({
+/** Counts, and decides who is deactivated: `updated`. */
+function decide(deactivateAfter: number) {
+  return sql`
+  updated as materialized (
+    select id, app_id, url, tid, last_latency_ms, run_before + exhausted as exhausted_now,
+      -- If one batch has both, a millisecond tells which ended last.
+      case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' else last_success_at end as success_at,
+      case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' else last_failure_at end as failure_at,
+      case
+        when not active then null
+        when gone then 'gone'
+        -- A success in the same batch comes too late for the failures before it.
+        when first_run > 0 and before + first_run >= ${deactivateAfter} or peak >= ${deactivateAfter} then 'failing'
+      end as reason,
+      active and run_before < ${mailAfterExhausted} and run_before + exhausted >= ${mailAfterExhausted} as begins
+    from (select *, case when succeeded then 0 else before end as run_before from known) runs
+  )
+  `;
+}
+
+async function deactivate(
+  tx: Transaction,
+  ended: (Updated & Pick<Deactivation, 'reason'>)[],
+): Promise<Deactivation[]> {
+  const ids = ended.map(({ webhookId }) => webhookId);
+  const { counts, more } = await cancelPending(tx, ids, 'deactivation');
+  const entries = ended.map(({ webhookId, appId, url, reason }) => ({
+    action: 'webhook.deactivated' as const,
+    subject: { kind: 'webhook' as const, id: webhookId },
+    appId,
+    details: { reason, host: urlHost(url) },
+  }));
+  await recordAudit(tx, worker, ...entries);
+  await startProbes(tx, ids);
+  return ended.map(({ webhookId, reason }) => ({
     webhookId,
     reason,
     cancelled: counts.get(webhookId) ?? 0,
@@ -319,24 +311,10 @@ async function cancelDeliveries(tx: Transaction, rows: UpdatedWebhook[]): Promis
   }));
 }
 
-async function auditDeactivations(tx: Transaction, rows: UpdatedWebhook[]): Promise<void> {
-  const entries = rows.flatMap(({ webhookId, appId, url, reason }) =>
-    reason
-      ? {
-          action: 'webhook.deactivated' as const,
-          subject: { kind: 'webhook' as const, id: webhookId },
-          appId,
-          details: { reason, host: urlHost(url) },
-        }
-      : [],
-  );
-  await recordAudit(tx, worker, ...entries);
-}
-
 /** Notifies owners when a webhook starts to fail or is deactivated; if both happen, only of the deactivation. */
 async function notifyOwners(
   tx: Transaction,
-  rows: UpdatedWebhook[],
+  rows: Updated[],
   tallies: Map<string, Tally>,
   deactivated: Deactivation[],
 ): Promise<void> {
@@ -364,20 +342,25 @@ async function notifyOwners(
   );
 }
 
-function untouched(): Tally {
+function untouched() {
   return {
+    /** Whether any attempt succeeded, whether any failed, and whether the last one did. */
     succeeded: false,
     failed: false,
     failedLast: false,
+    /** Exhausted deliveries in a row: before the first success, the most between successes, and since the last. */
     leading: 0,
     peak: 0,
     exhausted: 0,
     gone: false,
-    statusCode: null,
-    error: null,
-    latencyMs: null,
+    /** The status of the last failed attempt, or the error if no response came. */
+    statusCode: null as number | null,
+    error: null as AttemptResult['error'],
+    /** How long the last attempt took. */
+    latencyMs: null as number | null,
   };
 }
+type Tally = ReturnType<typeof untouched>;
 
 function tally(outcomes: Outcome[]): Map<string, Tally> {
   const tallies = new Map<string, Tally>();

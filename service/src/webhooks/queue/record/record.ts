@@ -65,32 +65,11 @@ export async function recordAttempts(
   outcomesFloor = '0',
 ): Promise<Recorded> {
   const gone = await findGone(database, attempts);
-  const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
-  const withFailures = webhooksWithFailures(attempts);
-  const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
-    arrayLiteral(attempts.map(pick));
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
   const bodies = packBytes(attempts.map((a) => a.responseBody));
   const { rows } = await sql<{ place: number; locked: boolean }>`
     -- prepared: record
-    with given as materialized (
-      select * from unnest(
-        ${column((a) => a.delivery.id)}::uuid[], ${column((a) => a.delivery.leaseToken)}::uuid[],
-        ${column((a) => a.delivery.eventId)}::uuid[], ${column((a) => a.delivery.event)}::text[],
-        ${column((a) => a.delivery.webhookId)}::uuid[], ${column((a) => a.delivery.trigger)}::text[], ${column((a) => a.delivery.number)}::int[],
-        ${column((a) => a.delivery.cycleAttempt)}::int[], ${column((a) => a.delivery.createdAtMs)}::float8[],
-        ${column((a) => a.verdict.kind)}::text[], ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : null))}::bigint[],
-        ${column((a) => a.verdict.kind === 'postponed' && a.verdict.park)}::boolean[],
-        ${column((a) => (a.verdict.kind === 'cancelled' ? a.verdict.by : null))}::text[],
-        ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
-        ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
-        ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
-        ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
-        ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || gone.has(a.delivery.id)))}::boolean[]
-      ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
-        verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
-        headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
-    ),
+    with ${listGiven(attempts, gone, headers, bodies)},
     free as materialized (
       select ctid as tid from pending_deliveries
       where id = any(array(select id from given)) and ((id, lease_token) in (select id, token from given)) is true
@@ -107,31 +86,8 @@ export async function recordAttempts(
       from given where ((id, token) in (select id, token from released)) is true
     ),
     ${moveDeliveries},
-    attempted as (
-      insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
-        response_headers, response_body)
-      -- The API has no other name for the attempt of a probe.
-      select id, number, case trigger when 'probe' then 'test' else trigger end, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
-        substring(${headers.bytes}::bytea from headers_start for headers_length),
-        substring(${bodies.bytes}::bytea from body_start for body_length)
-      from kept where sent
-    ),
-    noted as (
-      insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone, duration_ms)
-      select webhook_id, case when trigger <> 'probe' then verdict when verdict = 'succeeded' then 'probe_succeeded' else 'probe_failed' end,
-        status_code, error, gone and verdict = 'failed', case when error is distinct from 'interrupted' then duration_ms end
-      from kept
-      where noted and (with_failures or trigger = 'probe'
-        -- A success is only noted if it may change something: after a failure, and once a second.
-        or coalesce(
-          (select o.verdict <> 'succeeded' from webhook_outcomes o
-            where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
-          (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
-            or coalesce(last_success_at < queue_now() - interval '1 second', true)
-            from webhook_health h where h.webhook_id = kept.webhook_id order by version desc limit 1),
-          true))
-      order by place
-    )
+    ${storeAttempts(headers.bytes, bodies.bytes)},
+    ${noteOutcomes(outcomesFloor)}
     -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL.
     select place - 1 as place, (
       -- Not "exists", for which PostgreSQL 18 reads the whole table into a hash table.
@@ -173,6 +129,40 @@ async function findGone(database: Database, attempts: RecordedAttempt[]): Promis
   return new Set(rows.map(({ id }) => id));
 }
 
+type Packed = ReturnType<typeof packBytes>;
+
+function listGiven(
+  attempts: RecordedAttempt[],
+  gone: Set<string>,
+  headers: Packed,
+  bodies: Packed,
+) {
+  const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
+  const withFailures = webhooksWithFailures(attempts);
+  const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
+    arrayLiteral(attempts.map(pick));
+  return sql`
+  given as materialized (
+    select * from unnest(
+      ${column((a) => a.delivery.id)}::uuid[], ${column((a) => a.delivery.leaseToken)}::uuid[],
+      ${column((a) => a.delivery.eventId)}::uuid[], ${column((a) => a.delivery.event)}::text[],
+      ${column((a) => a.delivery.webhookId)}::uuid[], ${column((a) => a.delivery.trigger)}::text[], ${column((a) => a.delivery.number)}::int[],
+      ${column((a) => a.delivery.cycleAttempt)}::int[], ${column((a) => a.delivery.createdAtMs)}::float8[],
+      ${column((a) => a.verdict.kind)}::text[], ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : null))}::bigint[],
+      ${column((a) => a.verdict.kind === 'postponed' && a.verdict.park)}::boolean[],
+      ${column((a) => (a.verdict.kind === 'cancelled' ? a.verdict.by : null))}::text[],
+      ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
+      ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
+      ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
+      ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
+      ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || gone.has(a.delivery.id)))}::boolean[]
+    ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
+      verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
+      headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
+  )
+  `;
+}
+
 /** Each released delivery either ends or waits again. */
 const moveDeliveries = sql`
   ended as (
@@ -189,6 +179,41 @@ const moveDeliveries = sql`
     from kept where verdict in ('retry', 'postponed')
   )
 `;
+
+function storeAttempts(headers: Packed['bytes'], bodies: Packed['bytes']) {
+  return sql`
+  attempted as (
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
+      response_headers, response_body)
+    -- The API has no other name for the attempt of a probe.
+    select id, number, case trigger when 'probe' then 'test' else trigger end, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
+      substring(${headers}::bytea from headers_start for headers_length),
+      substring(${bodies}::bytea from body_start for body_length)
+    from kept where sent
+  )
+  `;
+}
+
+function noteOutcomes(outcomesFloor: string) {
+  return sql`
+  noted as (
+    insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone, duration_ms)
+    select webhook_id, case when trigger <> 'probe' then verdict when verdict = 'succeeded' then 'probe_succeeded' else 'probe_failed' end,
+      status_code, error, gone and verdict = 'failed', case when error is distinct from 'interrupted' then duration_ms end
+    from kept
+    where noted and (with_failures or trigger = 'probe'
+      -- A success is only noted if it may change something: after a failure, and once a second.
+      or coalesce(
+        (select o.verdict <> 'succeeded' from webhook_outcomes o
+          where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
+        (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
+          or coalesce(last_success_at < queue_now() - interval '1 second', true)
+          from webhook_health h where h.webhook_id = kept.webhook_id order by version desc limit 1),
+        true))
+    order by place
+  )
+  `;
+}
 
 function webhooksWithFailures(attempts: RecordedAttempt[]): Set<string> {
   const failed = attempts.filter(({ verdict: { kind } }) => kind === 'failed' || kind === 'retry');

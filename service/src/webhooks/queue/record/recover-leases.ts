@@ -4,6 +4,7 @@
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
+import { describeError, type ErrorDescription } from '../../../events/set-aside.ts';
 import { systemClock, type Clock } from '../../sending/clock.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../../sending/retry.ts';
@@ -14,20 +15,13 @@ import { recordMax, recordOrSetAside } from './record.ts';
 export type Recovery = {
   /** The attempts that this call, and no other worker, recorded as interrupted. */
   recorded: RecordedAttempt[];
-  failures: RecoveryFailure[];
+  /** Leases that could not be recovered and are tried again later. */
+  failures: ({ leaseToken: string; deliveries: number } & ErrorDescription)[];
   /** Whether more leases may have expired. */
   more: boolean;
   /** The database's time of a look that found nothing; null if it found leases, whether they were recorded or not. */
   floor: string | null;
 };
-/** Leases that could not be recovered and are tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
-type RecoveryFailure = {
-  leaseToken: string;
-  deliveries: number;
-  code: string | null;
-  reason: string;
-};
-
 /** How long leases that cannot be recovered wait, so that they do not block the others. */
 const tryAgainMs = 30_000;
 /** The most deliveries that one statement makes due again. */
@@ -54,7 +48,7 @@ export async function recoverLeases(
       const { recorded } = await recordOrSetAside(database, attempts, 'leases');
       done.recorded.push(...recorded);
     } catch (error) {
-      done.failures.push(toFailure(leaseToken, rows.length, error));
+      done.failures.push({ leaseToken, deliveries: rows.length, ...describeError(error) });
       await postpone(database, leaseToken, rows);
     }
   }
@@ -150,14 +144,4 @@ async function postpone(database: Database, leaseToken: string, rows: Expired[])
     update pending_deliveries set due_at = queue_now() + ${tryAgainMs} * interval '1 millisecond'
     where id = any(${ids}::uuid[]) and lease_token = ${leaseToken}
   `.execute(database);
-}
-
-function toFailure(leaseToken: string, deliveries: number, error: unknown): RecoveryFailure {
-  const { code } = error as { code?: unknown };
-  return {
-    leaseToken,
-    deliveries,
-    code: typeof code === 'string' ? code : null,
-    reason: error instanceof Error ? error.message : String(error),
-  };
 }

@@ -1,7 +1,7 @@
 /** Counts the queue for metrics and probes, with limits on rows, time and frequency. */
-import { sql, type Database } from '../../database/database.ts';
-import { coalesce } from '../../database/coalesce.ts';
-import type { QueueState } from '../../runtime/metrics.ts';
+import { sql, type Database } from '../database/database.ts';
+import { coalesce } from '../database/coalesce.ts';
+import type { QueueState } from '../runtime/metrics.ts';
 
 /** Counts stop here, at about 20 ms, so that a scrape stays cheap. */
 const countMax = 10_000;

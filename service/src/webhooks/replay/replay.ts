@@ -1,35 +1,36 @@
 /**
- * Queues what a webhook missed, in the order of the events and at a bounded rate: deliveries that failed or were cancelled
- * by a deactivation, and events that were fanned out while the webhook was inactive. Each event is delivered once, and
- * only if the app may have it. Sends nothing; the worker claims the deliveries as they fall due.
+ * Queues what a webhook missed, and only what its app may have. A recovery puts back deliveries that failed or were
+ * cancelled by a deactivation, due now. A replay also makes those of events that were fanned out while the webhook was
+ * inactive, and spreads all in the order of the events. Sends nothing; the worker claims the deliveries as they fall due.
  */
-import type { Actor } from '../../../access/actor.ts';
-import { recoverDaysMax } from '../../../contract/periods.ts';
-import { recordAudit } from '../../../access/audit-log.ts';
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import { recoverDaysMax } from '../../contract/periods.ts';
 import {
   isConnectionFault,
   isStatementTimeout,
   sql,
   type Database,
+  type Executor,
   type Transaction,
-} from '../../../database/database.ts';
+} from '../../database/database.ts';
 import {
   announceSetAside,
   isolateRefused,
   setAsideWithin,
   type SetAside,
-} from '../../../events/set-aside.ts';
-import { ServiceError } from '../../../errors.ts';
-import { urlHost } from '../../sending/url-host.ts';
-import { fanOutLock } from '../fan-out/fan-out.ts';
-import { queueChannel } from '../queue-channel.ts';
+} from '../../events/set-aside.ts';
+import { fanOutLock, queueChannel } from '../../events/queue-channel.ts';
+import { ServiceError } from '../../errors.ts';
+import { urlHost } from '../sending/url-host.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
-/** docs/reference/deliveries.md#replay */
+/** docs/reference/deliveries.md#redeliver-and-recover and #replay */
 export const replayedMax = 10_000;
 export const replaysPerSecond = 20;
 
-export type TimeRange = { since: Date; until: Date };
+/** Without an end, a recovery up to now. */
+export type TimeRange = { since: Date; until?: Date };
 export type ReplayCounts = {
   failed: number;
   cancelled: number;
@@ -55,6 +56,7 @@ export async function runReplay<Result>(
   appId: string,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
+  await waitForFanOut(database);
   return transact(database, async (tx, aside) => {
     await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
     await takeTurn(tx, appId);
@@ -70,11 +72,10 @@ export async function runReplay<Result>(
 }
 
 /** Announces what is added to `aside`, after the commit. */
-async function transact<Result>(
+export async function transact<Result>(
   database: Database,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
-  await waitForFanOut(database);
   const aside: SetAside[] = [];
   const result = await database.transaction().execute((tx) => run(tx, aside));
   announceSetAside(aside);
@@ -108,45 +109,55 @@ export async function replay(
   tx: Transaction,
   actor: Actor,
   webhook: Replayed,
+  range: Required<TimeRange>,
+  aside: SetAside[],
+): Promise<ReplayCounts> {
+  return putBack(tx, actor, 'webhook.replayed', webhook, range, aside);
+}
+
+/** Queues at most 10,000 deliveries that ended since then, the oldest first, and returns how many. Throws as `replay`. */
+export async function recover(
+  tx: Transaction,
+  actor: Actor,
+  webhook: Replayed,
+  since: Date,
+  aside: SetAside[],
+): Promise<number> {
+  const counts = await putBack(tx, actor, 'webhook.recovered', webhook, { since }, aside);
+  return counts.failed + counts.cancelled;
+}
+
+async function putBack(
+  tx: Transaction,
+  actor: Actor,
+  action: 'webhook.replayed' | 'webhook.recovered',
+  webhook: Replayed,
   range: TimeRange,
   aside: SetAside[],
 ): Promise<ReplayCounts> {
   const { appId, webhookId } = webhook;
+  await requireActive(tx, appId, webhookId);
   // Chooses before it locks the webhook, because that may take a while.
   const { chosen, more } = await choose(tx, webhook, range);
-  const { url } = await requireActive(tx, appId, webhookId, sql`for no key update`);
-  const dueTimes = await spread(tx, chosen.length);
-  const queue = async (kind: Kind) => {
-    let count = 0;
+  const { url } = await requireActive(tx, appId, webhookId, sql`for share`);
+  const dueTimes = await spread(tx, chosen.length, range.until ? 1_000 / replaysPerSecond : 0);
+  const due = chosen.map((one, place) => ({ one, dueAt: dueTimes[place] as Date }));
+  const counts = { failed: 0, cancelled: 0, missed: 0 };
+  for (const kind of ['failed', 'cancelled', 'missed'] as const)
     await isolateRefused(
-      chosen.flatMap((one, place) =>
-        one.status === kind ? { one, dueAt: dueTimes[place] as Date } : [],
-      ),
+      due.filter(({ one }) => one.status === kind),
       async (some) => {
-        count += await inSavepoint(tx, () => queueSome(tx, webhook, some));
+        counts[kind] += await inSavepoint(tx, () => queueSome(tx, webhook, some));
       },
       async ({ one }, error) => {
         const refused = { source: 'pending_deliveries', stage: 'replays', error } as const;
         aside.push(...(await setAsideWithin(tx, { ...refused, moved: unqueued(webhookId, one) })));
       },
     );
-    return count;
-  };
-  const counts = {
-    failed: await queue('failed'),
-    cancelled: await queue('cancelled'),
-    missed: await queue('missed'),
-  };
-  await recordAudit(tx, actor, {
-    action: 'webhook.replayed',
-    subject: { kind: 'webhook', id: webhookId },
-    appId,
-    details: {
-      ...range,
-      count: counts.failed + counts.cancelled + counts.missed,
-      host: urlHost(url),
-    },
-  });
+  const count = counts.failed + counts.cancelled + counts.missed;
+  const subject = { kind: 'webhook', id: webhookId } as const;
+  const details = { ...range, count, host: urlHost(url) };
+  await recordAudit(tx, actor, { action, subject, appId, details });
   return { ...counts, more };
 }
 
@@ -197,8 +208,9 @@ function unqueued(webhookId: string, { deliveryId, eventId }: Chosen) {
 export async function countReplay(
   tx: Transaction,
   webhook: Replayed,
-  range: TimeRange,
+  range: Required<TimeRange>,
 ): Promise<ReplayCounts> {
+  await requireActive(tx, webhook.appId, webhook.webhookId);
   const { chosen, more } = await choose(tx, webhook, range);
   const count = (kind: Kind) => chosen.filter(({ status }) => status === kind).length;
   return {
@@ -209,14 +221,20 @@ export async function countReplay(
   };
 }
 
+/** Counts the deliveries that `recover` would queue now. */
+export async function countRecoverable(
+  database: Database,
+  webhook: Replayed,
+  since: Date,
+): Promise<number> {
+  return (await choose(database, webhook, { since })).chosen.length;
+}
+
 /** Returns a time for each delivery, from now on, by the clock of the queue. */
-async function spread(tx: Transaction, count: number): Promise<Date[]> {
+async function spread(tx: Transaction, count: number, stepMs: number): Promise<Date[]> {
   const { rows } = await sql<{ now: Date }>`select queue_now() as now`.execute(tx);
   const start = rows[0]?.now.getTime() ?? 0;
-  return Array.from(
-    { length: count },
-    (_, place) => new Date(start + (place * 1000) / replaysPerSecond),
-  );
+  return Array.from({ length: count }, (_, place) => new Date(start + place * stepMs));
 }
 
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
@@ -232,6 +250,7 @@ export async function listHealed(database: Database): Promise<string[]> {
 /** Replays what such a webhook missed. Returns why that failed, or null. The webhook is listed until it succeeds. */
 export async function replayHealed(database: Database, webhookId: string): Promise<string | null> {
   try {
+    await waitForFanOut(database);
     await transact(database, (tx, aside) => replayAfterHealing(tx, webhookId, aside));
     return null;
   } catch (error) {
@@ -274,15 +293,14 @@ type Statement = ReturnType<typeof sql>;
 type Kind = 'failed' | 'cancelled' | 'missed';
 type Chosen = { deliveryId: string | null; eventId: string; status: Kind };
 
-/** Throws `not_found`, `conflict`. */
+/** Takes no locks, because it may take a while if the app may have only a few of many events. */
 async function choose(
-  tx: Transaction,
-  { appId, webhookId }: Replayed,
+  executor: Executor,
+  { webhookId }: Replayed,
   { since, until }: TimeRange,
 ): Promise<{ chosen: Chosen[]; more: boolean }> {
-  await requireActive(tx, appId, webhookId);
   const from = sql`${since.toISOString()}::timestamptz`;
-  const to = sql`${until.toISOString()}::timestamptz`;
+  const to = sql`${until?.toISOString() ?? 'infinity'}::timestamptz`;
   const { rows } = await sql<Chosen>`
     select "deliveryId", "eventId", status from (
       select d.id as "deliveryId", d.event_id as "eventId", d.status, e.position
@@ -290,6 +308,16 @@ async function choose(
       join deliveries d on d.webhook_id = w.id and ${recoverable} and d.completed_at >= ${from} and d.completed_at < ${to}
       cross join lateral (select * from events where events.id = d.event_id limit 1) e
       where w.id = ${webhookId} and e.audience <> 'webhook' and ${mayReceiveNow}
+      ${until ? missed(webhookId, from, to) : sql``}
+    ) found
+    order by ${until ? sql`position` : sql`"deliveryId"`} limit ${replayedMax + 1}
+  `.execute(executor);
+  return { chosen: rows.slice(0, replayedMax), more: rows.length > replayedMax };
+}
+
+/** Events that were fanned out in that time and have no delivery, as further rows. */
+function missed(webhookId: string, from: Statement, to: Statement) {
+  return sql`
       union all
       select null, e.id, 'missed', e.position
       from webhooks w left join bindings b on b.app_id = w.app_id cross join events e
@@ -309,10 +337,7 @@ async function choose(
         and not exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached)
         -- The delivery gets the day of its event, which retention drops earlier than the event.
         and to_regclass('orgdir.deliveries_' || to_char(e.fanned_out_at at time zone 'utc', 'YYYYMMDD')) is not null
-    ) found
-    order by position limit ${replayedMax + 1}
-  `.execute(tx);
-  return { chosen: rows.slice(0, replayedMax), more: rows.length > replayedMax };
+  `;
 }
 
 /** Over the event `e` and the binding `b`. */

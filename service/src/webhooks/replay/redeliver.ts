@@ -1,8 +1,8 @@
-/** Sends one ended delivery again, whatever its outcome. To send many, see `recover.ts`. */
+/** Sends one ended delivery again, whatever its outcome. To send many, see `replay.ts`. */
 import { type Database, type Transaction, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
-import { requeue, requireActive } from '../queue/replay/requeue.ts';
+import { requeue, requireActive } from './requeue.ts';
 import type { Redelivery } from '../../contract/portal-deliveries.ts';
 
 /** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */

@@ -1,12 +1,14 @@
-/** Tells the leading worker of new work in the queue, if it is in another process. It also looks by itself: `worker.ts`. */
+/** Tells the leading worker of new work in the queue, if it is in another process. It also looks by itself: `webhooks/queue/worker.ts`. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { sql, type Database } from '../../database/database.ts';
+import { sql, type Database } from '../database/database.ts';
 
 export const queueChannel = 'orgdir_queue';
 /** The payload of a notification of nothing but new events. */
 export const eventsNotice = 'events';
 /** Tells all processes that deliver that one has joined or left. */
 export const workersChannel = 'orgdir_workers';
+/** The advisory lock of a fan-out. */
+export const fanOutLock = 70420006;
 
 /** Notifications of one process come at most this often: the first at once, and one for all that came meanwhile. */
 const pauseMs = 4;

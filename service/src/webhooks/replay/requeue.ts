@@ -2,10 +2,10 @@
  * Moves ended deliveries back to the queue with the same id and the same bytes, in a new cycle of attempts. Sends
  * nothing; the worker claims them and checks permission as usual.
  */
-import { requireNotSuspended } from '../../../access/suspensions.ts';
-import { sql, type Transaction } from '../../../database/database.ts';
-import { ServiceError } from '../../../errors.ts';
-import { queueChannel } from '../queue-channel.ts';
+import { requireNotSuspended } from '../../access/suspensions.ts';
+import { sql, type Transaction } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { queueChannel } from '../../events/queue-channel.ts';
 
 /** Deliveries that ended undelivered, except those cancelled by someone who may decide so. */
 export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by in ('deactivation', 'suspension')))`;
