@@ -10,7 +10,7 @@ import type { FastifyInstance } from 'fastify';
 const bytesPerSecondMin = 1024;
 const defaults = { windowMs: 30_000, checkEveryMs: 5_000 };
 /** The bytes that may wait in a process while some clients take nothing. */
-export const waitingBytesMax = 32 * 1024 * 1024;
+const waitingBytesMax = 32 * 1024 * 1024;
 /** From half of these, clients are looked at this often. */
 const lookEveryMs = 250;
 /** Only clients that have taken nothing for so long give way to others. */
