@@ -35,6 +35,7 @@ storm('1,000 publishers that ignore Retry-After', { webhooks: 1 }, async (scene)
     await wait(giveUpMs);
     return load.acknowledged() - before > usual * giveUpMs * recoveredShare;
   });
+  await wait(2 * usualMs);
   await load.stop();
   return readyAt;
 });

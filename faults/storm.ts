@@ -1,6 +1,8 @@
 /**
  * A storm: a scenario of one group of webhooks next to a bystander, which has its own owner, hears another event and responds
- * at once. Nothing may be lost or doubled, and the bystander's deliveries go on all the time.
+ * at once. Nothing may be lost or doubled, and the bystander's deliveries go on all the time: what is published for it in the
+ * first half of a storm starts before the storm ends, which does not depend on how fast the machine is. How long it takes is
+ * only printed here: `npm run bench:isolation` compares that with the time before, on a quiet machine.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -34,10 +36,6 @@ export const stormPath = '/storm';
 const bystanderPath = '/bystander';
 const quietMs = sized(2_000, 10_000);
 const pauseMs = 100;
-/** A delivery starts within 2 s, and other scenarios on the machine may take as long again. */
-const startsWithinMs = 4_000;
-/** A machine that is busy with other programs delays the bystander before the storm, too. */
-const busyFactor = 10;
 const drainMs = sized(50_000, 600_000);
 
 /** `act` may return when the storm began, or when a database was back: what was published before does not count. */
@@ -58,15 +56,17 @@ export function storm(
     const publishing = publishForBystander(scene, ending.signal);
     const begun = Date.now() + quietMs;
     let from = begun;
+    let ended = begun;
     try {
       await wait(quietMs);
       from = (await act(scene)) ?? begun;
+      ended = Date.now();
     } finally {
       ending.abort();
       await publishing;
     }
     await endWell(name, scene, { drainMs });
-    await assertUnaffected(scene, { name, begun, from });
+    await assertUnaffected(scene, { name, begun, from, ended });
   });
 }
 
@@ -81,7 +81,7 @@ async function publishForBystander({ publisher }: Scene, until: AbortSignal): Pr
 /** The first attempts count, except those of workers that were frozen or killed. */
 async function assertUnaffected(
   scene: Scene,
-  { name, begun, from }: { name: string; begun: number; from: number },
+  { name, begun, from, ended }: { name: string; begun: number; from: number; ended: number },
 ): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     select delivery_id as id from attempts where error = 'interrupted'
@@ -99,8 +99,13 @@ async function assertUnaffected(
   const during = p99(received.filter((one) => publishedAt(one) >= from));
   const before = p99(received.filter((one) => publishedAt(one) < begun));
   console.log(`${name}: bystander's p99 ${before} ms before, ${during} ms during the storm`);
+  const firstHalf = received.filter(
+    (one) => publishedAt(one) >= from && publishedAt(one) < (from + ended) / 2,
+  );
+  assert.ok(firstHalf.length > 0, 'nothing was published for the bystander during the storm');
+  const late = firstHalf.filter((one) => publishedAt(one) + delayMs(one) > ended);
   assert.ok(
-    during < startsWithinMs + busyFactor * before,
-    `the bystander's p99 is ${during} ms, not ${before} ms`,
+    late.length <= firstHalf.length / 100,
+    `${late.length} of ${firstHalf.length} waited for the storm's end`,
   );
 }

@@ -1,8 +1,11 @@
 /** Troubles that many requests, locks and connections make, on PostgreSQL with four workers. */
 import { join } from 'node:path';
 import { deleteApp } from '../../service/src/access/apps.ts';
-import { sql, type Transaction } from '../../service/src/database/database.ts';
+import { sql, type Executor, type Transaction } from '../../service/src/database/database.ts';
+import { rotateSecret } from '../../service/src/webhooks/management/rotate-secret.ts';
+import { replay, runReplay } from '../../service/src/webhooks/replay/replay.ts';
 import { requeue } from '../../service/src/webhooks/replay/requeue.ts';
+import { until } from '../../harness/world.ts';
 import { startProcess } from '../start-process.ts';
 import type { Trouble } from './troubles.ts';
 import { troubled, type World } from './world.ts';
@@ -17,7 +20,10 @@ export const storms: Record<string, Trouble> = {
   'an app is deleted with 10,000 pending': appDeleted,
   'restart over 100,000 parked deliveries': restartOverParked,
   '50,000 events in one transaction': manyInOne,
+  'a replay of 10,000 events next to new ones': replayMissed,
+  'URL, secret, binding and listing change before attempts': changedBeforeAttempts,
   'a transaction publishes and stays open': staysOpen,
+  'a prepared transaction publishes': prepared,
   'a snapshot is held': heldSnapshot,
   'max_connections is reached': noConnections,
   'one of four workers is stopped for a minute': stoppedWorker,
@@ -78,15 +84,94 @@ async function manyInOne({ subscribe, system: { database } }: World) {
   return { strike: () => publishInOne(database, 50_000), seconds: minute };
 }
 
-async function staysOpen({ holdOpen }: World) {
-  return { strike: () => holdOpen((tx) => publish(tx, 1), minute), seconds: minute };
+/** Missed while the webhook was inactive. */
+async function replayMissed({ subscribe, publisher, repeat, system: { database } }: World) {
+  await subscribe(1, '/hook');
+  const { rows } = await sql<{ appId: string; webhookId: string }>`
+    update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'gone' where url like '%/hook/%'
+    returning app_id as "appId", id as "webhookId"
+  `.execute(database);
+  const [webhook] = rows;
+  if (!webhook) throw new Error('there is no webhook');
+  const since = new Date();
+  await publishInOne(database, 10_000);
+  await until('fan-out', 5 * minute * 1_000, async () => {
+    const waiting = await sql`
+      select from published_events union all select from outbox limit 1
+    `.execute(database);
+    return waiting.rows.length === 0;
+  });
+  await sql`
+    update webhooks set active = true, deactivated_at = null, deactivated_reason = null where id = ${webhook.webhookId}
+  `.execute(database);
+  return {
+    seconds: minute,
+    async strike() {
+      const range = { since, until: new Date() };
+      const { missed } = await runReplay(database, webhook.appId, (tx, aside) =>
+        replay(tx, actor, webhook, range, aside),
+      );
+      if (missed < 10_000) throw new Error(`${missed} events were missed`);
+      repeat(20, () => publisher.publish(troubled));
+    },
+  };
+}
+
+/** Their receivers take long enough for deliveries to wait for their turn, leased. */
+async function changedBeforeAttempts({ subscribe, publisher, repeat, system }: World) {
+  const { database, secretBox } = system;
+  await subscribe(40, '/after-301');
+  type Webhook = { id: string; appId: string };
+  const { rows: webhooks } = await sql<Webhook>`
+    select id, app_id as "appId" from webhooks where url like '%/after-301/%'
+  `.execute(database);
+  const changes: ((tx: Transaction, webhook: Webhook) => Promise<unknown>)[] = [
+    (tx, { id }) => sql`update webhooks set url = url || '0' where id = ${id}`.execute(tx),
+    (tx, { id, appId }) => rotateSecret(tx, actor, appId, id, 0, secretBox),
+    (tx, { appId }) =>
+      sql`update bindings set created_at = now() where app_id = ${appId}`.execute(tx),
+    (tx) => sql`update orgs set listed = not listed where slug = ${troubled}`.execute(tx),
+  ];
+  let count = 0;
+  return {
+    seconds: minute,
+    async strike() {
+      repeat(50, () => publisher.publish(troubled));
+      repeat(100, async () => {
+        const change = changes[count % changes.length];
+        const webhook = webhooks[count % webhooks.length];
+        count += 1;
+        if (change && webhook) await database.transaction().execute((tx) => change(tx, webhook));
+      });
+    },
+  };
+}
+
+async function staysOpen({ holdOpen, heldSeconds: seconds }: World) {
+  return { strike: () => holdOpen((tx) => publish(tx, 1), seconds), seconds };
+}
+
+/** As after a coordinator of distributed transactions has died. */
+async function prepared({ system: { database }, cleanUps, heldSeconds: seconds }: World) {
+  return {
+    seconds,
+    async strike() {
+      await database.connection().execute(async (connection) => {
+        await sql`begin`.execute(connection);
+        await publish(connection, 1);
+        await sql`prepare transaction 'bench'`.execute(connection);
+      });
+      cleanUps.defer(async () => void (await sql`rollback prepared 'bench'`.execute(database)));
+    },
+  };
 }
 
 /** Rows that are deleted meanwhile stay where looks must step over them. */
-async function heldSnapshot({ holdOpen }: World) {
+async function heldSnapshot({ holdOpen, heldSeconds }: World) {
   const hold = (tx: Transaction) =>
     sql`select pg_current_snapshot(), pg_current_xact_id()`.execute(tx);
-  return { strike: () => holdOpen(hold, minute), seconds: minute };
+  const seconds = 2 * heldSeconds;
+  return { strike: () => holdOpen(hold, seconds), seconds };
 }
 
 /** Somebody else's connections take every place. The service keeps those that it has open. */
@@ -140,10 +225,10 @@ async function publishInOne(database: World['system']['database'], count: number
   await database.transaction().execute((tx) => publish(tx, count));
 }
 
-async function publish(tx: Transaction, count: number): Promise<void> {
+async function publish(executor: Executor, count: number): Promise<void> {
   const application = { id: 'a', applicantHandle: 'bench', submittedAt: new Date().toISOString() };
   await sql`
     select publish_event('application.created', ${JSON.stringify(application)}::text, ${troubled})
     from generate_series(1, ${count}::int)
-  `.execute(tx);
+  `.execute(executor);
 }

@@ -22,10 +22,12 @@ export function summarize(results: Result[]): string {
     const fault = row.find((result) => result.fault !== null)?.fault ?? '';
     return [trouble, setUp].concat(
       groups.map((_, group) => formatGroup(row, group)),
+      areAllReached(row) ? 'pass' : 'FAIL',
       fault,
     );
   });
-  return align([['TROUBLE', 'SET-UP', ...columns], ...rows]).join('\n');
+  const rule = `${timesMax} x OR ${alwaysAllowedMs} ms`;
+  return align([['TROUBLE', 'SET-UP', ...columns, rule], ...rows]).join('\n');
 }
 
 export function areAllReached(results: Result[]): boolean {

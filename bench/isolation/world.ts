@@ -26,6 +26,8 @@ export type World = {
   repeat: (everyMs: number, act: () => Promise<unknown>) => void;
   /** Does something in a transaction that then stays open for so long. */
   holdOpen: (act: (tx: Transaction) => Promise<unknown>, seconds: number) => Promise<void>;
+  /** How long a transaction stays open; a snapshot twice as long. */
+  heldSeconds: number;
   cleanUps: AsyncDisposableStack;
 };
 
@@ -35,7 +37,11 @@ export const troubled = 'troubled';
 const origins = 100;
 
 export async function createWorld(
-  { folder, ...setUp }: SetUp & { checkout: string; folder: string },
+  {
+    folder,
+    heldSeconds,
+    ...setUp
+  }: SetUp & { checkout: string; folder: string; heldSeconds: number },
   cleanUps: AsyncDisposableStack,
 ): Promise<World> {
   const bystanders = await openBystanders(cleanUps);
@@ -55,6 +61,7 @@ export async function createWorld(
     bystanders,
     publisher,
     receiver,
+    heldSeconds,
     cleanUps,
     subscribe: (count, path, event = 'application.created') =>
       addWebhooks(system, {
