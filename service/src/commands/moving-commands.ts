@@ -27,7 +27,7 @@ export function addMoveCommand(database: Command): void {
       'after',
       `
 It checks both databases, copies all rows in one transaction and compares the counts. The source stays as it is. If it is
-interrupted, the target stays empty: run it again. SECRET_KEY is not copied. A password may be in PGPASSWORD.
+interrupted, run it again. Stop what publishes by SQL, too. SECRET_KEY is not copied. A password may be in PGPASSWORD.
 
 Example:
   orgdir database move --to postgres://orgdir@127.0.0.1:5432/orgdir --dry-run`,
@@ -90,7 +90,7 @@ Example:
       'after',
       `
 Set DATABASE_URL to an empty database, or DATA_DIR to a new folder. The service then needs the SECRET_KEY of the installation
-that the backup is of. If it is interrupted, the database stays empty: run it again.
+that the backup is of. If it is interrupted, run it again.
 
 Example:
   DATA_DIR=./data-restored orgdir restore orgdir-2027-01-31.backup`,

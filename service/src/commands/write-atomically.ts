@@ -22,8 +22,7 @@ export async function writeFileAtomically<T>(
   if (target.kind === 'stream') return reportPathErrors(file, () => writeFile(target.path, act));
   return writeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
-    // Unlike a rename, a link never replaces a file.
-    await (replaces ? rename : link)(unfinished, target.path);
+    await (replaces ? rename : renameToNew)(unfinished, target.path);
     return result;
   });
 }
@@ -61,6 +60,18 @@ export const writeToStandardOutput: Write = (content) =>
       fail(gone ? new PipeClosedError('nobody reads any more') : error);
     });
   });
+
+/** Unlike a rename, never replaces a file. */
+async function renameToNew(unfinished: string, path: string): Promise<void> {
+  try {
+    await link(unfinished, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    // Some file systems have no links, such as FAT and those of some networks. There an empty file takes the name first.
+    await (await open(path, 'wx')).close();
+    await rename(unfinished, path);
+  }
+}
 
 async function writeAside<T>(
   path: string,

@@ -24,6 +24,8 @@ export type SnapshotHeader = {
 export type Snapshot = SnapshotHeader & {
   /** All tables; those that others refer to come first. Each must be read to its end before the next. */
   tables(): AsyncIterable<SnapshotTable>;
+  /** Throws a `StartError` if the source has not these numbers of rows any more. A file cannot change. */
+  requireUnchanged?(copied: RowCounts): Promise<void>;
 };
 
 export type SnapshotTable = {
@@ -71,8 +73,14 @@ export function withSnapshot<T>(
     if (!(await hasInstallation(client)))
       throw new StartError('the database has no installation: the service never started on it');
     const header = await readHeader(client);
-    const tables = () => readTables(client);
-    return act({ ...header, tables, countRows: () => countAll(client) });
+    return act({
+      ...header,
+      tables: () => readTables(client),
+      // This connection does not see what others have written since.
+      requireUnchanged: (copied) =>
+        withCopyClient(connection, applicationName, (other) => requireUnchanged(other, copied)),
+      countRows: () => countAll(client),
+    });
   });
 }
 
@@ -84,6 +92,22 @@ export async function requireStopped(client: pg.Client, which: string): Promise<
   `);
   if (rows[0])
     throw new StartError(`a service still runs on ${which} (${rows[0].name}); stop it first`);
+}
+
+/** The service is stopped, but nothing stops those who publish by SQL. */
+async function requireUnchanged(client: pg.Client, copied: RowCounts): Promise<void> {
+  const { rowCount: open } = await client.query(`
+    select from pg_locks where relation = 'orgdir.published_events'::regclass and mode = 'RowExclusiveLock'
+      and database = (select oid from pg_database where datname = current_database())
+  `);
+  const now = await countAll(client);
+  const changed = open
+    ? 'published_events'
+    : Object.keys(now).find((name) => now[name] !== copied[name]);
+  if (changed === undefined) return;
+  throw new StartError(
+    `somebody has written to ${changed} of the source meanwhile, so nothing was copied; stop everything that writes there, also what publishes by SQL, and run the command again`,
+  );
 }
 
 export async function hasInstallation(client: pg.Client): Promise<boolean> {

@@ -11,6 +11,7 @@ import {
 } from '../database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from '../database/embedded.ts';
 import { followTime, type FollowedTime } from '../database/clock.ts';
+import { removeCopyMark } from '../database/load-snapshot.ts';
 import { migrate } from '../database/migrate.ts';
 import { findDirectFault, findPoolerFault } from '../database/pooler.ts';
 import { followPrimary, type PrimaryMove } from '../database/primary.ts';
@@ -146,6 +147,7 @@ async function migrateOnce(connection: ConnectionSettings, applicationName: stri
   });
   try {
     await migrate(database);
+    await removeCopyMark(database);
   } finally {
     await database.destroy();
   }

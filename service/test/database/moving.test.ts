@@ -1,16 +1,20 @@
 /** Moves whole installations between the embedded database, a server of the operator's and files. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import files, { open as openFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
+import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import {
   openDatabase,
   sql,
   type ConnectionSettings,
   type Database,
+  type Executor,
 } from '../../src/database/database.ts';
 import { listApplied, listMigrations, migrate } from '../../src/database/migrate.ts';
 import { stopParts } from '../../src/start/main.ts';
@@ -21,6 +25,7 @@ import {
   newDataDir,
   removeDataDir,
   runCommand,
+  serverPid,
   startCommand,
   type Command,
 } from '../support/command.ts';
@@ -38,8 +43,10 @@ import { makeNextRelease } from '../support/next-release.ts';
 import { queueDrained } from '../support/queue.ts';
 import { fanOutToQueue, failed, recordNew, succeeded } from '../support/queue-steps.ts';
 import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiver.ts';
+import { runHere } from '../support/run-here.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
+const run = promisify(execFile);
 const options = { timeout: 300_000 };
 /** An old cluster is far ahead of a new one. */
 const olderBy = 900_000_000;
@@ -140,6 +147,129 @@ test(
   },
 );
 
+test(
+  'a restore into the embedded database that is killed half-way works when repeated',
+  options,
+  async () => {
+    const { database, connection } = await openTestDatabase();
+    const secretKeys = [Buffer.alloc(32, 1)];
+    await begin({ database, connection }, secretKeys, await startReceiver());
+    await fillQueue(database, { rows: 5 });
+    const source = await readRows(database);
+    const dataDir = await newFolder();
+    const file = join(dirname(dataDir), 'orgdir.backup');
+    const env = { SECRET_KEY: randomKey() };
+    const written = await runCommand(['backup', file], {
+      env: { ...env, DATABASE_URL: toUrl(connection) },
+    });
+    assert.equal(written.code, 0, written.stderr);
+
+    // The end of the file does not come, so the rows are in a transaction that cannot commit.
+    const pipe = join(dirname(dataDir), 'pipe');
+    await run('mkfifo', [pipe]);
+    const restoring = startCommand(['restore', pipe], { env: { ...env, DATA_DIR: dataDir } });
+    const writer = await openFile(pipe, 'w');
+    await writer.writeFile((await readFile(file)).subarray(0, -9));
+    const client = await eventually(() => connectInto(dataDir).catch(() => null));
+    await eventually(async () => {
+      const { rowCount } = await client.query(
+        `select from pg_locks where relation = to_regclass('orgdir.orgs') and mode = 'RowExclusiveLock'`,
+      );
+      return rowCount;
+    });
+    await client.end();
+    restoring.signal('SIGKILL');
+    await restoring.ended;
+    await writer.close();
+    assert.notEqual(await serverPid(dataDir), null, 'its server is left behind');
+
+    const repeated = await runCommand(['restore', file], { env: { ...env, DATA_DIR: dataDir } });
+    assert.equal(repeated.code, 0, repeated.stderr);
+    const restored = await openEmbedded(dataDir);
+    assert.deepEqual(await readRows(restored.database), source);
+    await restored.close();
+  },
+);
+
+test(
+  'a move that is killed after its commit copies again, and a complete copy says that it is complete',
+  options,
+  async () => {
+    const { database: source, connection } = await openTestDatabase();
+    await put(source, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+    const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
+    const target = (await openTestDatabase()).connection;
+    const database = open(target);
+    const args = ['database', 'move', '--to', toUrl(target)];
+    await database.connection().execute(async (session) => {
+      const moving = await database.transaction().execute(async (tx) => {
+        await sql`lock table webhooks in share mode`.execute(tx);
+        const command = startCommand(args, { env });
+        await eventually(() =>
+          isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)),
+        );
+        // What it does after the commit waits for this.
+        await sql`select pg_advisory_lock(70420003)`.execute(session);
+        return command;
+      });
+      await eventually(async () => (await sql`select from orgs`.execute(session)).rows.length > 0);
+      moving.signal('SIGKILL');
+      await moving.ended;
+      await sql`select pg_advisory_unlock(70420003)`.execute(session);
+    });
+
+    await put(source, 'orgs', [{ slug: 'globex', name: 'Globex' }]);
+    const repeated = await runCommand(args, { env });
+    assert.equal(repeated.code, 0, repeated.stderr);
+    assert.deepEqual(await readRows(database), await readRows(source));
+    const complete = await runCommand(args, { env });
+    assert.equal(complete.code, 1);
+    assert.match(complete.stderr, /^the target has a complete copy already/);
+
+    const used = await runCommand(['migrate'], { env: { ...env, DATABASE_URL: toUrl(target) } });
+    assert.equal(used.code, 0, used.stderr);
+    const refused = await runCommand(args, { env });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /^the target is in use: it has rows in .*orgs/);
+  },
+);
+
+test('a move copies nothing while somebody publishes by SQL into the source', options, async () => {
+  const { database, connection } = await openTestDatabase();
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  const publish = (executor: Executor) =>
+    sql`select orgdir.publish_event('org.created', org_slug => 'acme')`.execute(executor);
+  const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
+  const url = await emptyDatabase();
+  const args = ['database', 'move', '--to', url];
+
+  const moving = await database.transaction().execute(async (tx) => {
+    await sql`lock table webhooks`.execute(tx);
+    const command = startCommand(args, { env });
+    await eventually(() => isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)));
+    await publish(database);
+    return command;
+  });
+  const { code } = await moving.ended;
+  const meanwhile = { code, stderr: moving.stderr };
+  const notYetCommitted = await database.transaction().execute(async (tx) => {
+    await publish(tx);
+    return runCommand(args, { env });
+  });
+  for (const refused of [meanwhile, notYetCommitted]) {
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^somebody has written to published_events of the source meanwhile, so nothing was copied/,
+    );
+  }
+
+  const repeated = await runCommand(args, { env });
+  assert.equal(repeated.code, 0, repeated.stderr);
+  const { rows } = await sql`select from published_events`.execute(open({ connectionString: url }));
+  assert.equal(rows.length, 2);
+});
+
 test('a target in use is refused, and so is a source whose service runs', options, async () => {
   const { database, connection } = await openTestDatabase();
   const service = await startTestService({ beside: { database, connection } });
@@ -214,6 +344,40 @@ test(
       assert.equal(refused.code, 1);
       assert.match(refused.stderr, /is no backup, or is damaged/);
     }
+    const restored = await runCommand(['restore', file], { env: { ...env, DATABASE_URL: url } });
+    assert.equal(restored.code, 0, restored.stderr);
+  },
+);
+
+test(
+  'a backup is written where files have no links, and replaces none there',
+  options,
+  async () => {
+    const { connection } = await openTestDatabase();
+    const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
+    const folder = dirname(await newFolder());
+    const file = join(folder, 'orgdir.backup');
+    const later = join(folder, 'later.backup');
+    const link = mock.method(files, 'link', async (_from: string, to: string) => {
+      // Somebody else writes a file of this name at the last moment.
+      if (to === later) await writeFile(to, 'theirs');
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM', syscall: 'link' });
+    });
+    syncBuiltinESMExports();
+    try {
+      const { code, stderr } = await runHere(['backup', file], env);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.equal((await stat(file)).mode & 0o777, 0o600);
+      const refused = await runHere(['backup', later], env);
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /later\.backup cannot be written \(EEXIST\)/);
+      assert.equal(await readFile(later, 'utf8'), 'theirs');
+      assert.deepEqual((await readdir(folder)).sort(), ['later.backup', 'orgdir.backup']);
+    } finally {
+      link.mock.restore();
+      syncBuiltinESMExports();
+    }
+    const url = await emptyDatabase();
     const restored = await runCommand(['restore', file], { env: { ...env, DATABASE_URL: url } });
     assert.equal(restored.code, 0, restored.stderr);
   },
@@ -409,7 +573,7 @@ async function fingerprint(dataDir: string) {
   return { rows, migrations, sequences };
 }
 
-/** All rows as JSON, except the transactions that wrote them. */
+/** All rows as JSON, except the transactions that wrote them, and the mark of a copy. */
 async function readRows(database: Database): Promise<Record<string, string[]>> {
   const { rows: tables } = await sql<{ name: string }>`
     select relname as name from pg_class
@@ -418,7 +582,8 @@ async function readRows(database: Database): Promise<Record<string, string[]>> {
   const all: Record<string, string[]> = {};
   for (const { name } of tables) {
     const { rows } = await sql<{ row: string }>`
-      select (to_jsonb(t) - 'xid')::text as row from ${sql.table(name)} t order by 1
+      select (to_jsonb(t) - 'xid')::text as row from ${sql.table(name)} t
+      where to_jsonb(t) ->> 'name' is distinct from 'copy' order by 1
     `.execute(database);
     all[name] = rows.map(({ row }) => row);
   }
