@@ -8,8 +8,11 @@ const timeoutMs = 600_000;
 
 const [folder = '', ...files] = process.argv.slice(2);
 
+// A test may wait for nothing that keeps a process alive, and the next file has to follow.
+const keepAlive = setInterval(() => {}, timeoutMs);
 for (const [index, file] of files.entries())
   if (isFree(index)) await test(file, { timeout: timeoutMs }, () => import(join('..', file)));
+clearInterval(keepAlive);
 
 function isFree(index: number): boolean {
   try {
