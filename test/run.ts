@@ -12,9 +12,12 @@ const root = join(import.meta.dirname, '..');
 /** A test that waits for a timer leaves its processor to another process. */
 const lanes = 2 * availableParallelism();
 
-const files = process.argv
-  .slice(2)
-  .flatMap((pattern) => globSync(pattern, { cwd: root }).toSorted());
+/** In the order of the patterns, so that the longest can begin first. */
+const files = [
+  ...new Set(
+    process.argv.slice(2).flatMap((pattern) => globSync(pattern, { cwd: root }).toSorted()),
+  ),
+];
 if (files.length === 0) throw new Error('No test file matches: name files or patterns');
 const folder = mkdtempSync(join(tmpdir(), 'orgdir-lanes-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
