@@ -1,8 +1,8 @@
 /**
  * Clients that ask for what is large, or streamed, and read nothing: the memory that they hold in a process of its own, and
  * their end. The routes are all that the API descriptions have, on every listener, and the files of the pages; those of
- * whose responses nothing waits, because the clients' kernels take them whole, are left out. Takes minutes, so it runs only if `READERS` says how many for each route: `.ci/run` has
- * 60, all routes at once; 500 come to a few routes at a time.
+ * whose responses nothing waits, because the clients' kernels take them whole, are left out. Takes minutes, so it runs only
+ * if `READERS` says how many for each route: 60 come to all routes at once, 500 to a few at a time.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

@@ -153,6 +153,7 @@ const sessionState =
 /** These run on the direct connection only, because a pooler shares connections by transaction. */
 const direct = [
   'database/embedded.ts',
+  'database/load-snapshot.ts',
   'database/migrate.ts',
   'database/session.ts',
   'sync/perform-run.ts',

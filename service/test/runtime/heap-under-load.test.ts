@@ -8,10 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const orgdir = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
-const heapUnderLoad = new URL(
-  '../../src/webhooks/queue/dispatch/heap-under-load.ts',
-  import.meta.url,
-).href;
+const heapUnderLoad = new URL('../../src/runtime/heap-under-load.ts', import.meta.url).href;
 const mib = 1024 * 1024;
 
 /** Creates objects of which many survive for a while, and returns the size of the young generation with both halves. */
