@@ -69,7 +69,10 @@ async function renameToNew(unfinished: string, path: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
     // Some file systems have no links, such as FAT and those of some networks. There an empty file takes the name first.
     await (await open(path, 'wx')).close();
-    await rename(unfinished, path);
+    await rename(unfinished, path).catch(async (fault: unknown) => {
+      await rm(path);
+      throw fault;
+    });
   }
 }
 

@@ -363,10 +363,17 @@ test(
       if (to === later) await writeFile(to, 'theirs');
       throw Object.assign(new Error('not permitted'), { code: 'EPERM', syscall: 'link' });
     });
+    const { rename } = files;
+    const failing = join(folder, 'failing.backup');
+    const renamed = mock.method(files, 'rename', async (from: string, to: string) => {
+      if (to === failing) throw Object.assign(new Error('failed'), { code: 'EIO' });
+      return rename(from, to);
+    });
     syncBuiltinESMExports();
     try {
       const { code, stderr } = await runHere(['backup', file], env);
       assert.deepEqual([code, stderr], [0, '']);
+      assert.equal((await runHere(['backup', failing], env)).code, 1, 'and leaves nothing behind');
       assert.equal((await stat(file)).mode & 0o777, 0o600);
       const refused = await runHere(['backup', later], env);
       assert.equal(refused.code, 1);
@@ -375,6 +382,7 @@ test(
       assert.deepEqual((await readdir(folder)).sort(), ['later.backup', 'orgdir.backup']);
     } finally {
       link.mock.restore();
+      renamed.mock.restore();
       syncBuiltinESMExports();
     }
     const url = await emptyDatabase();
