@@ -77,7 +77,8 @@ function Losses({ deletion }: { deletion: AccountDeletion }) {
         title="Apps that you leave"
         names={appsToLeave.map(({ name, role }) => `${name}, as ${role}`)}
       >
-        They stay with their other owners. A suspended app without another owner keeps your address.
+        They stay with their other owners. A suspended app without another owner stays with your
+        address.
       </Losing>
       <Losing
         title="Bindings that end"
