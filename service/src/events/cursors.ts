@@ -17,9 +17,11 @@ export type Cursors = {
   decode(appId: string, cursor: string): number | null;
 };
 
-/** A synthetic nonce as in RFC 5297, which also authenticates, and eight bytes of position: 32 characters in base64. */
+/** A synthetic nonce as in RFC 5297, which also authenticates, and the position. */
 const nonceBytes = 16;
 const positionBytes = 8;
+/** In base64. */
+export const cursorLength = ((nonceBytes + positionBytes) * 4) / 3;
 const cipherName = 'aes-256-ctr';
 
 type Keys = { mac: Buffer; cipher: Buffer };

@@ -7,10 +7,10 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /** docs/reference/errors-and-limits.md#public-api: over 30 s, a client takes 1 KiB/s of what waits for it. */
-const bytesPerSecondMin = 1024;
-const defaults = { windowMs: 30_000, checkEveryMs: 5_000 };
+export const bytesPerSecondMin = 1024;
+export const defaults = { windowMs: 30_000, checkEveryMs: 5_000 };
 /** The bytes that may wait in a process while some clients take nothing. */
-const waitingBytesMax = 32 * 1024 * 1024;
+export const waitingBytesMax = 32 * 1024 * 1024;
 /** From half of these, clients are looked at this often. */
 const lookEveryMs = 250;
 /** Only clients that have taken nothing for so long give way to others. */

@@ -52,7 +52,7 @@ export type SenderOptions = {
   now?: () => number;
 };
 
-const connectionLifeMs = 60_000;
+export const connectionLifeMs = 60_000;
 /** An idle TLS connection holds some 100 KiB, so that these hold 50 MiB at most. */
 const idleConnectionsMax = 512;
 /** The share of the deadline that one silent address, or one silent address family, may use. */
