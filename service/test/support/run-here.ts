@@ -4,6 +4,8 @@ import { createProgram } from '../../src/commands/program.ts';
 import { reportError } from '../../src/commands/report-error.ts';
 import type { CommandResult } from './run-command.ts';
 
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
 /** One at a time: the environment, which `env` is added to while it runs, and the output are the process's. */
 export async function runHere(
   words: string[],
@@ -12,6 +14,7 @@ export async function runHere(
   const { exitCode } = process;
   process.exitCode = 0;
   const before = { ...process.env };
+  const handlers = signals.map((signal) => process.listeners(signal));
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   Object.assign(process.env, env);
   try {
@@ -23,6 +26,10 @@ export async function runHere(
     };
   } finally {
     process.exitCode = exitCode;
+    // A command ends with its process, so it leaves its handlers.
+    for (const [index, signal] of signals.entries())
+      for (const handler of process.listeners(signal))
+        if (!handlers[index]?.includes(handler)) process.off(signal, handler);
     for (const output of [stdout, stderr]) output.restore();
     for (const name of Object.keys(env)) delete process.env[name];
     Object.assign(process.env, before);
