@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../../src/database/database.ts';
@@ -161,4 +162,57 @@ test('a process that stops does not wait for a row that somebody has locked', as
     await recorder.stop(recorder.record(locked));
   });
   assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost']);
+});
+
+test('few attempts are collected for a moment, and then written together', async () => {
+  const { database } = await openTestDatabase();
+  const { recorder } = startRecorder(database);
+  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const all: RecordedAttempt[] = [];
+  for (let count = 0; count < 20; count += 1) all.push(await insert());
+  // Slower than they are written.
+  const recorded = all.map(async (attempt, index) => {
+    await wait(10 * index);
+    await recorder.record(attempt);
+  });
+  await Promise.all(recorded);
+  const { rows } = await sql<{ writes: number }>`
+    select count(distinct xmin::text)::int as writes from attempts
+  `.execute(database);
+  assert.ok((rows[0]?.writes ?? 0) < all.length / 2, `${rows[0]?.writes} writes`);
+});
+
+for (const [what, verdict] of [
+  ['was put back', { kind: 'postponed', waitMs: 0, park: true }],
+  ['may not be sent', { kind: 'cancelled', by: 'permission' }],
+] as const)
+  test(`a delivery that ${what} waits for no other`, async () => {
+    const { database } = await openTestDatabase();
+    const { recorder } = startRecorder(database);
+    const insert = () => insertLeased(database, uuidv7());
+    const [sent, unsent] = [await insert(), await insert()];
+    await recorder.record(attemptOf(await insert(), succeeded));
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const both = [attemptOf(sent, succeeded), attemptOf(unsent, { verdict })];
+      await Promise.all(both.map((attempt) => recorder.record(attempt)));
+    } finally {
+      mock.timers.reset();
+    }
+    assert.equal((await attemptsMade(database, sent.id)).length, 1);
+  });
+
+test('a stop writes at once what was collected', async () => {
+  const { database } = await openTestDatabase();
+  const { recorder } = startRecorder(database);
+  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const [first, second] = [await insert(), await insert()];
+  await recorder.record(first);
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    await recorder.stop(recorder.record(second));
+  } finally {
+    mock.timers.reset();
+  }
+  assert.equal((await attemptsMade(database, second.delivery.id)).length, 1);
 });

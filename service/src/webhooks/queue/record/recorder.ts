@@ -1,6 +1,6 @@
 /**
- * Collects finished attempts and records them in batches: attempts that finish during one write form the next batch.
- * Next: `record.ts`.
+ * Collects finished attempts and records them in batches: attempts that finish during one write, or soon after it, form the
+ * next batch. Next: `record.ts`.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../../database/database.ts';
@@ -19,6 +19,9 @@ export type RecorderDependencies = {
   metrics: Metrics;
 };
 
+/** Few attempts wait for this long after the start of the last write, so that at low rates too a write has several. */
+export const collectMs = 100;
+const fewMax = 64;
 /** How often a write is tried again while the database is unavailable. */
 const retryMs = 250;
 /** How often attempts are tried again whose rows another session has locked. */
@@ -34,6 +37,10 @@ export class Recorder {
   readonly #dependencies: RecorderDependencies;
   readonly #waiting: Waiting[] = [];
   readonly #locked = new Set<Waiting>();
+  #startedAt = -Infinity;
+  /** Whether a delivery waits that was not sent, and that another process could send. */
+  #hasUnsent = false;
+  #collecting: NodeJS.Timeout | undefined;
   #writing: Promise<void> | null = null;
   /** When writes started to fail, or null. Shared by batches that wait together, so that they do not each wait in turn. */
   #failingSince: number | null = null;
@@ -47,37 +54,58 @@ export class Recorder {
   record(attempt: RecordedAttempt): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push({ attempt, wasLocked: false, resolve });
-      this.#startWriting();
+      this.#hasUnsent ||= ['postponed', 'cancelled'].includes(attempt.verdict.kind);
+      this.#writeWhenDue();
     });
   }
 
   /** Resolves when `inFlight` has ended and is recorded. Waits only briefly for a database that is unavailable. */
   async stop(inFlight: Promise<unknown>): Promise<void> {
     this.#stopsAt = performance.now() + giveUpAfterMsWhileStopping;
+    this.#writeWhenDue();
     await inFlight;
     await this.#writing;
   }
 
-  #startWriting(): void {
+  #writeWhenDue(): void {
+    if (this.#writing || this.#waiting.length === 0) return;
+    const waitMs = this.#dueInMs();
+    if (waitMs > 0) {
+      this.#collecting ??= setTimeout(() => this.#write(), waitMs);
+      return;
+    }
+    this.#write();
+  }
+
+  #write(): void {
+    clearTimeout(this.#collecting);
+    this.#collecting = undefined;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = null;
       // Attempts may have arrived while the last batch was ending; without this they would wait for the next one.
-      if (this.#waiting.length > 0) this.#startWriting();
+      this.#writeWhenDue();
     });
+  }
+
+  #dueInMs(): number {
+    const isUrgent = this.#waiting.length >= fewMax || this.#hasUnsent || this.#stopsAt < Infinity;
+    return isUrgent ? 0 : this.#startedAt + collectMs - performance.now();
   }
 
   async #writeAll(): Promise<void> {
     this.#failingSince = null;
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.length > 0 && this.#dueInMs() <= 0) {
+      this.#startedAt = performance.now();
       const batch = this.#waiting.splice(0, recordMax);
-      const stillLocked = new Set(await this.#write(batch.map(({ attempt }) => attempt)));
+      this.#hasUnsent &&= this.#waiting.length > 0;
+      const stillLocked = new Set(await this.#writeBatch(batch.map(({ attempt }) => attempt)));
       this.#keepLocked(batch.filter(({ attempt }) => stillLocked.has(attempt)));
       for (const one of batch) if (!this.#locked.has(one)) one.resolve();
     }
   }
 
   /** Writes a batch, again and again while the database is away. Returns those whose rows another session has locked. */
-  async #write(attempts: RecordedAttempt[]): Promise<RecordedAttempt[]> {
+  async #writeBatch(attempts: RecordedAttempt[]): Promise<RecordedAttempt[]> {
     const { database, log, metrics, giveUpAfterMs, outcomesFloor } = this.#dependencies;
     for (let tries = 1; ; tries += 1) {
       try {
@@ -124,6 +152,6 @@ export class Recorder {
   #tryLockedAgain(): void {
     this.#waiting.push(...this.#locked);
     this.#locked.clear();
-    this.#startWriting();
+    this.#writeWhenDue();
   }
 }
