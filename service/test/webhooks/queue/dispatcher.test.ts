@@ -164,6 +164,29 @@ test('leased deliveries of a quick webhook wait for its turn a moment and are th
   });
 });
 
+test('the end of an attempt wakes the claim of what is parked for its webhook, and only then', async (t) => {
+  const { dispatcher, signals } = await startDispatcher(t);
+  const waiting: ServerResponse[] = [];
+  const receiver = await startReceiver((response) => void waiting.push(response));
+  await register(receiver.url);
+  await publish(3);
+  await dispatcher.fanOutAll(0);
+  await receiver.waitFor(2);
+  assert.ok(signals.includes('parked'));
+  const answer = async () => {
+    signals.length = 0;
+    const count = waiting.splice(0).map((response) => response.end()).length;
+    await eventually(async () => signals.filter((each) => each === 'health').length === count);
+  };
+  await answer();
+  assert.ok(signals.includes('parked'));
+  await dispatcher.claimAllParked();
+  await receiver.waitFor(3);
+  await dispatcher.claimAllParked();
+  await answer();
+  assert.ok(!signals.includes('parked'), signals.join(' '));
+});
+
 test('what cannot wait for its turn is put back at once', async (t) => {
   const { dispatcher, room } = await startDispatcher(t);
   const receiver = await startReceiver();

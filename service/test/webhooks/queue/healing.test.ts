@@ -23,7 +23,7 @@ import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-w
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { openStage } from '../../histories/stage.ts';
 import { testActor } from '../../support/actor.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, within } from '../../support/eventually.ts';
 import { attemptOf, claimWith, failed, recordNew, succeeded } from '../../support/queue-steps.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { startTestService } from '../../support/service.ts';
@@ -317,6 +317,13 @@ test('the worker signs and sends probes, and events follow', async () => {
       where trigger = 'probe' and lease_token is null and due_at > queue_now()
     `.execute(service.database);
     return (await read()).active;
+  });
+  // Sooner than replays are looked for.
+  await within(30_000, async () => {
+    const { rows } = await sql`
+      select from webhook_healing where webhook_id = ${id} and replay_since is null
+    `.execute(service.database);
+    return rows.length > 0;
   });
   assert.equal(receiver.received.length, 2);
   for (const { headers, body: bytes } of receiver.received) {
