@@ -18,7 +18,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import type { PasswordHashing } from '../sign-in/hash-password.ts';
-import { createSignIn } from '../sign-in/sign-in.ts';
+import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
 import { createSyncs } from '../sync/syncs.ts';
 import { createApiProcesses } from '../system/api-processes.ts';
 import { createHealth } from '../system/health.ts';
@@ -62,23 +62,18 @@ type Shared = ReturnType<typeof createShared>;
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
-  const { config } = options;
-  await startTracing(config, options.log);
+  const { config, log } = options;
+  await startTracing(config, log);
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
-  const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
-  const worker = createWorker({
-    ...config,
-    ...shared,
-    ingestPublished: (on, floor) => ingestPublished(on, config.publicUrl, floor),
-  });
+  const signIn = config.roles.has('api') ? createConfiguredSignIn(shared, mailer) : null;
+  const worker = createConfiguredWorker(shared);
   return {
     ...shared,
     ...createInternalParts(shared, worker),
     mailer,
     signIn,
-    app:
-      signIn && (await createApp({ ...config, ...shared, signIn, brand: await loadBrand(config) })),
+    app: signIn && (await createPublicApp(shared, signIn)),
     worker,
     failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
@@ -139,7 +134,6 @@ function createShared(options: PartsOptions) {
     secretBox,
     signingKeys: createSigningKeys(secretBox),
     leaseMs: leaseMs(webhooks),
-    deactivateAfter: webhooks.deactivateAfter,
   };
 }
 
@@ -152,28 +146,111 @@ const writesPool = {
   idleInTransactionMs: 30_000,
 };
 
+function createConfiguredSignIn(shared: Shared, mailer: Mailer | null): SignIn {
+  const { config, database, secretKeys, secretBox, hashing, print, log } = shared;
+  const { publicUrl, serviceName, signIn } = config;
+  return createSignIn({
+    publicUrl,
+    serviceName,
+    signIn,
+    database,
+    secretKeys,
+    secretBox,
+    mailer,
+    print,
+    log,
+    ...(hashing && { hashing }),
+  });
+}
+
+function createConfiguredWorker(shared: Shared): Worker {
+  const { config, session, clock, room, sender, signingKeys, metrics, log, attemptLog } = shared;
+  const { publicUrl, serviceName, webhooks, retentionDays } = config;
+  return createWorker({
+    connection: shared.connection,
+    session,
+    clock,
+    room,
+    sender,
+    signingKeys,
+    metrics,
+    log,
+    attemptLog,
+    version,
+    serviceName,
+    webhooks,
+    leaseMs: shared.leaseMs,
+    retentionDays,
+    ingestPublished: (on, floor) => ingestPublished(on, publicUrl, floor),
+  });
+}
+
+async function createPublicApp(shared: Shared, signIn: SignIn): ReturnType<typeof createApp> {
+  const { config, database, replicas, revisions, search, health, apiProcesses } = shared;
+  const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
+  return createApp({
+    publicUrl,
+    serviceName,
+    trustProxy,
+    rateLimitPerMinute,
+    webhooks,
+    version,
+    brand: await loadBrand(config),
+    database,
+    replicas,
+    revisions,
+    search,
+    health,
+    apiProcesses,
+    keyCache: shared.keyCache,
+    responseCache: shared.responseCache,
+    signIn,
+    room: shared.room,
+    sender: shared.sender,
+    clock: shared.clock,
+    leaseMs: shared.leaseMs,
+    secretKeys: shared.secretKeys,
+    secretBox: shared.secretBox,
+    signingKeys: shared.signingKeys,
+    metrics: shared.metrics,
+    log: shared.log,
+    attemptLog: shared.attemptLog,
+  });
+}
+
 /** The internal listener's application, and the parts that only it uses. */
 function createInternalParts(shared: Shared, worker: Worker) {
   const { config, database, connection } = shared;
   const { host, port, allowedHosts } = config.internal;
-  const syncs = createSyncs(shared);
+  const { session, search, keyCache, readiness, metrics, log } = shared;
+  const { publicUrl, serviceName } = config;
+  const syncs = createSyncs({ config, version, database, connection, session, metrics, log });
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
   const notifyWorkers = createQueueNotifier(database);
   const publisher = new Publisher(publishing, () => {
     if (!worker.wake()) notifyWorkers();
   });
-  const internalUrl = httpAddress(host, port);
-  const api = config.roles.has('api')
-    ? { ...config, ...shared, syncs, writes, publisher, internalUrl }
-    : null;
-  return {
-    syncs,
+  const api = {
+    publicUrl,
+    serviceName,
+    version,
+    internalUrl: httpAddress(host, port),
+    database,
     writes,
-    publishing,
     publisher,
-    internalApp: createInternalApp({ ...shared, allowedHosts, api }),
+    search,
+    keyCache,
+    syncs,
   };
+  const internalApp = createInternalApp({
+    metrics,
+    readiness,
+    log,
+    allowedHosts,
+    api: config.roles.has('api') ? api : null,
+  });
+  return { syncs, writes, publishing, publisher, internalApp };
 }
 
 /** Loaded only if mail is configured, because the library takes half a megabyte. */
@@ -185,10 +262,22 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
 
 async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Promise<FailureMail> {
   const { createFailureMail } = await import('../webhooks/notifications/failure-mail.ts');
-  return createFailureMail({ ...shared.config, ...shared, mailer });
+  const { config, database, session, log } = shared;
+  const { publicUrl, serviceName, webhooks } = config;
+  const { deactivateAfter } = webhooks;
+  return createFailureMail({
+    database,
+    session,
+    mailer,
+    log,
+    publicUrl,
+    serviceName,
+    deactivateAfter,
+  });
 }
 
 async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
   const { createWorkerProcesses } = await import('./worker-processes.ts');
-  return createWorkerProcesses(shared);
+  const { config, connection, secretKeys, metrics, log } = shared;
+  return createWorkerProcesses({ config, connection, secretKeys, metrics, log });
 }
