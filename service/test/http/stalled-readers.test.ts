@@ -2,7 +2,7 @@
  * Clients that ask for what is large, or streamed, and read nothing: the memory that they hold in a process of its own, and
  * their end. The routes are all that the API descriptions have, on every listener, and the files of the pages; those of
  * whose responses nothing waits, because the clients' kernels take them whole, are left out. Takes minutes, so it runs only
- * if `READERS` says how many for each route: 60 come to all routes at once, 500 to a few at a time.
+ * if `READERS` says how many for each route: 500 come to one route at a time, and fewer to several at once.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -26,7 +26,7 @@ const readersPerRoute = Number(process.env['READERS'] ?? 0);
 const extraMibMax = 50;
 const closedWithinMs = 60_000;
 /** More connections than this would weigh more by themselves than what waits in them. */
-const readersAtOnceMax = 1_600;
+const readersAtOnceMax = 500;
 /** More than a client's kernel takes. */
 const largeBytes = 200 * 1024;
 /** `DATA_BYTES=65000` is the largest that an event can have. */
