@@ -20,7 +20,7 @@ export type RecorderDependencies = {
 };
 
 /** Few attempts wait for this long after the start of the last write, so that at low rates too a write has several. */
-export const collectMs = 100;
+const collectMs = 100;
 const fewMax = 64;
 /** How often a write is tried again while the database is unavailable. */
 const retryMs = 250;
