@@ -231,15 +231,26 @@ async function residentMib(): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
-/** Of these connections, by the clients' ports. A client that reads nothing does not learn of its own end. */
-async function findOpen(ports: Set<number | undefined>): Promise<Set<number | undefined>> {
+/**
+ * Of these connections, by both ports, because another process may soon use a client's. A client that reads nothing does not
+ * learn of its own end.
+ */
+async function findOpen(connections: Set<string>): Promise<Set<string>> {
   const established = '01';
   const lines = (await readFile('/proc/net/tcp', 'latin1')).split('\n').slice(1);
-  const open = lines.map((line) => {
-    const [, address = '', , state] = line.trim().split(/\s+/, 4);
-    return state === established ? Number.parseInt(address.slice(9), 16) : undefined;
+  const open = lines.flatMap((line) => {
+    const [, from = '', to = '', state] = line.trim().split(/\s+/, 4);
+    return state === established ? nameOf(portIn(from), portIn(to)) : [];
   });
-  return new Set(open.filter((port) => port !== undefined && ports.has(port)));
+  return new Set(open.filter((each) => connections.has(each)));
+}
+
+function portIn(address: string): number {
+  return Number.parseInt(address.slice(9), 16);
+}
+
+function nameOf(from: number | undefined, to: number | undefined): string {
+  return `${from}-${to}`;
 }
 
 /** As many clients for each route; of an export no more than there are accounts. */
@@ -266,17 +277,15 @@ async function stallAll(readers: Route[]) {
     most = Math.max(most, await residentMib());
   });
   const startedAt = performance.now();
-  const ports = new Set(sockets.map(({ localPort }) => localPort));
-  let left = ports;
+  const names = sockets.map(({ localPort, remotePort }) => nameOf(localPort, remotePort));
+  let left = new Set(names);
   for await (const _ of every(250)) {
     most = Math.max(most, await residentMib());
-    left = await findOpen(ports);
+    left = await findOpen(left);
     const isLate = performance.now() - startedAt > closedWithinMs;
     if (isLate || left.size === 0) break;
   }
-  const open = sockets.flatMap(({ localPort }, index) =>
-    left.has(localPort) ? [readers[index]?.path] : [],
-  );
+  const open = names.flatMap((name, index) => (left.has(name) ? [readers[index]?.path] : []));
   sockets.forEach((socket) => socket.destroy());
   const seconds = (performance.now() - startedAt) / 1_000;
   return { before, most, seconds, open: [...new Set(open)] };
