@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 /** Of all tests of a file. */
-const timeoutMs = 600_000;
+const timeoutMs = 1_200_000;
 
 const [folder = '', ...files] = process.argv.slice(2);
 
