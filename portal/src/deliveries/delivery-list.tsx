@@ -49,13 +49,8 @@ export function DeliveryList({
   // filters.
   const [scope, setScope] = useState(search);
   if (!isStale && scope !== search) setScope(search);
-  const { rows, waiting, show } = useSteadyRows({
-    fresh: entries,
-    readAt,
-    scope,
-    mayMove: () =>
-      selection.ids.length === 0 && (element.current === null || !isInUse(element.current)),
-  });
+  const mayMove = () => selection.ids.length === 0 && !isInUse(element.current);
+  const { rows, waiting, show } = useSteadyRows({ fresh: entries, readAt, scope, mayMove });
   const selection = useSelection(rows, scope);
   const showNew = () => {
     show();
@@ -65,11 +60,7 @@ export function DeliveryList({
     <Stack gap="sm" aria-busy={isStale}>
       <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
         <Group gap="xs" wrap="nowrap">
-          <Note>
-            {formatCount(pagination.total, 'delivery')}
-            {searched?.complete === false &&
-              ` among the ${searched.deliveries.toLocaleString()} searched`}
-          </Note>
+          <Found total={pagination.total} searched={searched} />
           {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
         </Group>
         <LiveButton page={filters.page} {...live} />
@@ -100,6 +91,17 @@ export function DeliveryList({
     </Stack>
   );
 }
+
+function Found({ total, searched }: { total: number } & Pick<DeliveryPageOfApp, 'searched'>) {
+  return (
+    <Note>
+      {formatCount(total, 'delivery')}
+      {searched?.complete === false &&
+        ` among the ${searched.deliveries.toLocaleString()} searched`}
+    </Note>
+  );
+}
+
 function ShowNew({ waiting, show }: { waiting: number; show: () => void }) {
   return (
     <Button size="compact-xs" variant="default" onClick={show}>
@@ -109,7 +111,8 @@ function ShowNew({ waiting, show }: { waiting: number; show: () => void }) {
 }
 
 /** True if the focus, the pointer or a selection is in the list, or if it is scrolled. */
-function isInUse(list: HTMLElement): boolean {
+function isInUse(list: HTMLElement | null): boolean {
+  if (list === null) return false;
   const { activeElement } = document;
   const hasFocus = activeElement !== list && list.contains(activeElement);
   const selection = document.getSelection();

@@ -92,19 +92,7 @@ function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
   const attempts = formatCount(attemptCount, 'attempt');
   return (
     <Table.Tr {...(selection?.ids.includes(id) && { bg: 'var(--mantine-color-default-hover)' })}>
-      {selection && (
-        <Table.Td w={36}>
-          {selection.mayBe(delivery) && (
-            <Checkbox
-              aria-label={`Select ${event} of ${formatExact(createdAt)}`}
-              checked={selection.ids.includes(id)}
-              onChange={({ nativeEvent }) =>
-                selection.toggle(id, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
-              }
-            />
-          )}
-        </Table.Td>
-      )}
+      {selection && <SelectCell delivery={delivery} selection={selection} />}
       <Table.Td>
         <Outcome delivery={delivery} filters={filters} />
       </Table.Td>
@@ -147,6 +135,23 @@ function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
         <Note size="xs">{formatExact(createdAt)}</Note>
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+function SelectCell({ delivery, selection }: { delivery: PortalDelivery; selection: Selection }) {
+  const { id, event, createdAt } = delivery;
+  return (
+    <Table.Td w={36}>
+      {selection.mayBe(delivery) && (
+        <Checkbox
+          aria-label={`Select ${event} of ${formatExact(createdAt)}`}
+          checked={selection.ids.includes(id)}
+          onChange={({ nativeEvent }) =>
+            selection.toggle(id, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
+          }
+        />
+      )}
+    </Table.Td>
   );
 }
 
