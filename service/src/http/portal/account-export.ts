@@ -63,11 +63,13 @@ export const exportAccount = operation({
       'content-type': 'application/json; charset=utf-8',
       'content-disposition': 'attachment; filename="account.json"',
     });
+    const isHead = context.reply.request.method === 'HEAD';
     // Bytes instead of objects, so that it reads only one page ahead.
-    const stream = Readable.from(writeExport(context, hold), {
+    const stream = Readable.from(isHead ? [] : writeExport(context, hold), {
       objectMode: false,
       highWaterMark: 1,
     });
+    if (isHead) await hold.release();
     // Also if the client is gone, even before the first page.
     return stream.once('close', () => void hold.release());
   },
