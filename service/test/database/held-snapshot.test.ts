@@ -217,7 +217,8 @@ test('no statement reads many more pages after hundreds of updates of health tha
   }
   const later = await leastPagesOfEach();
   for (const [name, read] of Object.entries(later)) {
-    const few = (before[name] ?? 0) * 1.25;
+    // One that steps over each update reads hundreds more; a few more are those of other tests.
+    const few = (before[name] ?? 0) * 1.25 + 16;
     assert.ok(read <= few, `${name}: ${read} pages, and ${before[name]} before`);
   }
 });
