@@ -63,6 +63,7 @@ export const exportAccount = operation({
       'content-type': 'application/json; charset=utf-8',
       'content-disposition': 'attachment; filename="account.json"',
     });
+    // Without a body there is nothing to read, and nothing that a request after it would have to wait for.
     const isHead = context.reply.request.method === 'HEAD';
     // Bytes instead of objects, so that it reads only one page ahead.
     const stream = Readable.from(isHead ? [] : writeExport(context, hold), {
