@@ -60,21 +60,24 @@ storm(
   { webhooks: 10, workers: 2, prepare: (scene) => configure(scene, 'max_connections = 60') },
   async (scene) => {
     const { database, publisher } = scene;
-    const clients = await connectUntilRefused(scene);
-    const publishing = publisher.publishSlowly(sized(100, 500), 50);
-    await wait(sized(5_000, minuteMs));
-    // One worker loses its connections, and others take them.
-    const [first] = scene.processes;
-    const losing = wait(sized(5_000, minuteMs));
-    await scene.fault(async () => {
-      await sql`
-        select pg_terminate_backend(pid) from pg_stat_activity where application_name like ${`orgdir%pid ${first?.pid}`}
-      `.execute(database);
-      clients.push(...(await connectUntilRefused(scene)));
-      await losing;
-      for (const client of clients) await client.end();
+    // Connected before the slots are taken: a pool may have to open a connection.
+    await database.connection().execute(async (operator) => {
+      const clients = await connectUntilRefused(scene);
+      const publishing = publisher.publishSlowly(sized(100, 500), 50);
+      await wait(sized(5_000, minuteMs));
+      // One worker loses its connections, and others take them.
+      const [first] = scene.processes;
+      const losing = wait(sized(5_000, minuteMs));
+      await scene.fault(async () => {
+        await sql`
+          select pg_terminate_backend(pid) from pg_stat_activity where application_name like ${`orgdir%pid ${first?.pid}`}
+        `.execute(operator);
+        clients.push(...(await connectUntilRefused(scene)));
+        await losing;
+        for (const client of clients) await client.end();
+      });
+      await publishing;
     });
-    await publishing;
   },
 );
 
