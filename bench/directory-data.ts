@@ -114,6 +114,12 @@ function makeBlueprints(random: Random, recipes: Recipe[], count: number) {
   });
 }
 
+/** The names of real organisations. */
+export async function readNames(): Promise<string[]> {
+  const sources = await readEither<SourceOrg>('organisations.ndjson', 'orgs.ndjson');
+  return sources.map(({ name }) => name);
+}
+
 async function readEither<T>(sharedName: string, demoName: string): Promise<T[]> {
   return readLines<T>(join(shared, sharedName)).catch(() => readLines<T>(join(demo, demoName)));
 }

@@ -803,6 +803,16 @@ export interface RotateSecretRequest {
   overlapSeconds?: number;
 }
 
+/** How the search found these entries. Absent without `search`. */
+export interface SearchMeta {
+  /** Whether nothing had all words, so that the search found something like it. */
+  relaxed: boolean;
+  /** The words that a relaxed search left out, in lower case and without accents. */
+  ignored: string[];
+  /** The ids of the entries on this page in which a word has a typo. */
+  typos: string[];
+}
+
 /** The state of the service. */
 export interface ServiceStatus {
   /** `degraded`: a component has a problem, and reads may return 503. New values may be added. */

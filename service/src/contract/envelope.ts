@@ -1,5 +1,5 @@
 /** The envelope of every response: docs/reference/reads.md#response-format. It has no data of the request, so responses can be cached. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static, type TProperties, type TSchema } from 'typebox';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 import { nullable, strictObject } from './shapes.ts';
 
@@ -31,15 +31,15 @@ const succeeded = Type.Literal(true, { description: 'True, except in errors.' })
 export const success = (data: TSchema, title: string) =>
   strictObject({ success: succeeded, data, meta: Meta }, { title });
 
-/** `facets` is the schema of `meta.facets`, if the list has them. */
-export const list = (entry: TSchema, title: string, facets?: TSchema) =>
+/** `more` are the schemas of what else `meta` may have. */
+export const list = (entry: TSchema, title: string, more?: TProperties) =>
   strictObject(
     {
       success: succeeded,
       data: Type.Array(entry, { description: 'The entries on this page.' }),
-      meta: facets
+      meta: more
         ? strictObject(
-            { ...Meta.properties, facets: Type.Optional(facets) },
+            { ...Meta.properties, ...more },
             { title: `${title}Meta`, description: 'Information about the response.' },
           )
         : Meta,
@@ -112,11 +112,11 @@ export function pageEnvelope(
   data: unknown[],
   query: { page: number; limit: number },
   total: number,
-  facets: object | null = null,
+  more: Record<string, unknown> = {},
 ) {
   return {
     ...envelope(data),
-    meta: facets ? { ...meta, facets } : meta,
+    meta: { ...meta, ...more },
     pagination: pagination(query, total),
   };
 }

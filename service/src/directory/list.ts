@@ -8,13 +8,22 @@ import type { Fields } from '../contract/field.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Scope } from '../database/revisions.ts';
+import type { FoundBy } from '../contract/found-by.ts';
+import { mistypedLevel } from './search/match.ts';
 import type { FoundAt, Search } from './search/search.ts';
 
 export type Sql = RawBuilder<unknown>;
 type Facets = Record<string, { value: string; count: number }[]>;
 /** What reads of lists need. */
 export type DirectoryReads = { database: Database; search: Pick<Search, 'find'> };
-export type Page<Row> = { revision: number; total: number; rows: Row[]; facets: Facets | null };
+export type Page<Row> = {
+  revision: number;
+  total: number;
+  rows: Row[];
+  facets: Facets | null;
+  /** How a search found them. Null without one. */
+  search: FoundBy | null;
+};
 
 export type ListPlan = {
   scope: Scope;
@@ -45,9 +54,9 @@ export type ListPlan = {
   joins: Sql;
 };
 
-/** A row, or a null ordinal if the page has none. */
+/** A row, or a null ordinal if the page has none. `hit` is its number among what a search found, from 1. */
 type Listed<Row> = { revision: number; total: number; facets: Facets | null } & (
-  | (Row & { ordinal: number })
+  | (Row & { ordinal: number; hit: number | null; id: string })
   | { ordinal: null; [column: string]: unknown }
 );
 
@@ -59,7 +68,7 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
     from revisions r
     cross join totals
     left join lateral (
-      select keys.ordinal, ${plan.columns}
+      select keys.ordinal, keys.hit, ${plan.columns}
       from keys join ${sql.table(plan.kind)} t on t.id = keys.id ${plan.joins}
     ) found on true
     where r.scope = ${plan.scope}
@@ -70,7 +79,24 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
   const { total, facets } = first;
   // The rows may be newer than the index that found them, or older on a replica, and then nobody uses the page again.
   const revision = Math.min(first.revision, plan.found?.revision ?? Infinity);
-  return { revision, total, facets, rows: rows.filter((row) => row.ordinal !== null) };
+  const found = rows.filter((row) => row.ordinal !== null);
+  return {
+    revision,
+    total,
+    facets,
+    rows: found,
+    search: plan.found ? foundBy(plan.found, found) : null,
+  };
+}
+
+function foundBy(
+  { isRelaxed, ignored, levels }: FoundAt,
+  rows: { id: string; hit: number | null }[],
+): FoundBy {
+  const isMistyped = (hit: number | null) =>
+    hit !== null && (levels[hit - 1] as number) >= mistypedLevel;
+  const typos = rows.filter(({ hit }) => isMistyped(hit)).map(({ id }) => id);
+  return { relaxed: isRelaxed, ignored, typos };
 }
 
 type SearchPlan = Omit<ListPlan, 'found'> & { search?: string | undefined };
@@ -113,7 +139,7 @@ function unfiltered(plan: ListPlan): Sql {
   return sql`
     with totals as (select sum(entries)::int8 as total from list_totals where kind = ${plan.kind}),
     keys as materialized (
-      select id, row_number() over () as ordinal from (
+      select id, row_number() over () as ordinal, null::int8 as hit from (
         select t.id from ${sql.table(plan.kind)} t where ${plan.always}
         order by ${order(sql.ref(`t.${column}`), sql`t.id`, descending)} ${window(plan)}
       ) as ordered
@@ -126,7 +152,7 @@ function hits(plan: ListPlan, { total, ordinals }: FoundAt): Sql {
   return sql`-- prepared: search_page
     with totals as (select ${total}::int8 as total),
     keys as materialized (
-      select t.id, hit.number as ordinal
+      select t.id, hit.number as ordinal, hit.number as hit
       from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
       join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
       join ${sql.table(plan.kind)} t on t.id = s.id
@@ -140,7 +166,7 @@ function narrowedHits(plan: ListPlan, { ordinals }: FoundAt): Sql {
   const sortKey = plan.sort === undefined ? sql`hit.number` : sql.ref(`t.${column}`);
   return sql`
     with matches as materialized (
-      select t.id, ${sortKey} as sort_key
+      select t.id, ${sortKey} as sort_key, hit.number as hit
       from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
       join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
       join ${sql.table(plan.kind)} t on t.id = s.id
@@ -154,7 +180,7 @@ function filtered(plan: ListPlan): Sql {
   const { column, descending } = sortOf(plan);
   return sql`
     with matches as materialized (
-      select t.id, ${sql.ref(`t.${column}`)} as sort_key
+      select t.id, ${sql.ref(`t.${column}`)} as sort_key, null::int8 as hit
       from ${sql.table(plan.kind)} t where ${conditions(plan)}
     ),
     ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
@@ -169,8 +195,8 @@ function sortedMatches(plan: ListPlan, by: Sql): Sql {
   return sql`
     totals as (select count(*) as total from matches),
     keys as materialized (
-      select id, row_number() over () as ordinal from (
-        select id from matches order by ${by} ${window(plan)}
+      select id, row_number() over () as ordinal, hit from (
+        select id, hit from matches order by ${by} ${window(plan)}
       ) as ordered
     )
   `;

@@ -10,23 +10,29 @@ const kinds = ['orgs', 'alliances', 'blueprints'] as const;
 
 type Hit = { kind: (typeof kinds)[number]; ordinal: number; level: number; place: number };
 
-/** The most relevant entries, at most eight. None for a text without words. */
+/** The most relevant entries, at most eight. None for a text without words. Relaxes only if no kind has a hit. */
 export async function suggest(reads: DirectoryReads, text: string): Promise<Suggestion[]> {
-  const found = await Promise.all(kinds.map((kind) => findHits(reads, kind, text)));
+  const exact = await findAll(reads, text, false);
+  const found = exact.length > 0 ? exact : await findAll(reads, text, true);
   const hits = found
-    .flat()
     .sort((a, b) => a.level - b.level || a.place - b.place)
     .slice(0, suggestionsMax);
   // Also without hits: without the statement, the time would tell words of unlisted names from those that nobody has.
   return readNames(reads, hits);
 }
 
+async function findAll(reads: DirectoryReads, text: string, relaxes: boolean): Promise<Hit[]> {
+  const found = await Promise.all(kinds.map((kind) => findHits(reads, kind, text, relaxes)));
+  return found.flat();
+}
+
 async function findHits(
   { search }: DirectoryReads,
   kind: Hit['kind'],
   text: string,
+  relaxes: boolean,
 ): Promise<Hit[]> {
-  const found = await search.find(kind, text, window);
+  const found = await search.find(kind, text, { ...window, relaxes });
   if (!found) return [];
   return found.ordinals.map((ordinal, place) => ({
     kind,

@@ -6,13 +6,27 @@ import type { Unlisted } from '../../src/directory/search/entries.ts';
 import type { FieldText } from '../../src/directory/search/segment.ts';
 import { createIndexBuilder, type SearchIndex } from '../../src/directory/search/search-index.ts';
 import { isMistyped } from '../../src/directory/search/vocabulary.ts';
-import { termsOf, wordsOf } from '../../src/directory/search/words.ts';
+import { termsOf, type Term } from '../../src/directory/search/terms.ts';
+import { wordsOf } from '../../src/directory/search/words.ts';
 
 type Entry = { name: string; tag: string; text: string; members: number; listed: boolean };
 type Model = Map<number, Entry>;
 
 const texts = fc.array(
-  fc.constantFrom('a', 'ab', 'abcde', 'abced', 'bcdea', 'xabcde', 'zebra', 'é'),
+  fc.constantFrom(
+    'a',
+    'ab',
+    'abcde',
+    'abced',
+    'bcdea',
+    'xabcde',
+    'zebra',
+    'é',
+    'ltd',
+    '&',
+    'ut',
+    'king',
+  ),
   { maxLength: 3 },
 );
 const entry: fc.Arbitrary<Entry> = fc.record({
@@ -24,10 +38,28 @@ const entry: fc.Arbitrary<Entry> = fc.record({
 });
 const change = fc.record({ ordinal: fc.integer({ min: 1, max: 12 }), entry: fc.option(entry) });
 const search = fc
-  .array(fc.constantFrom('a', 'b', 'ab', 'abcde', 'bc', 'zebar', 'n', 'q', 'é'), {
-    minLength: 1,
-    maxLength: 3,
-  })
+  .array(
+    fc.constantFrom(
+      'a',
+      'b',
+      'ab',
+      'abcde',
+      'bc',
+      'zebar',
+      'n',
+      'q',
+      'é',
+      'limited',
+      'and',
+      'utking',
+      'zebras',
+      'kong',
+    ),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  )
   .map((words) => words.join(' '));
 
 test('an index finds and ranks as a comparison of all entries does, through any history', () => {
@@ -118,14 +150,32 @@ function compare(index: SearchIndex, model: Model, searches: string[]): void {
         const seen = visible(model, unlisted);
         const exact = rank(seen, terms, false);
         const expected = exact.length >= pageSize ? exact : rank(seen, terms, true);
-        const window = { pageSize, unlisted };
-        const all = index.find(terms, { ...window, offset: 0, limit: Number.POSITIVE_INFINITY });
+        const window = { pageSize, unlisted, relaxes: false };
+        const all = index.find(terms, { ...window, ...everything });
         assert.deepEqual(all.ordinals, expected, text);
         assert.equal(all.total, expected.length);
         const page = index.find(terms, { ...window, offset: 1, limit: 2 });
         assert.deepEqual(page.ordinals, expected.slice(1, 3));
+        compareRelaxed(index, seen, { terms, unlisted, isFound: expected.length > 0 });
       }
   }
+}
+
+const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
+
+/** A search that finds something is not relaxed; one that is relaxed finds what it would if nobody else's entries existed. */
+function compareRelaxed(
+  index: SearchIndex,
+  seen: Model,
+  { terms, unlisted, isFound }: { terms: Term[]; unlisted: Unlisted; isFound: boolean },
+): void {
+  const window = { pageSize: 1, unlisted };
+  const all = index.find(terms, { ...window, ...everything });
+  assert.equal(all.isRelaxed, !isFound && all.total > 0);
+  assert.deepEqual(all, build(seen).find(terms, { ...window, ...everything, unlisted: 'all' }));
+  const page = index.find(terms, { ...window, offset: 1, limit: 2 });
+  const [ordinals, levels] = [all.ordinals.slice(1, 3), all.levels.slice(1, 3)];
+  assert.deepEqual(page, { ...all, ordinals, levels });
 }
 
 function visible(model: Model, unlisted: Unlisted): Model {
@@ -134,7 +184,7 @@ function visible(model: Model, unlisted: Unlisted): Model {
   return new Map([...model].filter(([ordinal, { listed }]) => listed || isVisible(ordinal)));
 }
 
-function rank(model: Model, terms: string[], typos: boolean): number[] {
+function rank(model: Model, terms: Term[], typos: boolean): number[] {
   return byName(model)
     .map(([ordinal, each]) => ({
       ordinal,
@@ -146,18 +196,19 @@ function rank(model: Model, terms: string[], typos: boolean): number[] {
     .map(({ ordinal }) => ordinal);
 }
 
-function levelOf(each: Entry, term: string, typos: boolean): number {
+function levelOf(each: Entry, term: Term, typos: boolean): number {
   const levels = fieldsOf(each).flatMap(({ field, text }) =>
     wordsOf(text).map((word) => field + 3 * matchOf(word, term, typos)),
   );
   return Math.min(Number.POSITIVE_INFINITY, ...levels);
 }
 
-function matchOf(word: string, term: string, typos: boolean): number {
-  if (word === term) return 0;
-  if (word.startsWith(term)) return 1;
-  if (word.includes(term)) return 2;
-  return typos && term.length >= 5 && isMistyped(word, term, 1) ? 3 : Number.POSITIVE_INFINITY;
+function matchOf(word: string, { text, spellings, words }: Term, typos: boolean): number {
+  const spelled = [text, ...spellings];
+  if (spelled.includes(word) || words.includes(word)) return 0;
+  if (spelled.some((each) => word.startsWith(each))) return 1;
+  if (spelled.some((each) => word.includes(each))) return 2;
+  return typos && text.length >= 5 && isMistyped(word, text, 1) ? 3 : Number.POSITIVE_INFINITY;
 }
 
 test('typing errors are counted as the textbook does', () => {
@@ -196,9 +247,9 @@ test('pages far from the first one continue the order', () => {
   const index = build(model);
   for (const term of ['same', 'rare']) {
     const find = (offset: number, limit: number) =>
-      index.find([term], { offset, limit, pageSize: limit }).ordinals;
+      index.find(termsOf(term), { offset, limit, pageSize: limit }).ordinals;
     const all = find(0, 1_000);
-    assert.deepEqual(all, rank(model, [term], false));
+    assert.deepEqual(all, rank(model, termsOf(term), false));
     for (const offset of [0, 90, 180, 190, 500, 990, 1_000, 2 ** 38])
       assert.deepEqual(find(offset, 20), all.slice(offset, offset + 20));
   }

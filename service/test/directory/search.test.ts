@@ -97,6 +97,80 @@ test('mistyped words do not match if the exact ones fill a page', async () => {
   assert.deepEqual(await find('search=nokian&limit=1'), { slugs: ['nokian'], total: 1 });
 });
 
+const spelled = [
+  { slug: 'gongye', name: 'Beijing Gongye Science & Technology' },
+  { slug: 'kiesel', name: 'Kiesel Sand and Gravel' },
+  { slug: 'dragonchip', name: 'Dragonchip Limited' },
+  { slug: 'ceia', name: 'C.E.I.A. S.p.A.' },
+  { slug: 'ut-king-company', name: 'UT-KING' },
+  { slug: 'motus', name: 'Motus Global' },
+  { slug: 'lilo', name: 'LILO Technology' },
+  { slug: 'qulsar', name: 'Qulsar Inc' },
+  { slug: 'kuka-roboter', name: 'KUKA' },
+  { slug: 'loewe', name: 'Loewe' },
+  { slug: 'mueller', name: 'Müller' },
+  { slug: 'telekom', name: 'Ростелеком' },
+  { slug: 'kremlin', name: 'Shokolad' },
+];
+
+test('an entry is found however its name is spelled', async () => {
+  await put(database, 'orgs', spelled);
+  await service.settled();
+  const asTyped = { relaxed: false, ignored: [], typos: [] };
+  for (const [typed, slug] of [
+    ['Beijing Gongye Science and Technology', 'gongye'],
+    ['kiesel sand & gravel', 'kiesel'],
+    ['Dragonchip Ltd', 'dragonchip'],
+    ['CEIA SpA', 'ceia'],
+    ['c.e.i.a', 'ceia'],
+    ['löwe', 'loewe'],
+    ['mueller', 'mueller'],
+    ['rostelekom', 'telekom'],
+    ['шоколад', 'kremlin'],
+  ] as const) {
+    const { body } = await service.call(`/orgs?search=${encodeURIComponent(typed)}`);
+    assert.deepEqual(
+      body.data.map((entry: Entry) => entry.slug),
+      [slug],
+      typed,
+    );
+    assert.deepEqual(body.meta.search, asTyped, typed);
+  }
+  const { body } = await service.call('/orgs?search=dargonchip');
+  assert.deepEqual(body.meta.search, { ...asTyped, typos: [body.data[0].id] });
+});
+
+test('a search that finds nothing is relaxed step by step, and says so', async () => {
+  const search = async (typed: string, rest = '', path = '/orgs?search') => {
+    const { body } = await service.call(`${path}=${encodeURIComponent(typed)}${rest}`);
+    return { slugs: body.data.map(({ slug }: Entry) => slug), ...body.meta.search };
+  };
+  for (const [typed, slug, ignored] of [
+    ['Dragonchip GmbH', 'dragonchip', ['gmbh']],
+    ['the gongye science', 'gongye', ['the']],
+    ['utking', 'ut-king-company', []],
+    ['motusglobal', 'motus', []],
+    ['motusglobal corp', 'motus', ['corp']],
+    ['lilo technologies', 'lilo', []],
+    ['kuwa', 'kuka-roboter', []],
+    ['qulsar official', 'qulsar', ['official']],
+  ] as const) {
+    const { typos, ...found } = await search(typed);
+    assert.deepEqual(found, { slugs: [slug], relaxed: true, ignored }, typed);
+    assert.equal(typos.length, typed === 'kuwa' ? 1 : 0);
+    const suggested = await search(typed, '', '/suggest?q');
+    assert.deepEqual(suggested.slugs, [slug]);
+    // The same on a page that is empty, next to a filter that nothing meets, and in another order.
+    const state = { relaxed: true, ignored };
+    assert.deepEqual(await search(typed, '&page=7'), { slugs: [], ...state, typos: [] });
+    assert.deepEqual(await search(typed, '&recruiting=true'), { slugs: [], ...state, typos: [] });
+    assert.deepEqual(await search(typed, '&sort=-name'), { ...found, typos });
+  }
+  const nothing = { slugs: [], relaxed: false, ignored: [], typos: [] };
+  for (const typed of ['xqzvbnrt', 'wvxkq bzqtr', 'nokia nothing', 'qulsarnothing'])
+    assert.deepEqual(await search(typed), nothing, typed);
+});
+
 test('what is written is found, and what is removed is not', async () => {
   const org = { slug: 'moving', name: 'Quagga Works', memberCount: 1 };
   await put(database, 'orgs', [org]);
@@ -265,6 +339,7 @@ test('facets count the entries that the whole request matches', async () => {
     (await service.call(`/orgs?facets=activity,language,recruiting,alliance&${query}`)).body.meta;
   assert.deepEqual(await facetsOf('search=gnu&limit=1'), {
     apiVersion: 'v1',
+    search: { relaxed: false, ignored: [], typos: [] },
     facets: {
       activity: [
         { value: 'running', count: 2 },

@@ -21,3 +21,10 @@ export function countOnes(bits: number): number {
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
+
+/** The number of ones in a set. */
+export function countBits(bits: Uint32Array): number {
+  let count = 0;
+  for (const each of bits) count += countOnes(each);
+  return count;
+}

@@ -2,7 +2,7 @@
  * Finds the entries of a search in which each term matches many: the sets of entries of each level, 32 entries at a time.
  * Only the best levels, until they fill the page, are looked at entry by entry.
  */
-import { bitsFor, countOnes } from './bits.ts';
+import { bitsFor, countBits } from './bits.ts';
 import type { Entries } from './entries.ts';
 import {
   fieldBits,
@@ -32,7 +32,7 @@ export function matchMany(
     forEachNew(found, better, (slot) => add(slot, level));
     better = found;
   }
-  return { total: countHits(intersect(visible, sets, last)), keys };
+  return { total: countBits(intersect(visible, sets, last)), keys };
 }
 
 /** For each level the entries in which the term has it or a better one. */
@@ -107,10 +107,4 @@ function forEachNew(found: Uint32Array, better: Uint32Array, visit: (slot: numbe
       bits &= bits - 1;
     }
   }
-}
-
-function countHits(bits: Uint32Array): number {
-  let total = 0;
-  for (let index = 0; index < bits.length; index += 1) total += countOnes(bits[index] as number);
-  return total;
 }

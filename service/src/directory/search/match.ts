@@ -2,8 +2,9 @@
 import type { Entries, Unlisted } from './entries.ts';
 import { matchFew } from './match-few.ts';
 import { matchMany } from './match-many.ts';
-import type { MatchedWords, Segment } from './segment.ts';
-import { mistyped, type Match } from './vocabulary.ts';
+import { fields, type MatchedWords, type Segment } from './segment.ts';
+import type { Term } from './terms.ts';
+import { mistyped, whole, type Match } from './vocabulary.ts';
 
 export type Window = {
   offset: number;
@@ -21,12 +22,17 @@ export type Found = {
   levels: number[];
 };
 
-/** Words of letters only may be mistyped, from these lengths on. */
+/** The first level at which a term is mistyped. */
+export const mistypedLevel = mistyped * fields;
+
+/** Words of letters only may be mistyped. */
 const letters = /^[\p{L}\p{M}]+$/u;
-const typoLengths = [
-  { length: 9, typos: 2 },
-  { length: 5, typos: 1 },
-];
+/** The lengths from which on words may have one typo and two, by how much is forgiven. */
+const typoLengths = { none: [], usual: [5, 9], most: [4, 9] } satisfies Record<string, number[]>;
+type Typos = keyof typeof typoLengths;
+
+/** What a search looks for: every term, with so many typing errors. */
+export type Wanted = { terms: Term[]; typos: Typos };
 
 /**
  * Finds the entries where every term matches. The level of an entry is that of its worst term: whole words before starts
@@ -35,16 +41,12 @@ const typoLengths = [
 export function match(
   entries: Entries,
   segments: Segment[],
-  terms: string[],
-  {
-    typos,
-    window: { offset, limit },
-    visible,
-  }: { typos: boolean; window: Window; visible: Uint32Array },
+  { terms, typos }: Wanted,
+  { window: { offset, limit }, visible }: { window: Window; visible: Uint32Array },
 ): Found {
   const found = segments.map((segment) => {
     const matched = terms
-      .map((term) => matchWords(segment, term, typos))
+      .map((term) => matchWords(segment, term, typosIn(term, typos)))
       .sort((a, b) => a.postings - b.postings);
     const matchAll = isForMany(segment, matched) ? matchMany : matchFew;
     return matchAll(entries, segment, matched, visible, offset + limit);
@@ -64,13 +66,22 @@ const keptTermLength = 1;
 /** The sets of each take about a byte per entry. */
 const keptTermsMax = 32;
 
-/** Keeps the words of short terms, which are expensive to find, and their sets. */
-function matchWords(segment: Segment, term: string, typos: boolean): MatchedWords {
-  if (term.length > keptTermLength) return findWords(segment, term, typos ? typosIn(term) : 0);
+/** The words of a term, found once for all steps of a search. Those of short terms, which are expensive to find, are kept longer. */
+function matchWords(segment: Segment, term: Term, typosMax: number): MatchedWords {
+  const known = segment.foundWords.get(term) ?? [];
+  segment.foundWords.set(term, known);
+  return (known[typosMax] ??= term.isWhole
+    ? findWords(segment, term, typosMax)
+    : keptWords(segment, term, typosMax));
+}
+
+function keptWords(segment: Segment, term: Term, typosMax: number): MatchedWords {
+  const { text } = term;
+  if (text.length > keptTermLength) return findWords(segment, term, typosMax);
   const { keptTerms } = segment;
-  const found = keptTerms.get(term) ?? findWords(segment, term, 0);
-  keptTerms.delete(term);
-  keptTerms.set(term, found);
+  const found = keptTerms.get(text) ?? findWords(segment, term, 0);
+  keptTerms.delete(text);
+  keptTerms.set(text, found);
   const [oldest] = keptTerms.keys();
   if (keptTerms.size > keptTermsMax && oldest !== undefined) keptTerms.delete(oldest);
   return found;
@@ -93,20 +104,24 @@ function isForMany({ words, wordOffsets }: Segment, [rarest, ...others]: Matched
   return many < few;
 }
 
-function findWords({ vocabulary, offsets }: Segment, term: string, typosMax: number): MatchedWords {
-  const found: MatchedWords = { words: [], matches: [], postings: 0 };
+function findWords({ vocabulary, offsets }: Segment, term: Term, typosMax: number): MatchedWords {
+  const found = new Map<number, Match>();
   const visit = (word: number, matched: Match) => {
-    found.words.push(word);
-    found.matches.push(matched);
-    found.postings += (offsets[word + 1] as number) - (offsets[word] as number);
+    if (matched < (found.get(word) ?? Number.POSITIVE_INFINITY)) found.set(word, matched);
   };
-  vocabulary.findContaining(term, visit);
-  if (typosMax > 0) vocabulary.findMistyped(term, typosMax, (word) => visit(word, mistyped));
-  return found;
+  const visitWhole = (word: number) => visit(word, whole);
+  if (term.isWhole) vocabulary.findWhole(term.text, visitWhole);
+  else for (const text of [term.text, ...term.spellings]) vocabulary.findContaining(text, visit);
+  for (const word of term.words) vocabulary.findWhole(word, visitWhole);
+  if (typosMax > 0) vocabulary.findMistyped(term.text, typosMax, (word) => visit(word, mistyped));
+  let postings = 0;
+  for (const word of found.keys())
+    postings += (offsets[word + 1] as number) - (offsets[word] as number);
+  return { words: [...found.keys()], matches: [...found.values()], postings };
 }
 
 /** The number of typing errors that a term may have. */
-export function typosIn(term: string): number {
-  if (!letters.test(term)) return 0;
-  return typoLengths.find(({ length }) => term.length >= length)?.typos ?? 0;
+export function typosIn({ text, isWhole }: Term, typos: Typos): number {
+  if (isWhole || !letters.test(text)) return 0;
+  return typoLengths[typos].filter((length) => text.length >= length).length;
 }

@@ -2,9 +2,12 @@
  * Finds the entries of one kind in memory, and ranks them. Most entries are in one segment. Those that were written later
  * are in a second one, which is built again after a change; when it is large, `search.ts` loads a new index.
  */
+import { countBits } from './bits.ts';
 import { Entries, type EntryNumbers, type IndexedEntry, type WrittenEntry } from './entries.ts';
-import { match, typosIn, type Found, type Window } from './match.ts';
+import { match, typosIn, type Found, type Wanted, type Window } from './match.ts';
+import { relax } from './relax.ts';
 import { createSegmentBuilder, type FieldText, type Segment } from './segment.ts';
+import type { Term } from './terms.ts';
 
 export type Changes = {
   /** New entries, and those with other texts than before, in the order of names. */
@@ -14,9 +17,15 @@ export type Changes = {
   removed: number[];
 };
 
+/** How something was found: whether the search was relaxed, and the words that it left out. */
+export type Result = Found & { isRelaxed: boolean; ignored: string[] };
+
 export type SearchIndex = {
-  /** Finds entries in which every term is part of a word. If they do not fill a page, mistyped words match too. */
-  find(terms: string[], window: Window): Found;
+  /**
+   * Finds entries in which every term is part of a word. If they do not fill a page, mistyped words match too. If nothing
+   * is found, looks for something like it, except with `relaxes: false`.
+   */
+  find(terms: Term[], window: Window & { relaxes?: boolean }): Result;
   /** Returns false if the index is no longer of use, because something is missing in it. */
   apply(changes: Changes): boolean;
   /** Whether so much was written that a new index is faster. */
@@ -59,10 +68,16 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
     find(terms, window) {
       const all = currentSegments();
       return entries.seeing(window.unlisted ?? 'none', (visible) => {
-        const exact = match(entries, all, terms, { typos: false, window, visible });
-        const isEnough = exact.total >= window.pageSize;
-        if (isEnough || !terms.some((term) => typosIn(term) > 0)) return exact;
-        return match(entries, all, terms, { typos: true, window, visible });
+        const search = (wanted: Wanted) => match(entries, all, wanted, { window, visible });
+        const asTyped = (found: Found): Result => ({ ...found, isRelaxed: false, ignored: [] });
+        const exact = search({ terms, typos: 'none' });
+        if (exact.total >= window.pageSize) return asTyped(exact);
+        const hasTypos = terms.some((term) => typosIn(term, 'usual') > 0);
+        const close = hasTypos ? search({ terms, typos: 'usual' }) : exact;
+        if (close.total > 0 || window.relaxes === false) return asTyped(close);
+        const relaxed = relax(terms, search, countBits(visible));
+        if (!relaxed) return asTyped(close);
+        return { ...relaxed.found, isRelaxed: true, ignored: relaxed.ignored };
       });
     },
     apply(changes) {

@@ -6,11 +6,12 @@ import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import { loadIndex, readChanges, sources, type IndexState } from './load-index.ts';
-import type { Found, Window } from './match.ts';
-import { termsOf } from './words.ts';
+import type { Window } from './match.ts';
+import type { Result } from './search-index.ts';
+import { termsOf } from './terms.ts';
 
 /** What a search found, and the revision of the index in which it was found. */
-export type FoundAt = Found & { revision: number };
+export type FoundAt = Result & { revision: number };
 
 export class Search {
   readonly #database: Database;
@@ -36,7 +37,7 @@ export class Search {
   async find(
     kind: SlugTable,
     text: string,
-    window: Window & { isNewest?: boolean },
+    window: Window & { isNewest?: boolean; relaxes?: boolean },
   ): Promise<FoundAt | null> {
     const terms = termsOf(text);
     if (terms.length === 0) return null;

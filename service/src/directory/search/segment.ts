@@ -1,5 +1,6 @@
 /** An inverted index of a set of entries that does not change: for each word, the entries that contain it. */
 import { createVocabulary, type Match, type Vocabulary } from './vocabulary.ts';
+import type { Term } from './terms.ts';
 import { wordsOf } from './words.ts';
 
 /** The part of an entry that contains a word, the most relevant first. */
@@ -24,6 +25,8 @@ export type Segment = {
   words: Uint32Array;
   /** Space for the level of each word that a term matches. All `unmatched` between searches. */
   levelOfWord: Uint8Array;
+  /** The words of the terms of running searches, by the number of typing errors. */
+  foundWords: WeakMap<Term, MatchedWords[]>;
   /** Short terms of the last searches, the latest last. */
   keptTerms: Map<string, MatchedWords>;
 };
@@ -82,6 +85,7 @@ export function createSegmentBuilder(firstSlot: number) {
       ...invert(bySlot, ids.size),
       vocabulary: createVocabulary([...ids.keys()]),
       levelOfWord: new Uint8Array(ids.size).fill(unmatched),
+      foundWords: new WeakMap(),
       keptTerms: new Map(),
     };
   }

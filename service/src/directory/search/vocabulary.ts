@@ -2,13 +2,15 @@
 import { countOnes } from './bits.ts';
 
 /** How a word matches a term: the better, the smaller. */
-const whole = 0;
+export const whole = 0;
 const prefix = 1;
 const inside = 2;
 export const mistyped = 3;
 export type Match = typeof whole | typeof prefix | typeof inside | typeof mistyped;
 
 export type Vocabulary = {
+  /** Calls `visit` if the term is one of the words. */
+  findWhole(term: string, visit: (word: number) => void): void;
   /** Calls `visit` for each word that contains the term. */
   findContaining(term: string, visit: (word: number, match: Match) => void): void;
   /** Calls `visit` for each word that does not contain the term, but is it with at most `typosMax` typing errors. */
@@ -25,11 +27,21 @@ export function createVocabulary(words: string[]): Vocabulary {
   const startOf = (word: number) => starts[word] as number;
   const textOf = (word: number) => text.slice(startOf(word), startOf(word + 1) - 1);
   const trigrams = createTrigrams(words);
+  const shortWords = new Map(
+    [...words.entries()].flatMap(([index, word]) =>
+      word.length < trigramLength ? [[word, index] as const] : [],
+    ),
+  );
   const byLength = groupByLength(words);
 
   return {
+    findWhole(term, visit) {
+      const short = shortWords.get(term);
+      if (short !== undefined) visit(short);
+      else for (const word of trigrams.candidates(term)) if (textOf(word) === term) visit(word);
+    },
     findContaining(term, visit) {
-      if (term.length >= 3) {
+      if (term.length >= trigramLength) {
         for (const word of trigrams.candidates(term)) {
           const found = textOf(word);
           const position = found.indexOf(term);
@@ -141,6 +153,8 @@ type Trigrams = {
   /** Words that have the rarest three letters of the term, or the same hash. The term has three letters or more. */
   candidates(term: string): Uint32Array;
 };
+
+const trigramLength = 3;
 
 function createTrigrams(words: string[]): Trigrams {
   const mask = 2 ** Math.ceil(Math.log2(words.length * 4 + 16)) - 1;

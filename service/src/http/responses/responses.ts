@@ -1,5 +1,5 @@
 /** The `response` part of a route schema: successes and errors, each with an example. */
-import type { TSchema } from 'typebox';
+import type { TProperties, TSchema } from 'typebox';
 import {
   envelope,
   errorBody,
@@ -88,10 +88,10 @@ export function listOf(
   entry: TSchema,
   title: string,
   example: unknown,
-  facets?: TSchema,
+  more?: TProperties,
 ): TSchemaAndExample {
   return {
-    schema: list(entry, title, facets),
+    schema: list(entry, title, more),
     example: pageEnvelope([example], { page: 1, limit: 20 }, 1),
   };
 }

@@ -5,6 +5,7 @@ import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { facetsSchema } from '../../contract/facets.ts';
+import { FoundBy } from '../../contract/found-by.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
 import { slug } from '../../contract/shapes.ts';
@@ -62,6 +63,7 @@ function sendCached(responseCache: ResponseCache): onRequestHookHandler {
 }
 
 const operation = operationFor<DirectoryDependencies>();
+const searchMeta = { search: Type.Optional(FoundBy) };
 
 const orgOperations = [
   listOperation({
@@ -72,12 +74,10 @@ const orgOperations = [
     summary: 'List organisations',
     description: 'Returns the listed organisations, sorted by name by default.',
     returns: { 200: 'A page of organisations.' },
-    response: listOf(
-      Organisation,
-      'OrganisationList',
-      examples.organisation,
-      facetsSchema(orgFacets, 'OrganisationFacets'),
-    ),
+    response: listOf(Organisation, 'OrganisationList', examples.organisation, {
+      ...searchMeta,
+      facets: Type.Optional(facetsSchema(orgFacets, 'OrganisationFacets')),
+    }),
     load: (reads, query) => listOrgs(reads, query, reads.publicUrl),
   }),
   detailOperation({
@@ -102,7 +102,7 @@ const allianceOperations = [
     summary: 'List alliances',
     description: 'Returns the alliances, sorted by name by default.',
     returns: { 200: 'A page of alliances.' },
-    response: listOf(Alliance, 'AllianceList', examples.alliance),
+    response: listOf(Alliance, 'AllianceList', examples.alliance, searchMeta),
     load: (reads, query) => listAlliances(reads, query, reads.publicUrl),
   }),
   detailOperation({
@@ -127,12 +127,10 @@ const blueprintOperations = [
     summary: 'List blueprints',
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     returns: { 200: 'A page of blueprints.' },
-    response: listOf(
-      Blueprint,
-      'BlueprintList',
-      examples.blueprint,
-      facetsSchema(blueprintFacets, 'BlueprintFacets'),
-    ),
+    response: listOf(Blueprint, 'BlueprintList', examples.blueprint, {
+      ...searchMeta,
+      facets: Type.Optional(facetsSchema(blueprintFacets, 'BlueprintFacets')),
+    }),
     load: listBlueprints,
   }),
   detailOperation({
@@ -170,11 +168,12 @@ function listOperation<Query extends TSchema>({
     run({ replicas, search, responseCache, publicUrl, query, request }) {
       const key = cacheKey(described.path, query as object);
       return responseCache.get({ scope, key, address: request.url }, async () => {
-        const { revision, total, rows, facets } = await replicas.read(scope, (database) =>
+        const { revision, total, rows, ...found } = await replicas.read(scope, (database) =>
           load({ database, search, publicUrl }, query),
         );
         const page = query as { page: number; limit: number };
-        return { revision, content: pageEnvelope(rows, page, total, facets) };
+        const more = Object.entries(found).filter(([, value]) => value !== null);
+        return { revision, content: pageEnvelope(rows, page, total, Object.fromEntries(more)) };
       });
     },
   });

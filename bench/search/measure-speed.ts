@@ -1,8 +1,8 @@
 /** Measures searches that nobody has made before, over HTTP on several connections, without the response cache. */
-import { quantile, type Figure } from '../harness/figures.ts';
-import { createClient, type Client } from './http-client.ts';
-import type { Names } from './measure-cold.ts';
-import type { Random } from '../harness/random.ts';
+import { quantile, type Figure } from '../../harness/figures.ts';
+import { createClient, type Client } from '../http-client.ts';
+import type { Names } from '../measure-cold.ts';
+import type { Random } from '../../harness/random.ts';
 
 const connections = 4;
 const searches = 2_000;
@@ -11,7 +11,7 @@ const warmUp = 300;
 type Target = { port: number; key: string };
 type Load = { name: string; paths: string[]; perSecond: number; p95Ms: number };
 
-export async function measureSearch(
+export async function measureSpeed(
   { port, key }: Target,
   names: Names,
   random: Random,
@@ -42,6 +42,12 @@ function drawLoads(names: Names, random: Random): Load[] {
       paths: drawPaths(names, random, count, drawTypo, search),
       perSecond: 300,
       p95Ms: 12,
+    },
+    {
+      name: 'relaxed searches',
+      paths: drawPaths(names, random, count, drawRelaxed, search),
+      perSecond: 150,
+      p95Ms: 32,
     },
     {
       name: 'suggestions',
@@ -135,6 +141,13 @@ function drawTypo(name: string, random: Random): string | null {
   const typo = word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2);
   const other = random.pick(words).slice(0, 1 + random.below(5));
   return `${typo} ${other}`;
+}
+
+/** A word of a name, and one that no name has. */
+function drawRelaxed(name: string, random: Random): string | null {
+  const word = random.pick(name.split(/\s+/));
+  const unknown = Array.from({ length: 8 }, () => random.pick('bcdfghjkqvwxz'.split(''))).join('');
+  return word.length < 3 ? null : `${word} ${unknown}`;
 }
 
 /** As somebody has typed it so far. */
