@@ -85,6 +85,7 @@ table alliances
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
 
 table api_keys
@@ -287,6 +288,7 @@ table blueprints
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
+  CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
 
 table broadcasts
@@ -546,6 +548,7 @@ table orgs
   CREATE TRIGGER mark_hidden_events AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_hidden_events()
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
+  CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
 
 table outbox
@@ -1528,6 +1531,27 @@ begin
     select n.ordinal, (n.name_sort, n.search_text) is distinct from (o.name_sort, o.search_text) as is_written
     from new_rows n join old_rows o on o.id = n.id
   ) n;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_values_updated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  execute format(
+    'select note_search_changes(%1$L, null, array_agg(s.ordinal))
+     from new_rows n join old_rows o on o.id = n.id join %2$I s on s.id = n.id
+     where n is distinct from o', tg_table_name, 'searchable_' || tg_table_name);
+  if tg_table_name = 'alliances' then
+    -- Organisations are filtered and counted by the slug of their alliance.
+    execute
+      'select note_search_changes(''orgs'', null, array_agg(s.ordinal))
+       from new_rows n join old_rows o on o.id = n.id
+       join orgs g on g.alliance_id = n.id join searchable_orgs s on s.id = g.id
+       where n.slug <> o.slug';
+  end if;
   return null;
 end $function$
 

@@ -7,6 +7,7 @@ import type { Random } from '../../harness/random.ts';
 const connections = 4;
 const searches = 2_000;
 const warmUp = 300;
+const allFacets = 'facets=activity,language,recruiting,alliance,verified,status';
 
 type Target = { port: number; key: string };
 type Load = { name: string; paths: string[]; perSecond: number; p95Ms: number };
@@ -48,6 +49,34 @@ function drawLoads(names: Names, random: Random): Load[] {
       paths: drawPaths(names, random, count, drawRelaxed, search),
       perSecond: 150,
       p95Ms: 32,
+    },
+    {
+      name: 'searches with all facets and a sort',
+      paths: drawPaths(names, random, count, drawSearch, (text, kind) =>
+        kind === 'orgs'
+          ? `${search(text, kind)}&${allFacets}&sort=-updatedAt`
+          : `${search(text, kind)}&facets=category&sort=-updatedAt`,
+      ),
+      perSecond: 200,
+      p95Ms: 15,
+    },
+    {
+      name: 'pages of all facets without a search',
+      paths: Array.from(
+        { length: count },
+        (_, at) => `/orgs?${allFacets}&sort=createdAt&page=${at + 1}`,
+      ),
+      perSecond: 200,
+      p95Ms: 10,
+    },
+    {
+      name: 'filters',
+      paths: Array.from(
+        { length: count },
+        (_, at) => `/orgs?language=en&language=de&verified=true&memberCountMin=${at}`,
+      ),
+      perSecond: 200,
+      p95Ms: 10,
     },
     {
       name: 'suggestions',

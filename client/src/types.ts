@@ -669,6 +669,10 @@ export interface OrganisationFacets {
   recruiting?: FacetValue[];
   /** At most 100 values, the most frequent first. */
   alliance?: FacetValue[];
+  /** At most 100 values, the most frequent first. */
+  verified?: FacetValue[];
+  /** At most 100 values, the most frequent first. */
+  status?: FacetValue[];
 }
 
 /** The position of this page in the list. */
@@ -1010,12 +1014,61 @@ export interface ListOrgsQuery {
   limit?: number;
   /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
-  /** Return only members of the alliance with this slug. */
-  alliance?: string;
-  /** Return only organisations with this primary or secondary activity. */
-  activity?: string;
-  /** Return only organisations with this BCP 47 language tag. */
-  language?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string | string[];
+  /**
+   * Return only members of the alliance with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  alliance?: string | string[];
+  /**
+   * Return only organisations with this primary or secondary activity. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  activity?: string | string[];
+  /**
+   * Return only organisations with this BCP 47 language tag. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  language?: string | string[];
+  /**
+   * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tag?: string | string[];
+  /**
+   * Return only organisations with this location, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  location?: string | string[];
+  /**
+   * Return only organisations with this status. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  status?: ('active' | 'closed') | ('active' | 'closed')[];
+  /** Return only organisations that are, or are not, verified. */
+  verified?: boolean;
+  /** Return only entries with at least so many members. */
+  memberCountMin?: number;
+  /** Return only entries with at most so many members. */
+  memberCountMax?: number;
   /** Return only organisations that are, or are not, recruiting. */
   recruiting?: boolean;
   /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
@@ -1028,7 +1081,7 @@ export interface ListOrgsQuery {
     | '-updatedAt'
     | 'memberCount'
     | '-memberCount';
-  /** Facets to count under `meta.facets`, separated by commas: `activity`, `language`, `recruiting`, `alliance`. */
+  /** Facets to count under `meta.facets`, separated by commas: `activity`, `language`, `recruiting`, `alliance`, `verified`, `status`. */
   facets?: string;
 }
 
@@ -1040,6 +1093,33 @@ export interface ListAlliancesQuery {
   limit?: number;
   /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string | string[];
+  /**
+   * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tag?: string | string[];
+  /**
+   * Return only alliances with this status. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  status?: ('active' | 'disbanded') | ('active' | 'disbanded')[];
+  /** Return only alliances that are, or are not, recruiting. */
+  recruiting?: boolean;
+  /** Return only entries with at least so many members. */
+  memberCountMin?: number;
+  /** Return only entries with at most so many members. */
+  memberCountMax?: number;
   /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?:
     | 'name'
@@ -1060,12 +1140,29 @@ export interface ListBlueprintsQuery {
   limit?: number;
   /** Words to find in name, key, output and ingredients, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
-  /** Return only blueprints of this category. */
-  category?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string | string[];
+  /**
+   * Return only blueprints of this category. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  category?: string | string[];
   /** Return only active (true) or only retired (false) blueprints. Default: both. */
   active?: boolean;
-  /** Return only blueprints that need the item with this key or name. */
-  ingredient?: string;
+  /**
+   * Return only blueprints that need the item with this key or name. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  ingredient?: string | string[];
   /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
   /** Facets to count under `meta.facets`, separated by commas: `category`. */

@@ -20,10 +20,20 @@ import {
   jsonPairs,
   writableFields,
 } from './columns.ts';
+import { foldText } from './fold-text.ts';
 import type { AllianceInput } from './inputs.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readOne, findHits, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
+import {
+  filtersBy,
+  filtersByMembers,
+  readOne,
+  readPage,
+  type DirectoryReads,
+  type Page,
+  type Sql,
+} from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
+import type { Filter } from './search/values.ts';
 
 export type AllianceRow = Row & { slug: string };
 
@@ -52,15 +62,20 @@ export async function listAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const page = await readPage<AllianceRow>(
-    reads.database,
-    await findHits(reads.search, {
-      ...query,
-      ...allianceSource,
-      filters: [],
-    }),
-  );
+  const page = await readPage<AllianceRow>(reads, {
+    ...query,
+    ...allianceSource,
+    filters: allianceFilters(query),
+  });
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
+}
+
+export function allianceFilters(query: AllianceQuery): Filter[] {
+  return [
+    ...filtersBy(query, ['slug', 'recruiting', 'status']),
+    ...filtersBy(query, ['tag'], foldText),
+    ...filtersByMembers(query),
+  ];
 }
 
 /** The alliance with this slug and its listed organisations, or a null row. */

@@ -1,4 +1,5 @@
 /** Stores, reads and writes blueprints. A source identifies a blueprint by its key. */
+import { requestedFacets } from '../contract/facets.ts';
 import { type Blueprint, blueprintFields, blueprintSearch } from '../contract/blueprint.ts';
 import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
 import {
@@ -11,17 +12,10 @@ import {
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
-import type { BlueprintQuery, PublicBlueprintQuery, blueprintFacets } from './list-query.ts';
-import {
-  type DirectoryReads,
-  type Page,
-  type Sql,
-  findHits,
-  pickFacets,
-  readOne,
-  readPage,
-} from './list.ts';
+import type { BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
+import { type DirectoryReads, type Page, type Sql, filtersBy, readOne, readPage } from './list.ts';
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
+import type { Filter } from './search/values.ts';
 
 const source = {
   scope: 'blueprints',
@@ -40,39 +34,34 @@ export async function listBlueprints(
   reads: DirectoryReads,
   query: PublicBlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const filters = filtersOf(query);
-  const facets = pickFacets(facetValues, query.facets);
-  const page = await readPage<Row>(
-    reads.database,
-    await findHits(reads.search, { ...query, ...source, filters, facets }),
-  );
+  const page = await readPage<Row>(reads, {
+    ...query,
+    ...source,
+    filters: filtersOf(query),
+    facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
+  });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
-
-const facetValues: Record<(typeof blueprintFacets)[number], Sql> = {
-  category: sql`select t.category`,
-};
 
 /** The same for the platform, which sees its writes at once. */
 export async function listManagedBlueprints(
   reads: DirectoryReads,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const filters = filtersOf(query);
-  const page = await readPage<Row>(
-    reads.database,
-    await findHits(reads.search, { ...query, ...source, filters, reader: 'platform' }),
-  );
+  const page = await readPage<Row>(reads, {
+    ...query,
+    ...source,
+    filters: filtersOf(query),
+    reader: 'platform',
+  });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 
-function filtersOf(query: BlueprintQuery): Sql[] {
-  const filters: Sql[] = [];
-  if (query.category !== undefined) filters.push(sql`t.category = ${query.category}`);
-  if (query.active !== undefined) filters.push(query.active ? sql`t.active` : sql`not t.active`);
-  if (query.ingredient !== undefined)
-    filters.push(sql`t.ingredient_terms @> array[${foldText(query.ingredient)}]`);
-  return filters;
+function filtersOf(query: BlueprintQuery): Filter[] {
+  return [
+    ...filtersBy(query, ['slug', 'category', 'active']),
+    ...filtersBy(query, ['ingredient'], foldText),
+  ];
 }
 
 /** The blueprint with this slug, or a null row. */

@@ -22,7 +22,10 @@ const undecomposed: Record<string, string> = {
 };
 const undecomposedPattern = new RegExp(`[${Object.keys(undecomposed).join('')}]`, 'g');
 
+const ascii = /^[\0-\x7f]*$/;
+
 export function foldText(text: string): string {
+  if (ascii.test(text)) return text.toLowerCase();
   return text
     .toLowerCase()
     .normalize('NFKD')

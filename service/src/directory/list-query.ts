@@ -4,7 +4,8 @@ import { allianceSearch } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch } from '../contract/organisation.ts';
 import { facetsQuery } from '../contract/facets.ts';
-import { noNul, slug } from '../contract/shapes.ts';
+import { noNul } from '../contract/shapes.ts';
+import { slugPattern } from '../contract/slug-pattern.ts';
 
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
 export const pageMax = 2 ** 31;
@@ -35,6 +36,50 @@ const search = (fields: string[]) =>
     }),
   );
 
+const repeatedMax = 100;
+
+/** A text, or several by repeating the parameter. The keywords of each type apply to it alone. */
+function repeated(
+  description: string,
+  schema: {
+    minLength?: number;
+    maxLength?: number;
+    pattern?: string;
+    enum?: string[];
+    examples?: string[];
+  } = {},
+) {
+  const { examples, ...each } = { ...noNul, minLength: 1, maxLength: 100, ...schema };
+  return Type.Optional(
+    Type.Unsafe<string | string[]>({
+      type: ['string', 'array'],
+      ...each,
+      items: { type: 'string', ...each },
+      minItems: 1,
+      maxItems: repeatedMax,
+      description: `${description} Repeat the parameter for several, up to ${repeatedMax}.`,
+      ...(examples ? { examples } : {}),
+    }),
+  );
+}
+
+const memberCount = {
+  memberCountMin: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Return only entries with at least so many members.' }),
+  ),
+  memberCountMax: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Return only entries with at most so many members.' }),
+  ),
+};
+const slugText = { maxLength: 80, pattern: slugPattern };
+const bySlug = repeated('Return only the entries with this slug.', {
+  ...slugText,
+  examples: ['acme-corporation'],
+});
+const byTag = repeated('Return only entries with this tag, regardless of case and accents.', {
+  maxLength: 20,
+});
+
 function sort(keys: string[]) {
   return Type.Optional(
     Type.Enum(
@@ -57,28 +102,25 @@ export const OrgQuery = Type.Object(
   {
     ...paging,
     search: search(orgSearch),
-    alliance: Type.Optional(
-      slug({
-        description: 'Return only members of the alliance with this slug.',
-        examples: ['northern-league'],
-      }),
+    slug: bySlug,
+    alliance: repeated('Return only members of the alliance with this slug.', {
+      ...slugText,
+      examples: ['northern-league'],
+    }),
+    activity: repeated('Return only organisations with this primary or secondary activity.'),
+    language: repeated('Return only organisations with this BCP 47 language tag.', {
+      maxLength: 35,
+    }),
+    tag: byTag,
+    location: repeated(
+      'Return only organisations with this location, regardless of case and accents.',
+      { maxLength: 200 },
     ),
-    activity: Type.Optional(
-      Type.String({
-        ...noNul,
-        minLength: 1,
-        maxLength: 100,
-        description: 'Return only organisations with this primary or secondary activity.',
-      }),
+    status: repeated('Return only organisations with this status.', { enum: ['active', 'closed'] }),
+    verified: Type.Optional(
+      Type.Boolean({ description: 'Return only organisations that are, or are not, verified.' }),
     ),
-    language: Type.Optional(
-      Type.String({
-        ...noNul,
-        minLength: 1,
-        maxLength: 35,
-        description: 'Return only organisations with this BCP 47 language tag.',
-      }),
-    ),
+    ...memberCount,
     recruiting: Type.Optional(
       Type.Boolean({ description: 'Return only organisations that are, or are not, recruiting.' }),
     ),
@@ -88,7 +130,14 @@ export const OrgQuery = Type.Object(
 );
 export type OrgQuery = Static<typeof OrgQuery>;
 
-export const orgFacets = ['activity', 'language', 'recruiting', 'alliance'] as const;
+export const orgFacets = [
+  'activity',
+  'language',
+  'recruiting',
+  'alliance',
+  'verified',
+  'status',
+] as const;
 export const PublicOrgQuery = Type.Object(
   { ...OrgQuery.properties, facets: facetsQuery(orgFacets) },
   { additionalProperties: false },
@@ -113,6 +162,13 @@ export const AllianceQuery = Type.Object(
   {
     ...paging,
     search: search(allianceSearch),
+    slug: bySlug,
+    tag: byTag,
+    status: repeated('Return only alliances with this status.', { enum: ['active', 'disbanded'] }),
+    recruiting: Type.Optional(
+      Type.Boolean({ description: 'Return only alliances that are, or are not, recruiting.' }),
+    ),
+    ...memberCount,
     sort: sort([...timesAndName, 'memberCount']),
   },
   { additionalProperties: false },
@@ -123,23 +179,20 @@ export const BlueprintQuery = Type.Object(
   {
     ...paging,
     search: search(blueprintSearch),
-    category: Type.Optional(
-      slug({ description: 'Return only blueprints of this category.', examples: ['materials'] }),
-    ),
+    slug: bySlug,
+    category: repeated('Return only blueprints of this category.', {
+      ...slugText,
+      examples: ['materials'],
+    }),
     active: Type.Optional(
       Type.Boolean({
         description: 'Return only active (true) or only retired (false) blueprints. Default: both.',
       }),
     ),
-    ingredient: Type.Optional(
-      Type.String({
-        ...noNul,
-        minLength: 1,
-        maxLength: 200,
-        description: 'Return only blueprints that need the item with this key or name.',
-        examples: ['diorite'],
-      }),
-    ),
+    ingredient: repeated('Return only blueprints that need the item with this key or name.', {
+      maxLength: 200,
+      examples: ['diorite'],
+    }),
     sort: sort(timesAndName),
   },
   { additionalProperties: false },

@@ -3,7 +3,6 @@
  * keys first and rows afterwards: skipping to a late page then reads an index and not the table.
  */
 import type { RawBuilder } from 'kysely';
-import { requestedFacets } from '../contract/facets.ts';
 import type { Fields } from '../contract/field.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
@@ -11,6 +10,7 @@ import type { Scope } from '../database/revisions.ts';
 import type { FoundBy } from '../contract/found-by.ts';
 import { mistypedLevel } from './search/match.ts';
 import type { FoundAt, Search } from './search/search.ts';
+import type { Counted, Filter } from './search/values.ts';
 
 export type Sql = RawBuilder<unknown>;
 type Facets = Record<string, { value: string; count: number }[]>;
@@ -30,23 +30,18 @@ export type ListPlan = {
   kind: 'orgs' | 'alliances' | 'blueprints';
   page: number;
   limit: number;
-  /** Every condition that a row must meet, over the alias `t`. */
+  /** What every row must meet, over the alias `t`. */
   always: Sql;
   /**
-   * Who reads. The platform's searches find unlisted entries, and its own writes at once; it lists them too, so stored
-   * totals do not hold. Default: the public.
+   * Who reads. The platform finds unlisted entries, and its own writes at once. Default: the public.
    */
   reader?: 'platform';
-  /**
-   * Further conditions of the request over `t`. Without any, and without a search, the total is known without counting.
-   */
-  filters: Sql[];
-  /** What a search found: the entries of this page, or all entries if there are filters, facets or a `sort`. */
-  found?: FoundAt | null;
+  search?: string | undefined;
+  filters: Filter[];
   /** Default: by relevance in a search, otherwise by name. */
-  sort?: string;
-  /** The values to count, each an expression over `t` that returns a set. */
-  facets?: Record<string, Sql> | undefined;
+  sort?: string | undefined;
+  /** The values to count. */
+  facets?: string[] | undefined;
   /** The sortable fields of the table. Ties are sorted by id. */
   fields: Fields;
   /** The columns and joins to select, with `t` as the table itself. */
@@ -54,92 +49,95 @@ export type ListPlan = {
   joins: Sql;
 };
 
-/** A row, or a null ordinal if the page has none. `hit` is its number among what a search found, from 1. */
-type Listed<Row> = { revision: number; total: number; facets: Facets | null } & (
-  | (Row & { ordinal: number; hit: number | null; id: string })
+/** A row, or a null ordinal if the page has none. `ordinal` is its number on the page, from 1. */
+type Listed<Row> = { revision: number; total: number } & (
+  | (Row & { ordinal: number; id: string })
   | { ordinal: null; [column: string]: unknown }
 );
 
-/** Reads a page of a list, or of what a search found in it. */
-export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
+/** Reads a page of a list. Searches, filters and facets run in memory; the statement then reads the rows of the page. */
+export async function readPage<Row>(reads: DirectoryReads, plan: ListPlan): Promise<Page<Row>> {
+  const found = await findPage(reads.search, plan);
   const { rows } = await sql<Listed<Row>>`
-    ${keysOf(plan)}
-    select r.revision, totals.total, ${facetsOf(plan)} as facets, found.*
+    ${found ? hits(plan, found) : unfiltered(plan)}
+    select r.revision, totals.total, found.*
     from revisions r
     cross join totals
     left join lateral (
-      select keys.ordinal, keys.hit, ${plan.columns}
+      select keys.ordinal, ${plan.columns}
       from keys join ${sql.table(plan.kind)} t on t.id = keys.id ${plan.joins}
     ) found on true
     where r.scope = ${plan.scope}
     order by found.ordinal
-  `.execute(database);
+  `.execute(reads.database);
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
-  const { total, facets } = first;
   // The rows may be newer than the index that found them, or older on a replica, and then nobody uses the page again.
-  const revision = Math.min(first.revision, plan.found?.revision ?? Infinity);
-  const found = rows.filter((row) => row.ordinal !== null);
-  return {
-    revision,
-    total,
-    facets,
-    rows: found,
-    search: plan.found ? foundBy(plan.found, found) : null,
-  };
+  const revision = Math.min(first.revision, found?.revision ?? Infinity);
+  const page = rows.filter((row) => row.ordinal !== null);
+  const search = found && plan.search !== undefined ? foundBy(found, page) : null;
+  const facets = found && plan.facets ? mapFacets(found.facets) : null;
+  return { revision, total: first.total, facets, rows: page, search };
 }
 
 function foundBy(
   { isRelaxed, ignored, levels }: FoundAt,
-  rows: { id: string; hit: number | null }[],
+  rows: { id: string; ordinal: number }[],
 ): FoundBy {
-  const isMistyped = (hit: number | null) =>
-    hit !== null && (levels[hit - 1] as number) >= mistypedLevel;
-  const typos = rows.filter(({ hit }) => isMistyped(hit)).map(({ id }) => id);
+  const isMistyped = (ordinal: number) => (levels[ordinal - 1] as number) >= mistypedLevel;
+  const typos = rows.filter(({ ordinal }) => isMistyped(ordinal)).map(({ id }) => id);
   return { relaxed: isRelaxed, ignored, typos };
 }
 
-type SearchPlan = Omit<ListPlan, 'found'> & { search?: string | undefined };
-
-/** Adds to a plan what its search finds. */
-export async function findHits(
+/** Null if the database knows the page and its total without looking at every entry. */
+async function findPage(
   search: DirectoryReads['search'],
-  { search: text, ...plan }: SearchPlan,
-): Promise<ListPlan> {
-  if (text === undefined) return plan;
-  const { kind, page, limit, reader } = plan;
-  const found = await search.find(kind, text, {
-    ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
-    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
+  { kind, page, limit, reader, search: text, filters, sort, facets }: ListPlan,
+): Promise<FoundAt | null> {
+  const isNarrowed = filters.length > 0 || facets !== undefined || reader === 'platform';
+  if (text === undefined && !isNarrowed) return null;
+  return search.find(kind, text ?? '', {
+    offset: (page - 1) * limit,
+    limit,
     pageSize: limit,
+    filters,
+    sort,
+    facets,
+    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
   });
-  return { ...plan, found };
+}
+
+/** The filters among the parameters of a request. A repeated one keeps entries with any of its values. */
+export function filtersBy<Query extends object>(
+  query: Query,
+  names: (keyof Query & string)[],
+  toValue: (text: string) => string = String,
+): Filter[] {
+  return names.flatMap((name) => {
+    const given = query[name] as string | boolean | string[] | undefined;
+    return given === undefined
+      ? []
+      : [{ name, values: [given].flat().map((value) => toValue(String(value))) }];
+  });
+}
+
+export function filtersByMembers(query: {
+  memberCountMin?: number | undefined;
+  memberCountMax?: number | undefined;
+}): Filter[] {
+  const { memberCountMin: min, memberCountMax: max } = query;
+  if (min === undefined && max === undefined) return [];
+  return [{ name: 'memberCount', min: min ?? 0, max: max ?? Number.POSITIVE_INFINITY }];
 }
 
 export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
-
-function keysOf(plan: ListPlan): Sql {
-  if (isNarrowed(plan)) return plan.found ? narrowedHits(plan, plan.found) : filtered(plan);
-  return plan.found ? hits(plan, plan.found) : unfiltered(plan);
-}
-
-/** Whether a statement must look at every entry that the request matches. */
-function isNarrowed(plan: ListPlan): boolean {
-  if (plan.found) return !isRanked(plan);
-  return plan.filters.length > 0 || plan.facets !== undefined || plan.reader === 'platform';
-}
-
-/** Whether a search alone decides which entries are on the page. Otherwise it must find all of them. */
-function isRanked({ filters, facets, sort }: Pick<ListPlan, 'filters' | 'facets' | 'sort'>) {
-  return filters.length === 0 && facets === undefined && sort === undefined;
-}
 
 function unfiltered(plan: ListPlan): Sql {
   const { column, descending } = sortOf(plan);
   return sql`
     with totals as (select sum(entries)::int8 as total from list_totals where kind = ${plan.kind}),
     keys as materialized (
-      select id, row_number() over () as ordinal, null::int8 as hit from (
+      select id, row_number() over () as ordinal from (
         select t.id from ${sql.table(plan.kind)} t where ${plan.always}
         order by ${order(sql.ref(`t.${column}`), sql`t.id`, descending)} ${window(plan)}
       ) as ordered
@@ -152,7 +150,7 @@ function hits(plan: ListPlan, { total, ordinals }: FoundAt): Sql {
   return sql`-- prepared: search_page
     with totals as (select ${total}::int8 as total),
     keys as materialized (
-      select t.id, hit.number as ordinal, hit.number as hit
+      select t.id, hit.number as ordinal
       from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
       join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
       join ${sql.table(plan.kind)} t on t.id = s.id
@@ -161,71 +159,20 @@ function hits(plan: ListPlan, { total, ordinals }: FoundAt): Sql {
   `;
 }
 
-function narrowedHits(plan: ListPlan, { ordinals }: FoundAt): Sql {
-  const { column, descending } = sortOf(plan);
-  const sortKey = plan.sort === undefined ? sql`hit.number` : sql.ref(`t.${column}`);
-  return sql`
-    with matches as materialized (
-      select t.id, ${sortKey} as sort_key, hit.number as hit
-      from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
-      join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
-      join ${sql.table(plan.kind)} t on t.id = s.id
-      where ${conditions(plan)}
-    ),
-    ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
-  `;
-}
-
-function filtered(plan: ListPlan): Sql {
-  const { column, descending } = sortOf(plan);
-  return sql`
-    with matches as materialized (
-      select t.id, ${sql.ref(`t.${column}`)} as sort_key, null::int8 as hit
-      from ${sql.table(plan.kind)} t where ${conditions(plan)}
-    ),
-    ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
-  `;
-}
-
-function conditions(plan: ListPlan): Sql {
-  return sql.join([plan.always, ...plan.filters], sql` and `);
-}
-
-function sortedMatches(plan: ListPlan, by: Sql): Sql {
-  return sql`
-    totals as (select count(*) as total from matches),
-    keys as materialized (
-      select id, row_number() over () as ordinal, hit from (
-        select id, hit from matches order by ${by} ${window(plan)}
-      ) as ordered
-    )
-  `;
-}
-
-/** The requested ones of a list's facets. */
-export function pickFacets(values: Record<string, Sql>, requested: string | undefined) {
-  if (requested === undefined) return undefined;
-  return Object.fromEntries(requestedFacets(requested).map((name) => [name, values[name] as Sql]));
-}
-
 /** Bounds the response; the rarest values are left out. */
 export const facetValuesMax = 100;
 
-/** A JSON object with the values of each facet, the most frequent first. */
-function facetsOf({ kind, facets }: ListPlan): Sql {
-  if (!facets) return sql`null::json`;
-  const pairs = Object.entries(facets).map(
-    ([name, values]) => sql`${name}::text, (
-      select coalesce(json_agg(json_build_object('value', value, 'count', entries)), '[]')
-      from (
-        select value, count(*) as entries
-        from matches join ${sql.table(kind)} t on t.id = matches.id cross join lateral (${values}) as v(value)
-        where value is not null
-        group by value order by count(*) desc, value collate "C" limit ${facetValuesMax}
-      ) as counted
-    )`,
-  );
-  return sql`(select json_build_object(${sql.join(pairs)}))`;
+/** The most frequent values of each facet first. */
+function mapFacets(facets: Record<string, Counted[]>): Facets {
+  const sorted = Object.entries(facets).map(([name, counted]) => [
+    name,
+    counted
+      .sort(
+        (a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)),
+      )
+      .slice(0, facetValuesMax),
+  ]);
+  return Object.fromEntries(sorted) as Facets;
 }
 
 /** Splits `-updatedAt` into its column and its direction. */

@@ -2,9 +2,15 @@
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { Member, type ManagedAlliance, type ManagedAllianceDetail } from '../contract/managed.ts';
 import { sql, type Executor } from '../database/database.ts';
-import { allianceSource, otherFields, selectMembers, type AllianceRow } from './alliances.ts';
+import {
+  allianceFilters,
+  allianceSource,
+  otherFields,
+  selectMembers,
+  type AllianceRow,
+} from './alliances.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { findHits, readPage, type DirectoryReads, type Page } from './list.ts';
+import { readPage, type DirectoryReads, type Page } from './list.ts';
 import { rowReader } from './rows.ts';
 
 type DetailRow = AllianceRow & { orgs: ManagedAllianceDetail['orgs'] };
@@ -21,16 +27,13 @@ export async function listManagedAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<ManagedAlliance>> {
-  const page = await readPage<AllianceRow>(
-    reads.database,
-    await findHits(reads.search, {
-      ...query,
-      ...allianceSource,
-      columns,
-      reader: 'platform',
-      filters: [],
-    }),
-  );
+  const page = await readPage<AllianceRow>(reads, {
+    ...query,
+    ...allianceSource,
+    columns,
+    reader: 'platform',
+    filters: allianceFilters(query),
+  });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 

@@ -4,7 +4,7 @@ import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts'
 import { sql, type Executor } from '../database/database.ts';
 import { columnList, columnsOf } from './columns.ts';
 import type { ManagedOrgQuery } from './list-query.ts';
-import { findHits, readPage, type DirectoryReads, type Page } from './list.ts';
+import { filtersBy, readPage, type DirectoryReads, type Page } from './list.ts';
 import { orgFilters, orgSource, otherFields, type OrgRow } from './orgs.ts';
 import { rowReader } from './rows.ts';
 
@@ -19,20 +19,14 @@ export async function listManagedOrgs(
   query: ManagedOrgQuery,
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
-  const { listed } = query;
-  const filters = orgFilters(query);
-  if (listed !== undefined) filters.push(sql`t.listed = ${listed}`);
-  const page = await readPage<OrgRow>(
-    reads.database,
-    await findHits(reads.search, {
-      ...query,
-      ...orgSource,
-      always: sql`true`,
-      reader: 'platform',
-      columns,
-      filters,
-    }),
-  );
+  const page = await readPage<OrgRow>(reads, {
+    ...query,
+    ...orgSource,
+    always: sql`true`,
+    reader: 'platform',
+    columns,
+    filters: [...orgFilters(query), ...filtersBy(query, ['listed'])],
+  });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 

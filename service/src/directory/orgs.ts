@@ -1,4 +1,5 @@
 /** Stores, reads and writes organisations. Only listed ones are public. */
+import { requestedFacets } from '../contract/facets.ts';
 import {
   type Organisation,
   managedOrgFields,
@@ -15,18 +16,19 @@ import {
   excludedValues,
   writableFields,
 } from './columns.ts';
-import type { OrgQuery, PublicOrgQuery, orgFacets } from './list-query.ts';
+import { foldText } from './fold-text.ts';
+import type { OrgQuery, PublicOrgQuery } from './list-query.ts';
 import {
-  type DirectoryReads,
-  type Page,
-  type Sql,
-  findHits,
-  pickFacets,
+  filtersBy,
+  filtersByMembers,
   readOne,
   readPage,
+  type DirectoryReads,
+  type Page,
 } from './list.ts';
 import type { OrgInput } from './inputs.ts';
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
+import type { Filter } from './search/values.ts';
 
 export type OrgRow = Row & {
   slug: string;
@@ -54,37 +56,22 @@ export async function listOrgs(
   query: PublicOrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const page = await readPage<OrgRow>(
-    reads.database,
-    await findHits(reads.search, {
-      ...query,
-      ...orgSource,
-      filters: orgFilters(query),
-      facets: pickFacets(facetValues, query.facets),
-    }),
-  );
+  const page = await readPage<OrgRow>(reads, {
+    ...query,
+    ...orgSource,
+    filters: orgFilters(query),
+    facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
+  });
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
 
-const facetValues: Record<(typeof orgFacets)[number], Sql> = {
-  activity: sql`select t.primary_activity union select t.secondary_activity`,
-  language: sql`select t.language`,
-  recruiting: sql`select t.recruiting::text`,
-  alliance: sql`select a.slug from alliances a where a.id = t.alliance_id`,
-};
-
-export function orgFilters(query: OrgQuery): Sql[] {
-  const filters: Sql[] = [];
-  if (query.alliance !== undefined)
-    filters.push(sql`t.alliance_id = (select id from alliances where slug = ${query.alliance})`);
-  if (query.activity !== undefined)
-    filters.push(
-      sql`(t.primary_activity = ${query.activity} or t.secondary_activity = ${query.activity})`,
-    );
-  if (query.language !== undefined)
-    filters.push(sql`t.language = ${canonicalLanguage(query.language)}`);
-  if (query.recruiting !== undefined) filters.push(sql`t.recruiting = ${query.recruiting}`);
-  return filters;
+export function orgFilters(query: OrgQuery): Filter[] {
+  return [
+    ...filtersBy(query, ['slug', 'alliance', 'activity', 'recruiting', 'status', 'verified']),
+    ...filtersBy(query, ['language'], canonicalLanguage),
+    ...filtersBy(query, ['tag', 'location'], foldText),
+    ...filtersByMembers(query),
+  ];
 }
 
 /** The listed organisation with this slug, or a null row. */

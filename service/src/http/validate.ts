@@ -47,7 +47,7 @@ function readQuery(
 }
 
 function readParameter(text: unknown, type: ParameterType | undefined): unknown {
-  // A repeated parameter arrives as an array and fails the validation.
+  // A repeated parameter arrives as an array, which few schemas allow.
   if (typeof text !== 'string') return text;
   if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   // Generated clients in Python write offsets with `%z`, without a colon.

@@ -320,6 +320,77 @@ test('blueprints are found by name before their ingredients', async () => {
   assert.deepEqual((await find('search=granite', '/blueprints')).slugs, ['granite', 'axe']);
 });
 
+test('lists are filtered by each field that allows it, and by several values', async () => {
+  const marked = { tag: 'Öko', location: 'Genève', status: 'closed', verified: true };
+  await put(database, 'alliances', [
+    { slug: 'flock', name: 'Flock', tag: 'FL', recruiting: true },
+    { slug: 'swarm', name: 'Swarm', status: 'disbanded' },
+  ]);
+  await put(database, 'orgs', [
+    { slug: 'emu-1', name: 'Emu One', memberCount: 10, ...marked, alliance: 'flock' },
+    { slug: 'emu-2', name: 'Emu Two', memberCount: 20, alliance: 'swarm', language: 'de' },
+    { slug: 'emu-3', name: 'Emu Three', memberCount: 30, language: 'en' },
+    { slug: 'emu-4', name: 'Emu Four', memberCount: 40, language: 'en', listed: false, ...marked },
+  ]);
+  await service.settled();
+  for (const [query, expected] of [
+    ['tag=oko', ['emu-1']],
+    ['location=GENEVE', ['emu-1']],
+    ['status=closed', ['emu-1']],
+    ['verified=true', ['emu-1']],
+    ['memberCountMin=20&memberCountMax=30&search=emu', ['emu-3', 'emu-2']],
+    ['language=de&language=en&search=emu', ['emu-3', 'emu-2']],
+    ['alliance=flock&alliance=swarm&sort=-name', ['emu-2', 'emu-1']],
+    ['slug=emu-4&slug=emu-3&slug=emu-1&slug=nobody', ['emu-1', 'emu-3']],
+    ['language=de&language=en&recruiting=true', []],
+  ] as const)
+    assert.deepEqual((await find(query)).slugs, expected, query);
+  assert.deepEqual((await find('tag=fl', '/alliances')).slugs, ['flock']);
+  assert.deepEqual((await find('status=disbanded', '/alliances')).slugs, ['swarm']);
+  assert.deepEqual((await find('recruiting=true', '/alliances')).slugs, ['flock']);
+  assert.deepEqual((await find('memberCountMin=15', '/alliances')).slugs, ['swarm']);
+  const tooMany = Array.from({ length: 101 }, (_, at) => `slug=a-${at}`).join('&');
+  for (const [query, message] of [
+    [tooMany, 'query.slug: must NOT have more than 100 items'],
+    ['language=en&language=', 'query.language.1: must NOT have fewer than 1 characters'],
+    ['status=gone', 'query.status: must be one of active, closed'],
+    ['verified=true&verified=false', 'query.verified: must be boolean'],
+    ['memberCountMin=-1', 'query.memberCountMin: must be >= 0'],
+  ]) {
+    const { status, body } = await service.call(`/orgs?${query}`);
+    assert.equal(status, 400);
+    assert.equal(body.error.message, message);
+  }
+});
+
+test('filters and facets follow every change within a second, in every process', async () => {
+  const other = await startTestService({ beside: service });
+  const org = { slug: 'kiwi', name: 'Kiwi', memberCount: 1 };
+  await put(database, 'alliances', [{ slug: 'covey', name: 'Covey' }]);
+  await put(database, 'orgs', [{ ...org, alliance: 'covey', language: 'mi' }]);
+  const isSeen = (query: string, total: number) =>
+    withinASecond(async () => {
+      const { body } = await other.call(`/orgs?search=kiwi&facets=alliance&${query}`);
+      const ofAlliances = body.meta.facets.alliance.length as number;
+      return body.pagination.total === total && ofAlliances <= total;
+    });
+  await isSeen('language=mi', 1);
+  await put(database, 'orgs', [{ ...org, alliance: 'covey', language: 'en', verified: true }]);
+  await isSeen('language=mi', 0);
+  await isSeen('language=en&verified=true&alliance=covey', 1);
+  await sql`update orgs set location = 'Otago' where slug = 'kiwi'`.execute(database);
+  await isSeen('location=otago', 1);
+  await sql`update alliances set slug = 'bevy' where slug = 'covey'`.execute(database);
+  await isSeen('alliance=bevy', 1);
+  await isSeen('alliance=covey', 0);
+  await sql`delete from alliances where slug = 'bevy'`.execute(database);
+  await isSeen('alliance=bevy', 0);
+  await isSeen('language=en', 1);
+  await sql`update orgs set listed = false where slug = 'kiwi'`.execute(database);
+  await isSeen('language=en', 0);
+  await sql`delete from orgs where slug = 'kiwi'`.execute(database);
+});
+
 test('facets count the entries that the whole request matches', async () => {
   await put(database, 'alliances', [{ slug: 'herd', name: 'Herd' }]);
   const gnu = (slug: string, fields: object) => ({ slug, name: 'Gnu', memberCount: 1, ...fields });
@@ -364,7 +435,7 @@ test('facets count the entries that the whole request matches', async () => {
     assert.equal(status, 400);
     assert.equal(
       body.error.message,
-      'query.facets: must be one or more of activity, language, recruiting, alliance, separated by commas',
+      'query.facets: must be one or more of activity, language, recruiting, alliance, verified, status, separated by commas',
     );
   }
   const wrong = await service.call('/blueprints?facets=active');

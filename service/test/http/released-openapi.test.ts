@@ -79,6 +79,16 @@ const breaking: Record<string, Change> = {
   'a parameter accepts shorter text only': (document) => {
     parameter(document, 'search').schema['maxLength'] = 50;
   },
+  'a repeated parameter accepts less': (document) => {
+    Object.assign(parameter(document, 'alliance').schema, {
+      type: ['string', 'array'],
+      items: { type: 'string' },
+      maxLength: 10,
+    });
+  },
+  'a facet is removed': (document) => {
+    parameter(document, 'facets').schema['pattern'] = '^(activity)(,(activity))*$';
+  },
   'pages become smaller': (document) => {
     parameter(document, 'limit').schema['default'] = 10;
   },
@@ -110,6 +120,11 @@ for (const [name, change] of Object.entries(breaking))
   });
 
 const additions: Change[] = [
+  (document) => {
+    operation(document, '/api/v1/orgs').parameters.reverse();
+    const { schema: alliance } = parameter(document, 'alliance');
+    Object.assign(alliance, { type: ['string', 'array'], items: { ...alliance }, maxItems: 9 });
+  },
   ({ paths }) => {
     paths['/api/v1/things'] = structuredClone(paths['/api/v1/orgs'] ?? {});
     const [added] = Object.values(paths['/api/v1/things']);

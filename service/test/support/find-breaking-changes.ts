@@ -27,7 +27,8 @@ type Change = {
  */
 export async function findBreakingChanges(base: object, revision: object): Promise<string[]> {
   const lost: string[] = [];
-  const changes = await compare(withStatesOf(revision, base, '', lost) as object, revision);
+  const grown = withStatesOf(revision, base, '', lost) as Document;
+  const changes = await compare(grown, withParametersOf(grown, revision));
   return [
     ...lost,
     ...changes.flatMap((change) => describe(change).map((message) => `${change.path}: ${message}`)),
@@ -54,6 +55,49 @@ function withStatesOf(revision: unknown, base: unknown, path: string, lost: stri
       withStatesOf(after[key], value, `${path}/${key}`, lost),
     ]),
   );
+}
+
+type Parameter = { name: string; in: string; schema?: { type?: unknown; pattern?: string } };
+type Document = { paths?: Record<string, Record<string, { parameters?: Parameter[] }>> };
+
+/**
+ * `revision` with the parameters of `base` in its order, because the order says nothing, and as they were where they only
+ * accept more: a text that may be repeated, or a list of names with further names.
+ */
+function withParametersOf(base: Document, revision: Document): Document {
+  const result = structuredClone(revision);
+  for (const [path, operations] of Object.entries(result.paths ?? {}))
+    for (const [method, operation] of Object.entries(operations)) {
+      const before = base.paths?.[path]?.[method]?.parameters ?? [];
+      const after = operation.parameters ?? [];
+      const same = (one: Parameter) => (other: Parameter) =>
+        one.name === other.name && one.in === other.in;
+      const kept = before.flatMap((old) => {
+        const now = after.find(same(old));
+        return now ? [asBefore(old, now)] : [];
+      });
+      const added = after.filter((now) => !before.some(same(now)));
+      if (after.length > 0) operation.parameters = [...kept, ...added];
+    }
+  return result;
+}
+
+function asBefore(old: Parameter, now: Parameter): Parameter {
+  if (!old.schema || !now.schema) return now;
+  const { pattern } = now.schema;
+  if (namesIn(old.schema.pattern).some((name) => !namesIn(pattern).includes(name))) return now;
+  const schema = { ...now.schema } as Record<string, unknown>;
+  if (namesIn(pattern).length > 0) schema['pattern'] = old.schema.pattern;
+  if (old.schema.type === 'string' && String(now.schema.type) === 'string,array') {
+    schema['type'] = 'string';
+    for (const keyword of ['items', 'minItems', 'maxItems']) delete schema[keyword];
+  }
+  return { ...now, schema };
+}
+
+/** Those of a pattern that `facetsQuery` made. */
+function namesIn(pattern = ''): string[] {
+  return /^\^\((.+)\)\(,\(\1\)\)\*\$$/.exec(pattern)?.[1]?.split('|') ?? [];
 }
 
 async function compare(base: object, revision: object): Promise<Change[]> {

@@ -28,3 +28,20 @@ export function countBits(bits: Uint32Array): number {
   for (const each of bits) count += countOnes(each);
   return count;
 }
+
+/** The numbers of a set, in ascending order. */
+export function numbersIn(bits: Uint32Array): Uint32Array<ArrayBuffer> {
+  const numbers = new Uint32Array(countBits(bits));
+  let count = 0;
+  for (let index = 0; index < bits.length; index += 1)
+    for (let left = bits[index] as number; left !== 0; left &= left - 1)
+      numbers[count++] = index * 32 + 31 - Math.clz32(left & -left);
+  return numbers;
+}
+
+/** A set for the numbers below `size`. */
+export function setOf(numbers: Uint32Array, size: number): Uint32Array {
+  const bits = new Uint32Array(bitsFor(size));
+  for (const number of numbers) setBit(bits, number, true);
+  return bits;
+}

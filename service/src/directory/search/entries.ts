@@ -4,9 +4,17 @@
  */
 import { bitsFor, hasBit, setBit } from './bits.ts';
 import { unmatched, type FieldText } from './segment.ts';
+import { noValues, Values, type ValueNames } from './values.ts';
+import type { EntryValues, Filter } from './values.ts';
 
 /** What the index knows of an entry besides its texts. `ordinal` is a number that the entry keeps in the database. */
-export type EntryNumbers = { ordinal: number; members: number; listed: boolean };
+export type EntryNumbers = {
+  ordinal: number;
+  members: number;
+  listed: boolean;
+  /** Default: none. */
+  values?: EntryValues;
+};
 export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
 /** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
 export type WrittenEntry = IndexedEntry & { after: number | null };
@@ -21,6 +29,9 @@ export type Hits = {
   otherLevels: Uint8Array;
 };
 
+/** A part of a list in order. */
+export type Window = { offset: number; limit: number };
+
 /** The unlisted entries that a search may find: none, all, or those with these ordinals. */
 export type Unlisted = 'none' | 'all' | number[];
 
@@ -32,7 +43,9 @@ const keysPerLevel = (membersMax + 1) * positionsMax;
 export class Entries {
   /** The number of slots, including those of removed entries. */
   slots = 0;
-  members = new Uint32Array(0);
+  /** Any number, although only so many count in a sort key. */
+  members = new Float64Array(0);
+  readonly values: Values;
   /** Space for the hits of a search. Empty between searches. */
   hits = createHits(0);
   /** The slots of entries that are not removed, and those of them that are listed. */
@@ -44,9 +57,13 @@ export class Entries {
   #order = new Uint32Array(0);
   #positions = new Uint32Array(0);
 
+  constructor(names: ValueNames = noValues) {
+    this.values = new Values(names);
+  }
+
   /** Orders hits by level, then by members, most first, and then by name. */
   sortKey(slot: number, level: number): number {
-    const members = this.members[slot] as number;
+    const members = Math.min(this.members[slot] as number, membersMax);
     const position = this.#positions[slot] as number;
     return level * keysPerLevel + (membersMax - members) * positionsMax + position;
   }
@@ -64,12 +81,13 @@ export class Entries {
   }
 
   /** Returns the slot of the new entry. `reorder` gives it its place in the order of names. */
-  add({ ordinal, members, listed }: EntryNumbers): number {
+  add({ ordinal, members, listed, values }: EntryNumbers): number {
     const slot = this.slots;
     this.slots += 1;
     this.#grow(this.slots);
     this.#ordinals[slot] = ordinal;
-    this.members[slot] = Math.min(members, membersMax);
+    this.members[slot] = members;
+    if (values) this.values.set(slot, values);
     setBit(this.#present, slot, true);
     setBit(this.#listed, slot, listed);
     if (ordinal >= this.#slotOf.length)
@@ -88,11 +106,12 @@ export class Entries {
     return slot;
   }
 
-  adjust({ ordinal, members, listed }: EntryNumbers): void {
+  adjust({ ordinal, members, listed, values }: EntryNumbers): void {
     const slot = this.#slotOf[ordinal] ?? -1;
     if (slot === -1) return;
     setBit(this.#listed, slot, listed);
-    this.members[slot] = Math.min(members, membersMax);
+    this.members[slot] = members;
+    if (values) this.values.set(slot, values);
   }
 
   /** Runs `find` with the set of slots that it may find. */
@@ -107,6 +126,27 @@ export class Entries {
     } finally {
       for (const slot of slots) setBit(this.#listed, slot, false);
     }
+  }
+
+  ordinalOf(slot: number): number {
+    return this.#ordinals[slot] as number;
+  }
+
+  /** Those of the slots that meet every filter. */
+  filter(slots: Uint32Array, filters: Filter[]): Uint32Array {
+    return this.values.filter(slots, filters, (name) => this.#keys(name));
+  }
+
+  /** The slots in this window of the order by a field, `-` for the reverse. Changes the order of `slots`. */
+  sort(slots: Uint32Array, { sort, ...window }: { sort: string } & Window): Uint32Array {
+    const descending = sort.startsWith('-');
+    const keys = this.#keys(descending ? sort.slice(1) : sort);
+    return this.values.sort(slots, { keys, descending, ...window });
+  }
+
+  #keys(name: string): ArrayLike<number> {
+    if (name === 'name') return this.#positions;
+    return name === 'memberCount' ? this.members : this.values.numbers(name);
   }
 
   /** For the first entries, which come in the order of names. */
@@ -150,7 +190,8 @@ export class Entries {
     if (slots <= this.#ordinals.length) return;
     const room = roomFor(slots);
     this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
-    this.members = enlarged(this.members, new Uint32Array(room));
+    this.members = enlarged(this.members, new Float64Array(room));
+    this.values.grow(room);
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
     this.#present = enlarged(this.#present, new Uint32Array(bitsFor(room)));
     this.#listed = enlarged(this.#listed, new Uint32Array(bitsFor(room)));
@@ -171,7 +212,7 @@ function roomFor(length: number): number {
   return Math.ceil(length * 1.1) + 256;
 }
 
-function enlarged<Numbers extends Int32Array | Uint32Array | Uint8Array>(
+function enlarged<Numbers extends Int32Array | Uint32Array | Float64Array>(
   from: Numbers,
   to: Numbers,
 ): Numbers {

@@ -1,36 +1,85 @@
 /** Reads the index of a kind from the database, and what has changed since. */
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import { isSameTimeline, type Scope } from '../../database/revisions.ts';
+import { foldText } from '../fold-text.ts';
 import type { SlugTable } from '../lock-directory.ts';
-import type { IndexedEntry, WrittenEntry } from './entries.ts';
+import type { EntryNumbers, IndexedEntry, WrittenEntry } from './entries.ts';
 import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
 import { nameField, otherField, tagField, type FieldText } from './segment.ts';
+import type { EntryValues, ValueNames } from './values.ts';
 
 /** An index, the revision that it belongs to, and when that was read, in seconds by the database's clock. */
 export type IndexState = { index: SearchIndex; revision: number; readAt: number };
 
 type Sql = ReturnType<typeof sql>;
-type Source = { scope: Scope; listed: Sql; hasDescription: Sql };
+type Source = {
+  scope: Scope;
+  listed: Sql;
+  hasDescription: Sql;
+  /** Arrays of texts over `t`. */
+  choices: Record<string, Sql>;
+  texts: Record<string, Sql>;
+};
+
+const given = (column: Sql) => sql`array_remove(array[${column}], null)`;
 
 export const sources: Record<SlugTable, Source> = {
   orgs: {
     scope: 'directory',
     listed: sql`t.listed`,
     hasDescription: sql`t.description is not null`,
+    choices: {
+      activity: given(sql`t.primary_activity, t.secondary_activity`),
+      language: given(sql`t.language`),
+      recruiting: given(sql`t.recruiting::text`),
+      alliance: sql`array(select a.slug from alliances a where a.id = t.alliance_id)`,
+      verified: given(sql`t.verified::text`),
+      status: given(sql`t.status`),
+      listed: given(sql`t.listed::text`),
+    },
+    texts: { tag: sql`t.tag`, location: sql`t.location`, slug: sql`t.slug` },
   },
   alliances: {
     scope: 'directory',
     listed: sql`true`,
     hasDescription: sql`t.description is not null`,
+    choices: { recruiting: given(sql`t.recruiting::text`), status: given(sql`t.status`) },
+    texts: { tag: sql`t.tag`, slug: sql`t.slug` },
   },
   // A search does not look in the descriptions of blueprints.
-  blueprints: { scope: 'blueprints', listed: sql`true`, hasDescription: sql`null` },
+  blueprints: {
+    scope: 'blueprints',
+    listed: sql`true`,
+    hasDescription: sql`null`,
+    choices: {
+      category: given(sql`t.category`),
+      active: given(sql`t.active::text`),
+      ingredient: sql`t.ingredient_terms`,
+    },
+    texts: { slug: sql`t.slug` },
+  },
 };
+
+/** In this order in `valuesOf`. */
+const times = { createdAt: sql`t.created_at`, updatedAt: sql`t.updated_at` };
+
+function namesOf({ choices, texts }: Source): ValueNames {
+  return { choices: Object.keys(choices), texts: Object.keys(texts), numbers: Object.keys(times) };
+}
+
+/** Arrays of arrays must be rectangular, so choices are JSON. */
+function valuesOf({ choices, texts }: Source): Sql {
+  return sql`
+    t.id, json_build_array(${sql.join(Object.values(choices))}) as choices,
+    array[${sql.join(Object.values(texts))}] as texts,
+    array[${sql.join(Object.values(times).map((time) => sql`extract(epoch from ${time})::float8`))}] as numbers
+  `;
+}
 
 /** Each batch keeps the thread for some milliseconds. */
 const batchSize = 1_000;
 
-type Row = {
+type Row = EntryValues & {
   ordinal: number;
   members: number;
   listed: boolean;
@@ -40,7 +89,8 @@ type Row = {
 
 /** Reads all entries, from one snapshot. */
 export async function loadIndex(database: Database, kind: SlugTable): Promise<IndexState> {
-  const { scope, hasDescription } = sources[kind];
+  const source = sources[kind];
+  const { scope, hasDescription } = source;
   const snapshot = database.transaction().setIsolationLevel('repeatable read');
   return snapshot.setAccessMode('read only').execute(async (tx) => {
     const { rows: revisions } = await sql<{ revision: number; read_at: number }>`
@@ -50,11 +100,11 @@ export async function loadIndex(database: Database, kind: SlugTable): Promise<In
     if (!read) throw new Error(`the revision of ${scope} is missing`);
     await sql`
       declare entries no scroll cursor for
-      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description
+      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description, ${valuesOf(source)}
       from ${sql.table(`searchable_${kind}`)} s join ${sql.table(kind)} t on t.id = s.id
       order by s.name_sort, s.id
     `.execute(tx);
-    const builder = createIndexBuilder();
+    const builder = createIndexBuilder(namesOf(source));
     for (;;) {
       const { rows } =
         await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
@@ -82,7 +132,8 @@ export async function readChanges(
   kind: SlugTable,
   state: IndexState,
 ): Promise<IndexState | null> {
-  const { scope, listed, hasDescription } = sources[kind];
+  const source = sources[kind];
+  const { scope, listed, hasDescription } = source;
   const table = sql.table(kind);
   const entries = sql.table(`searchable_${kind}`);
   const nameBefore = (which: Sql) => sql`
@@ -105,11 +156,12 @@ export async function readChanges(
     )
     select r.revision, extract(epoch from now())::float8 as read_at, c.ordinal, c.is_written,
       s.ordinal as found, s.members, s.listed, s.search_text, before.ordinal as after,
-      case when s.ordinal is not null then ${hasDescription} end as has_description
+      case when s.ordinal is not null then ${hasDescription} end as has_description, own.*
     from revisions r
     left join changed c on true
     left join ${entries} s on s.ordinal = c.ordinal
     left join ${table} t on t.id = s.id
+    left join lateral (select ${valuesOf(source)} where s.ordinal is not null) own on true
     left join lateral (
       select p.ordinal
       -- Each half reads its own index.
@@ -136,7 +188,7 @@ function toChanges(rows: ChangedRow[]): Changes {
     if (row.ordinal === null) continue;
     if (row.found === null) changes.removed.push(row.ordinal);
     else if (row.is_written) changes.written.push(toWritten(row));
-    else changes.adjusted.push(row);
+    else changes.adjusted.push(toNumbers(row));
   }
   return changes;
 }
@@ -145,8 +197,13 @@ function toWritten(row: Row & { after: number | null }): WrittenEntry {
   return { ...toEntry(row), after: row.after };
 }
 
-function toEntry({ ordinal, members, listed, search_text, has_description }: Row): IndexedEntry {
-  return { ordinal, members, listed, texts: toTexts(search_text.split('\n'), has_description) };
+function toEntry(row: Row): IndexedEntry {
+  return { ...toNumbers(row), texts: toTexts(row.search_text.split('\n'), row.has_description) };
+}
+
+function toNumbers({ ordinal, members, listed, id, choices, texts, numbers }: Row): EntryNumbers {
+  const folded = texts.map((text) => text && foldText(text));
+  return { ordinal, members, listed, values: { id, choices, texts: folded, numbers } };
 }
 
 /** The lines of `search_text`: the name; then, except for blueprints, the tag and the slug; then what else is searched. */

@@ -2,7 +2,7 @@
  * Finds the entries of a search in which at least one term matches few. Collects the hits of that term; each further term
  * then keeps some of them.
  */
-import { hasBit } from './bits.ts';
+import { hasBit, setBit } from './bits.ts';
 import type { Entries, Hits } from './entries.ts';
 import {
   fieldBits,
@@ -12,6 +12,7 @@ import {
   type MatchedWords,
   type Segment,
   type SegmentHits,
+  type SegmentQuery,
 } from './segment.ts';
 import { createSelection } from './select-keys.ts';
 
@@ -20,8 +21,7 @@ export function matchFew(
   entries: Entries,
   segment: Segment,
   [rarest, ...others]: MatchedWords[],
-  visible: Uint32Array,
-  count: number,
+  { visible, matched, count }: SegmentQuery,
 ): SegmentHits {
   const { hits } = entries;
   if (rarest) hits.count = readPostings(hits, segment, rarest, visible);
@@ -30,6 +30,7 @@ export function matchFew(
   for (let index = 0; index < hits.count; index += 1) {
     const slot = hits.slots[index] as number;
     add(slot, hits.levels[slot] as number);
+    if (matched) setBit(matched, slot, true);
   }
   const total = hits.count;
   forget(hits);

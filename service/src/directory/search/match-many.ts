@@ -12,6 +12,7 @@ import {
   type MatchedWords,
   type Segment,
   type SegmentHits,
+  type SegmentQuery,
 } from './segment.ts';
 import { createSelection } from './select-keys.ts';
 
@@ -19,8 +20,7 @@ export function matchMany(
   entries: Entries,
   segment: Segment,
   terms: MatchedWords[],
-  visible: Uint32Array,
-  count: number,
+  { visible, matched, count }: SegmentQuery,
 ): SegmentHits {
   const sets = terms.map((term) => (term.sets ??= makeSets(segment, term)));
   const first = Math.max(...sets.map((each) => each.first));
@@ -32,7 +32,10 @@ export function matchMany(
     forEachNew(found, better, (slot) => add(slot, level));
     better = found;
   }
-  return { total: countBits(intersect(visible, sets, last)), keys };
+  const all = intersect(visible, sets, last);
+  if (matched)
+    for (const [index, bits] of all.entries()) matched[index] = (matched[index] as number) | bits;
+  return { total: countBits(all), keys };
 }
 
 /** For each level the entries in which the term has it or a better one. */

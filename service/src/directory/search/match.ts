@@ -1,19 +1,11 @@
 /** Finds the entries that a search matches, and puts them in order. */
-import type { Entries, Unlisted } from './entries.ts';
+import type { Entries, Window } from './entries.ts';
 import { matchFew } from './match-few.ts';
 import { matchMany } from './match-many.ts';
 import { fields, type MatchedWords, type Segment } from './segment.ts';
 import type { Term } from './terms.ts';
 import { mistyped, whole, type Match } from './vocabulary.ts';
 
-export type Window = {
-  offset: number;
-  limit: number;
-  /** Mistyped words match only if fewer entries than this are found without them. */
-  pageSize: number;
-  /** Default: none. */
-  unlisted?: Unlisted;
-};
 export type Found = {
   total: number;
   /** The ordinals of the entries in the window, the most relevant first. */
@@ -31,6 +23,9 @@ const letters = /^[\p{L}\p{M}]+$/u;
 const typoLengths = { none: [], usual: [5, 9], most: [4, 9] } satisfies Record<string, number[]>;
 type Typos = keyof typeof typoLengths;
 
+/** Which entries count, which of them are returned, and a set of all, if it is given. */
+export type Among = { visible: Uint32Array; window: Window; matched?: Uint32Array | undefined };
+
 /** What a search looks for: every term, with so many typing errors. */
 export type Wanted = { terms: Term[]; typos: Typos };
 
@@ -42,14 +37,14 @@ export function match(
   entries: Entries,
   segments: Segment[],
   { terms, typos }: Wanted,
-  { window: { offset, limit }, visible }: { window: Window; visible: Uint32Array },
+  { window: { offset, limit }, visible, matched }: Among,
 ): Found {
   const found = segments.map((segment) => {
-    const matched = terms
+    const words = terms
       .map((term) => matchWords(segment, term, typosIn(term, typos)))
       .sort((a, b) => a.postings - b.postings);
-    const matchAll = isForMany(segment, matched) ? matchMany : matchFew;
-    return matchAll(entries, segment, matched, visible, offset + limit);
+    const matchAll = isForMany(segment, words) ? matchMany : matchFew;
+    return matchAll(entries, segment, words, { visible, matched, count: offset + limit });
   });
   // Sorts numbers without a comparison function, which is faster.
   const sorted = Float64Array.from(found.flatMap((each) => each.keys)).sort();

@@ -20,7 +20,7 @@ export function relax<Found extends { total: number }>(
   terms: Term[],
   search: (wanted: Wanted) => Found,
   entries: number,
-): { found: Found; ignored: string[] } | null {
+): { wanted: Wanted; found: Found; ignored: string[] } | null {
   const count = (some: Term[], typos: Wanted['typos'] = 'usual') =>
     search({ terms: some, typos }).total;
   const rareMax = Math.max(1, entries * rareShare);
@@ -45,7 +45,7 @@ export function relax<Found extends { total: number }>(
     if (next === null) continue;
     wanted = next;
     const found = search(wanted);
-    if (found.total > 0) return { found, ignored: wanted.ignored };
+    if (found.total > 0) return { wanted, found, ignored: wanted.ignored };
   }
   return null;
 }

@@ -6,8 +6,7 @@ import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import { loadIndex, readChanges, sources, type IndexState } from './load-index.ts';
-import type { Window } from './match.ts';
-import type { Result } from './search-index.ts';
+import type { Query, Result } from './search-index.ts';
 import { termsOf } from './terms.ts';
 
 /** What a search found, and the revision of the index in which it was found. */
@@ -31,18 +30,18 @@ export class Search {
   }
 
   /**
-   * Returns null if the text has no words. Finds what was written at least a second ago or, if `isNewest` is set,
-   * everything that is committed.
+   * Returns null if the text has no words, and nothing else is asked. Finds what was written at least a second ago or, if
+   * `isNewest` is set, everything that is committed.
    */
   async find(
     kind: SlugTable,
     text: string,
-    window: Window & { isNewest?: boolean; relaxes?: boolean },
+    query: Query & { isNewest?: boolean },
   ): Promise<FoundAt | null> {
     const terms = termsOf(text);
-    if (terms.length === 0) return null;
-    const { index, revision } = await this.#current(kind, window.isNewest === true);
-    return { ...index.find(terms, window), revision };
+    if (terms.length === 0 && !isNarrowed(query)) return null;
+    const { index, revision } = await this.#current(kind, query.isNewest === true);
+    return { ...index.find(terms, query), revision };
   }
 
   async #current(kind: SlugTable, isNewest: boolean): Promise<IndexState> {
@@ -87,4 +86,13 @@ export class Search {
       this.#renewals.delete(kind);
     }
   }
+}
+
+function isNarrowed({
+  filters = [],
+  sort,
+  facets = [],
+  isNewest = false,
+}: Query & { isNewest?: boolean }) {
+  return filters.length + facets.length > 0 || sort !== undefined || isNewest;
 }

@@ -41,6 +41,12 @@ export type MatchedWords = {
 };
 /** Sets of entries, one after the other, for the levels from `first` to `last`. Each has this length. */
 export type LevelSets = { first: number; last: number; length: number; bits: Uint32Array };
+/** The entries that count, a set that takes all hits, and how many keys are wanted. */
+export type SegmentQuery = {
+  visible: Uint32Array;
+  matched?: Uint32Array | undefined;
+  count: number;
+};
 /** The hits of a segment: their number, and the smallest sort keys, in any order. */
 export type SegmentHits = { total: number; keys: number[] };
 
