@@ -48,12 +48,15 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
       // After a second signal, a fatal error or a bug in this process.
       process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
       const numbers = Array.from({ length: config.workers }, (_, index) => index + 1);
-      const firstIsUp = Promise.withResolvers<void>();
+      // Otherwise all would start at the speed of the slowest, and those that deliver already would wait for a processor.
+      let previousIsUp = Promise.resolve();
       ended = Promise.all(
         numbers.map(async (number) => {
-          // Otherwise all would start at the speed of the slowest, and nothing would be delivered until then.
-          if (number > 1) await firstIsUp.promise;
-          await keepRunning(number, { ...options, running, up, stopping, onUp: firstIsUp.resolve });
+          const isUp = Promise.withResolvers<void>();
+          const turn = previousIsUp;
+          previousIsUp = isUp.promise;
+          await turn;
+          await keepRunning(number, { ...options, running, up, stopping, onUp: isUp.resolve });
         }),
       );
     },

@@ -49,6 +49,11 @@ export type Worker = {
 const poolEndTimeoutMs = 500;
 /** How often the leader looks for work of which it may not have been notified. */
 export const lookMs = 100;
+/**
+ * How long a process that found work which the leader had left looks for more as often as the leader does, and takes what is
+ * that old: the leader may be frozen or full for long.
+ */
+const deputyMs = 1_000;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
 /** How often expired leases and the other processes are looked for, and totals updated. */
@@ -104,6 +109,7 @@ class Run {
   readonly #ended = createFloor(null);
   readonly #changes = createFloor('0');
   #joined = false;
+  #deputyUntil = -Infinity;
   /** The first time at which this process joined, by the database's clock and by its own. */
   #announced: { atMs: number; at: number } | null = null;
   /** Set while the database's clock was put back, and what was due at this time is not due again. */
@@ -171,7 +177,7 @@ class Run {
 
   /** What each task does in a turn. A turn returns after how many milliseconds the next one follows at the latest. */
   #turns(dispatcher: Dispatcher): Record<Task, () => Promise<number>> {
-    const minAgeMs = () => (this.#leader.listens() ? 0 : leftMs);
+    const minAgeMs = () => (this.#leader.listens() ? 0 : this.#pauseMs());
     /** Nothing is leased before this process knows its share of the limits. */
     const onceJoined = (turn: () => Promise<number>) => async () =>
       this.#joined ? turn() : checkMs;
@@ -224,9 +230,15 @@ class Run {
     const found = await findWork(this.#database, floors, minAgeMs);
     events.reached(found.eventsFloor);
     entries.reached(found.publishedFloor);
+    if (found.events || found.published) this.#deputyUntil = performance.now() + deputyMs;
     if (found.events) this.#tasks['fan-out'].wake();
     if (found.published) this.#tasks.intake.wake();
-    return this.#leader.listens() ? lookMs : leftMs;
+    return this.#pauseMs();
+  }
+
+  #pauseMs(): number {
+    const looksOften = this.#leader.listens() || performance.now() < this.#deputyUntil;
+    return looksOften ? lookMs : leftMs;
   }
 
   /** One webhook per turn, so that a stop waits for one at most. */

@@ -224,10 +224,10 @@ test('while a process is full nothing is leased, until a larger lease fits', () 
   const room = new Room({ timeoutMs });
   let calls = 0;
   room.onRoom = (id) => void (calls += id === null ? 1 : 0);
-  const works = ['event', 'broadcast', 'parked'] as const;
+  const works = ['event', 'parked', 'broadcast'] as const;
   assert.deepEqual(
     works.map((work) => room.free(work)),
-    [1_024, 640, 640],
+    [1_024, 768, 512],
   );
   const places = start(room, webhooks(769, 'quick'));
   assert.equal(room.free('event'), 0);
@@ -235,12 +235,38 @@ test('while a process is full nothing is leased, until a larger lease fits', () 
   assert.deepEqual([room.free('event'), calls], [256, 1], 'who waits for it is called');
 });
 
-test('backlogs leave room for new events, whatever is slow', () => {
+test('broadcasts leave room for backlogs, and both for new events, whatever is slow', () => {
+  for (const slow of [0, 512, 768]) {
+    const room = new Room({ timeoutMs });
+    const works = ['event', 'parked', 'broadcast'] as const;
+    const free = () => works.map((work) => room.free(work));
+    const quarter = (1_024 - slow) / 4;
+    start(room, webhooks(slow, 'slow'));
+    assert.deepEqual(free(), [4 * quarter, 3 * quarter, 2 * quarter]);
+    // Whether they wait for their turn or are in flight.
+    const waiting = webhooks(quarter, 'quick').map((webhook) => room.take(webhook));
+    start(room, webhooks(quarter, 'quick'));
+    assert.deepEqual(free(), [2 * quarter, quarter, 0], 'broadcasts have filled theirs');
+    start(room, webhooks(quarter, 'quick'));
+    assert.deepEqual(free(), [quarter, 0, 0], 'backlogs have filled theirs');
+    endAll(room, waiting);
+  }
+});
+
+test('one of several processes leases ahead what its webhook answers within 100 ms', (t) => {
+  const clock = mockClock(t);
   const room = new Room({ timeoutMs });
-  start(room, webhooks(768, 'slow'));
-  assert.deepEqual([room.free('event'), room.free('parked')], [256, 160]);
-  start(room, webhooks(100, 'quick'));
-  assert.deepEqual([room.free('event'), room.free('parked')], [156, 0]);
+  room.setShare(0, 4);
+  for (const [latencyMs, leasable] of [
+    [5, 2 + 8],
+    [50, 2 + 4],
+    [300, 2 + 2],
+  ] as const) {
+    const places = start(room, [one('quick')]);
+    clock.pass(latencyMs);
+    endAll(room, places);
+    assert.equal(room.leasable(a), leasable);
+  }
 });
 
 test('attempts that wait to be recorded are limited', () => {

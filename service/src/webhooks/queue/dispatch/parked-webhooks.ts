@@ -5,8 +5,9 @@ import { createFloor, fullLookMs, type Floor } from '../../../runtime/floor.ts';
 import { listParked, transactionMaxMs, webhooksMax, type ParkedSince } from './claim.ts';
 import type { Room, Speed } from './room.ts';
 
-/** How often other processes' parked deliveries are looked for. */
+/** How often other processes' parked deliveries are looked for, and how soon again after some were found. */
 const listMs = 1_000;
+const listAgainMs = 200;
 /** Between two pages of that list. */
 const pageMs = 10;
 /** Webhooks of one speed that are considered at a time. */
@@ -29,6 +30,7 @@ export class ParkedWebhooks {
   readonly #forgetsSince = createEvery(fullLookMs);
   #list;
   #listedAt = -Infinity;
+  #foundSome = false;
   /** Until then, a statement that is still in flight on the server may park deliveries. */
   #unsureUntil = -Infinity;
 
@@ -108,6 +110,7 @@ export class ParkedWebhooks {
     const found = await listParked(database, current.cursor, current.look.from);
     this.add(found, longBeforeMs(current.look.from));
     if (current !== this.#list) return;
+    this.#foundSome = found.length > 0;
     const isLast = found.length < webhooksMax;
     if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
     current.cursor = isLast ? firstId : (found.at(-1) ?? firstId);
@@ -117,7 +120,7 @@ export class ParkedWebhooks {
   /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
   nextFindMs(): number {
     const isSure = this.#room.isAlone() && performance.now() > this.#unsureUntil;
-    const pauseMs = isSure ? fullLookMs : listMs;
+    const pauseMs = isSure ? fullLookMs : this.#foundSome ? listAgainMs : listMs;
     const waitMs = this.#list.cursor === firstId ? pauseMs : pageMs;
     return Math.max(Math.ceil(this.#listedAt + waitMs - performance.now()), 0);
   }

@@ -19,6 +19,7 @@ export const whenCrowdedMax = perWebhookMax / 2;
 const lateMs = 250;
 /** A webhook whose last attempt took longer is slow. */
 export const slowMs = 1_000;
+const aheadMs = 100;
 /** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
 export const attemptsMax = 1024;
 /** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are in flight. */
@@ -28,8 +29,13 @@ export const startsBelow = {
   slow: attemptsMax * 0.75,
   quick: attemptsMax,
 };
-/** From here on quick webhooks get `whenCrowdedMax`, and broadcasts wait. */
+/** From here on quick webhooks get `whenCrowdedMax`. */
 const crowdedFrom = startsBelow.unknown;
+/**
+ * The share of what is not slow up to which is leased: at least the quarter that a lease needs is left to backlogs next to
+ * broadcasts, and to new events next to both.
+ */
+const leasedBelow = { event: 1, parked: 0.75, broadcast: 0.5 } satisfies Record<Work, number>;
 export const slowPerOwnerMax = attemptsMax / 8;
 export const slowPerHostMax = attemptsMax / 4;
 /** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
@@ -45,7 +51,7 @@ const rememberedMax = 20_000;
 export type Speed = keyof typeof startsBelow;
 
 /** What is leased for: events as they are fanned out, slices of broadcasts, or what is parked. */
-export type Work = 'event' | 'broadcast' | 'parked';
+export type Work = 'event' | 'parked' | 'broadcast';
 
 type Receiver = {
   id: string;
@@ -234,12 +240,7 @@ export class Room {
   #free(work: Work): number {
     const slow = Math.min(this.#slow, startsBelow.slow);
     const notSlow = attemptsMax - slow;
-    // New events find room next to broadcasts and backlogs.
-    const most = {
-      event: attemptsMax,
-      broadcast: crowdedFrom,
-      parked: slow + (notSlow * crowdedFrom) / attemptsMax,
-    }[work];
+    const most = slow + notSlow * leasedBelow[work];
     const free = Math.min(most - this.#running.size - this.#waiting, heldMax - this.#held);
     return free < notSlow / 4 ? 0 : Math.floor(free);
   }
@@ -256,11 +257,16 @@ export class Room {
     return isLate(receiver) ? 0 : Math.min(limit, hasAnswered ? whenCrowdedMax : 1);
   }
 
-  /** A quick webhook gets as many again, which wait for their turn, so that its next attempt waits for no statement. */
+  /**
+   * A quick webhook gets more, which wait for their turn, so that its next attempt waits for no statement: as many again, or
+   * what it answers within `aheadMs`, because another process may not look for them as soon.
+   */
   #leasable(receiver: Receiver): number {
+    const limit = this.#limit(receiver);
     const isAhead = this.#speedOf(receiver) === 'quick' && this.#running.size < crowdedFrom;
-    const times = isAhead ? 2 : 1;
-    return times * this.#limit(receiver) - receiver.running.size - receiver.waiting;
+    const soon = Math.min((limit * aheadMs) / (receiver.latencyMs ?? aheadMs), perWebhookMax);
+    const ahead = isAhead ? Math.max(limit, Math.floor(soon)) : 0;
+    return limit + ahead - receiver.running.size - receiver.waiting;
   }
 
   #speedOf(receiver: Receiver): Speed {

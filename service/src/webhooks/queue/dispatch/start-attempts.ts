@@ -14,7 +14,7 @@ export type Started = {
 };
 
 /** Attempts started in one turn of the event loop. If all started at once, responses would wait. */
-const startsPerTurn = 32;
+const startsPerTurn = 8;
 /** How long a delivery waits for its webhook's turn, much less than a lease's margin. */
 const turnWaitMs = 1_000;
 
@@ -23,7 +23,7 @@ type Held = Started & { waitsUntil: number; resolve: (mayBegin: boolean) => void
 export class Starter {
   readonly #room: Room;
   readonly #times: { timeoutMs: number; leaseMarginMs: number };
-  readonly #toStart: Held[] = [];
+  readonly #toStart: Record<Work, Held[]> = { event: [], parked: [], broadcast: [] };
   /** Deliveries that wait for their turn, by webhook. */
   readonly #lines = new Map<string, Held[]>();
   #isStarting = false;
@@ -34,15 +34,14 @@ export class Starter {
     this.#times = times;
   }
 
-  /** Deliveries of new events start before those of broadcasts and backlogs. */
+  /** Deliveries of new events start before those of backlogs, and these before those of broadcasts. */
   enqueue(deliveries: Deliverable[], work: Work): Started[] {
     const waitsUntil = performance.now() + turnWaitMs;
     const held = deliveries.map((delivery): Held => {
       const { promise: turn, resolve } = Promise.withResolvers<boolean>();
       return { delivery, place: this.#room.take(delivery), turn, waitsUntil, resolve };
     });
-    if (work === 'event') this.#toStart.unshift(...held);
-    else this.#toStart.push(...held);
+    this.#toStart[work].push(...held);
     if (!this.#isStarting) void this.#startAll();
     return held;
   }
@@ -55,8 +54,8 @@ export class Starter {
 
   async #startAll(): Promise<void> {
     this.#isStarting = true;
-    while (this.#toStart.length > 0) {
-      for (const one of this.#toStart.splice(0, startsPerTurn)) {
+    for (let next = this.#takeNext(); next.length > 0; next = this.#takeNext()) {
+      for (const one of next) {
         const line = this.#lines.get(one.delivery.webhookId);
         if (line) line.push(one);
         else if (!this.#tryStart(one)) this.#lines.set(one.delivery.webhookId, [one]);
@@ -66,6 +65,14 @@ export class Starter {
       await setImmediate();
     }
     this.#isStarting = false;
+  }
+
+  #takeNext(): Held[] {
+    const { event, parked, broadcast } = this.#toStart;
+    const next = event.splice(0, startsPerTurn);
+    for (const others of [parked, broadcast])
+      next.push(...others.splice(0, startsPerTurn - next.length));
+    return next;
   }
 
   /** Returns false if it waits for its webhook's turn. */
