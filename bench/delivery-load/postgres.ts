@@ -1,9 +1,8 @@
 /** Runs a PostgreSQL server with the settings with which the other systems were measured. */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../service/test/support/free-port.ts';
 import { openClient } from '../../service/src/database/database.ts';
 
 export const debian = '/usr/lib/postgresql/15/bin';
@@ -74,13 +73,4 @@ function run([program = '', ...args]: string[]): void {
 
 function isRoot(): boolean {
   return process.getuid?.() === 0;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

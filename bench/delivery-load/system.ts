@@ -18,7 +18,8 @@ import { createSecretBox, type SecretBox } from '../../service/src/runtime/secre
 import { childPids, cpuMs, parentPid, treeCpuMs } from '../cpu-time.ts';
 import { residentMib } from '../resident-memory.ts';
 import { startProcess, type Started } from '../start-process.ts';
-import { freePort, startPostgres } from './postgres.ts';
+import { freePort } from '../../service/test/support/free-port.ts';
+import { startPostgres } from './postgres.ts';
 
 export type System = {
   name: string;
