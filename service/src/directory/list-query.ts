@@ -36,7 +36,8 @@ const search = (fields: string[]) =>
     }),
   );
 
-const repeatedMax = 100;
+/** The most values of a filter. */
+export const repeatedMax = 100;
 
 /** A text, or several by repeating the parameter. The keywords of each type apply to it alone. */
 function repeated(

@@ -27,7 +27,7 @@ import {
 import { managersMax } from '../../src/contract/shared-fields.ts';
 import { badLinesNamedMax } from '../../src/directory/import.ts';
 import { lineBytesMax } from '../../src/directory/import-source.ts';
-import { pageMax } from '../../src/directory/list-query.ts';
+import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
@@ -132,6 +132,7 @@ const rows: Record<string, Record<string, string>> = {
     'reading a response': `${bytesPerSecondMin / 1_024} KiB/s of what waits to be sent, over ${stalled.windowMs / 1_000} s; otherwise the connection is closed. The internal listener has the same limit. While more than ${mib(waitingBytesMax)} wait in a process`,
     '`limit` · `page`': `1 to 100 · 1 to ${n(pageMax)}`,
     'values per facet · suggestions': list(facetValuesMax, suggestionsMax),
+    'values of a repeated filter': n(repeatedMax),
   },
   'Internal API, SQL and imports': {
     'platform keys': n(platformKeysMax),
@@ -181,7 +182,7 @@ const elsewhere = new Set([
   'exports of an account at a time',
   'request headers',
   'nesting of a body',
-  '`search`, `activity`, `facets`, `q` · `language` · `ingredient`',
+  '`search`, `activity`, `facets`, `q` · `language` · `ingredient`, `location`',
   '`orgs` in a write of an alliance',
   '`data` of `publish_event`',
   'wait for other writers: one entry · bulk write',
