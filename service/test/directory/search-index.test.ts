@@ -12,6 +12,8 @@ import { wordsOf } from '../../src/directory/search/words.ts';
 type Entry = { name: string; tag: string; text: string; members: number; listed: boolean };
 type Model = Map<number, Entry>;
 
+const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
+
 const texts = fc.array(
   fc.constantFrom(
     'a',
@@ -160,8 +162,6 @@ function compare(index: SearchIndex, model: Model, searches: string[]): void {
       }
   }
 }
-
-const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
 /** A search that finds something is not relaxed; one that is relaxed finds what it would if nobody else's entries existed. */
 function compareRelaxed(
