@@ -255,6 +255,20 @@ test('pages far from the first one continue the order', () => {
   }
 });
 
+test('what a search finds does not depend on earlier searches', () => {
+  const same = { tag: '', text: '', members: 1, listed: true };
+  const model: Model = new Map([
+    [1, { ...same, name: 'oe' }],
+    [2, { ...same, name: 'oak', members: 2 }],
+  ]);
+  const window = { ...everything, pageSize: 1 };
+  const index = build(model);
+  assert.deepEqual(index.find(termsOf('ö'), window).ordinals, [1, 2], 'a whole word first');
+  const fresh = build(model).find(termsOf('o'), window);
+  assert.deepEqual(fresh.ordinals, [2, 1]);
+  assert.deepEqual(index.find(termsOf('o'), window), fresh);
+});
+
 test('an index to which many entries were added counts none twice', () => {
   const word = (name: string) => ({ name, tag: '', text: '', members: 1, listed: true });
   const model: Model = new Map();

@@ -71,8 +71,10 @@ function matchWords(segment: Segment, term: Term, typosMax: number): MatchedWord
 }
 
 function keptWords(segment: Segment, term: Term, typosMax: number): MatchedWords {
-  const { text } = term;
-  if (text.length > keptTermLength) return findWords(segment, term, typosMax);
+  const { text, spellings } = term;
+  // `o` has no other spelling, but `ö` does, and both have the same text.
+  if (text.length > keptTermLength || spellings.length > 0)
+    return findWords(segment, term, typosMax);
   const { keptTerms } = segment;
   const found = keptTerms.get(text) ?? findWords(segment, term, 0);
   keptTerms.delete(text);

@@ -59,6 +59,9 @@ export function createIndexBuilder(names?: ValueNames) {
   };
 }
 
+/** For a search of which only the total, or the set of what it matches, is wanted. */
+const nothing: Window = { offset: 0, limit: 0 };
+
 export class SearchIndex {
   readonly #entries: Entries;
   readonly #main: Segment;
@@ -79,14 +82,16 @@ export class SearchIndex {
   find(terms: Term[], query: Query): Result {
     return this.#entries.seeing(query.unlisted ?? 'none', (visible) => {
       const { filters = [], sort, facets = [] } = query;
-      const understood = terms.length > 0 ? this.#understand(terms, query, visible) : null;
-      if (understood && filters.length + facets.length === 0 && sort === undefined) {
+      const isNarrowed = filters.length + facets.length > 0 || sort !== undefined;
+      const asked = isNarrowed ? { ...query, ...nothing } : query;
+      const understood = terms.length > 0 ? this.#understand(terms, asked, visible) : null;
+      if (understood && !isNarrowed) {
         const { found, isRelaxed, ignored } = understood;
         return { ...found, isRelaxed, ignored, facets: {} };
       }
       const { wanted, isRelaxed, ignored } = understood ?? asTyped({ terms, typos: 'none' });
-      const { matched, ...found } = this.#pick(wanted, query, this.#filter(visible, filters));
-      return { ...found, isRelaxed, ignored, facets: this.#count(matched, facets) };
+      const { slots, ...found } = this.#pick(wanted, query, this.#filter(visible, filters));
+      return { ...found, isRelaxed, ignored, facets: this.#count(slots, facets) };
     });
   }
 
@@ -127,17 +132,17 @@ export class SearchIndex {
     return setOf(entries.filter(numbersIn(visible), filters), entries.slots);
   }
 
-  /** What is wanted among some of the entries, in the order of the query, and the set of all that match. */
-  #pick(wanted: Wanted, query: Query, among: Uint32Array): Found & { matched: Uint32Array } {
+  /** What is wanted among some of the entries, in the order of the query, and the slots of all that match. */
+  #pick(wanted: Wanted, query: Query, among: Uint32Array): Found & { slots: Uint32Array } {
     const entries = this.#entries;
     const matched = new Uint32Array(bitsFor(entries.slots));
     const { sort = 'name', offset, limit } = query;
     if (wanted.terms.length === 0) matched.set(among.subarray(0, matched.length));
     else {
       const isRanked = query.sort === undefined;
-      const window = isRanked ? query : { offset: 0, limit: 0 };
+      const window = isRanked ? query : nothing;
       const found = this.#match(wanted, { window, visible: among, matched });
-      if (isRanked) return { ...found, matched };
+      if (isRanked) return { ...found, slots: numbersIn(matched) };
     }
     const slots = numbersIn(matched);
     const page = entries.sort(slots, { sort, offset, limit });
@@ -149,12 +154,10 @@ export class SearchIndex {
       ranked.ordinals.map((ordinal, at) => [ordinal, ranked.levels[at] ?? 0]),
     );
     const levels = ordinals.map((ordinal) => levelOf.get(ordinal) ?? 0);
-    return { total: slots.length, ordinals, levels, matched };
+    return { total: slots.length, ordinals, levels, slots };
   }
 
-  #count(matched: Uint32Array, facets: string[]): Record<string, Counted[]> {
-    if (facets.length === 0) return {};
-    const slots = numbersIn(matched);
+  #count(slots: Uint32Array, facets: string[]): Record<string, Counted[]> {
     const counts = facets.map((name) => [name, this.#entries.values.count(slots, name)] as const);
     return Object.fromEntries(counts);
   }
