@@ -12,6 +12,8 @@ import {
 import { links, managers, name, times } from './shared-fields.ts';
 import { nullable, objectUrl, slug, strictObject, uuid } from './shapes.ts';
 
+export const allianceStatuses = ['active', 'disbanded'];
+
 /** Every public field of an alliance, in the order of a response. CONTRIBUTING.md says how to add one. */
 export const allianceFields = {
   id: {
@@ -48,7 +50,7 @@ export const allianceFields = {
       description: 'The total number of members of those organisations.',
     }),
   },
-  status: choice('status', ['active', 'disbanded'], '`disbanded` alliances stay in the directory.'),
+  status: choice('status', allianceStatuses, '`disbanded` alliances stay in the directory.'),
   foundedAt: optionalTime('founded_at', 'When the alliance was founded.'),
   url: { schema: objectUrl('alliances/northern-league') },
   ...times,

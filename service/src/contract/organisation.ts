@@ -27,6 +27,8 @@ const AllianceReference = strictObject(
   },
 );
 
+export const orgStatuses = ['active', 'closed'];
+
 /** Every public field of an organisation, in the order of a response. CONTRIBUTING.md says how to add one. */
 export const orgFields = {
   id: {
@@ -69,7 +71,7 @@ export const orgFields = {
     input: orNull(slug(), { description: 'The slug of its alliance, or null.' }),
   },
   verified: flag('verified', false, 'Whether the directory has verified the organisation.'),
-  status: choice('status', ['active', 'closed'], '`closed` organisations stay in the directory.'),
+  status: choice('status', orgStatuses, '`closed` organisations stay in the directory.'),
   foundedAt: optionalTime('founded_at', 'When the organisation was founded.'),
   url: { schema: objectUrl('orgs/acme-corporation') },
   ...times,

@@ -1,8 +1,8 @@
 /** The query parameters of the lists. */
 import { Type, type Static } from 'typebox';
-import { allianceSearch } from '../contract/alliance.ts';
+import { allianceSearch, allianceStatuses } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
-import { orgSearch } from '../contract/organisation.ts';
+import { orgSearch, orgStatuses } from '../contract/organisation.ts';
 import { facetsQuery } from '../contract/facets.ts';
 import { noNul } from '../contract/shapes.ts';
 import { slugPattern } from '../contract/slug-pattern.ts';
@@ -117,7 +117,7 @@ export const OrgQuery = Type.Object(
       'Return only organisations with this location, regardless of case and accents.',
       { maxLength: 200 },
     ),
-    status: repeated('Return only organisations with this status.', { enum: ['active', 'closed'] }),
+    status: repeated('Return only organisations with this status.', { enum: orgStatuses }),
     verified: Type.Optional(
       Type.Boolean({ description: 'Return only organisations that are, or are not, verified.' }),
     ),
@@ -165,7 +165,7 @@ export const AllianceQuery = Type.Object(
     search: search(allianceSearch),
     slug: bySlug,
     tag: byTag,
-    status: repeated('Return only alliances with this status.', { enum: ['active', 'disbanded'] }),
+    status: repeated('Return only alliances with this status.', { enum: allianceStatuses }),
     recruiting: Type.Optional(
       Type.Boolean({ description: 'Return only alliances that are, or are not, recruiting.' }),
     ),

@@ -6,6 +6,7 @@ import type { RawBuilder } from 'kysely';
 import type { Fields } from '../contract/field.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
+import { invalid } from '../errors.ts';
 import type { Scope } from '../database/revisions.ts';
 import type { FoundBy } from '../contract/found-by.ts';
 import { mistypedLevel } from './search/match.ts';
@@ -127,6 +128,11 @@ export function filtersByMembers(query: {
 }): Filter[] {
   const { memberCountMin: min, memberCountMax: max } = query;
   if (min === undefined && max === undefined) return [];
+  if (min !== undefined && max !== undefined && min > max)
+    throw invalid({
+      path: 'query.memberCountMax',
+      message: 'must not be less than memberCountMin',
+    });
   return [{ name: 'memberCount', min: min ?? 0, max: max ?? Number.POSITIVE_INFINITY }];
 }
 

@@ -356,6 +356,10 @@ test('lists are filtered by each field that allows it, and by several values', a
     ['status=gone', 'query.status: must be one of active, closed'],
     ['verified=true&verified=false', 'query.verified: must be boolean'],
     ['memberCountMin=-1', 'query.memberCountMin: must be >= 0'],
+    [
+      'memberCountMin=9&memberCountMax=3',
+      'query.memberCountMax: must not be less than memberCountMin',
+    ],
   ]) {
     const { status, body } = await service.call(`/orgs?${query}`);
     assert.equal(status, 400);
