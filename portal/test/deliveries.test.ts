@@ -10,7 +10,14 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { comeBack, openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import {
+  arrival,
+  comeBack,
+  drawn,
+  openPortal,
+  portalUrl,
+  signUp,
+} from './support/portal-browser.ts';
 import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
 
 const options = { skip: noBrowser };
@@ -53,13 +60,6 @@ function isListOf({ appId, webhookId }: OwnWebhook) {
       searchParams.get('webhookId') === webhookId
     );
   };
-}
-
-/** Waits until the browser has painted the deliveries that have arrived. */
-async function drawn(page: Page): Promise<void> {
-  await page.evaluate(
-    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
-  );
 }
 
 async function focused(page: Page, list: string): Promise<void> {
@@ -130,11 +130,9 @@ test(
     const show = page.getByRole('button', { name: 'Show 1 new' });
     await show.waitFor();
     const asked = (await first).url();
-    const next = page.waitForResponse(
-      (response) => isListOf(webhook)(response) && response.url() !== asked,
-    );
+    const next = arrival(page, (request) => isListOf(webhook)(request) && request.url() !== asked);
     await page.clock.fastForward(60_000);
-    await (await next).finished();
+    await next;
     await drawn(page);
     assert.equal(await rowsOf(page).count(), 1);
     assert.deepEqual(await link.boundingBox(), before, 'nothing has moved');
@@ -164,10 +162,10 @@ test('while it is paused, nothing asks for the list', options, async () => {
   // The minute is over, and what is shown is old; everything else is asked for on the way back.
   await page.clock.fastForward(60_000);
   const others = ['/portal/api/session', `/portal/api/apps/${webhook.appId}`].map((path) =>
-    page.waitForResponse((response) => new URL(response.url()).pathname === path),
+    arrival(page, (request) => new URL(request.url()).pathname === path),
   );
   await comeBack(page);
-  for (const other of others) await (await other).finished();
+  await Promise.all(others);
   await drawn(page);
   assert.deepEqual(asked, []);
   assert.equal(await rowsOf(page).count(), 1);

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { noBrowser } from '../../test/support/browser.ts';
 import { create } from './support/create.ts';
 import {
+  arrival,
+  drawn,
   comeBack,
   openPortal,
   portalUrl,
@@ -44,12 +46,10 @@ test('the page stays on the screen while the session cannot be read', options, a
     error: { code: 'rate_limited', message: 'Too many.', details: {} },
   };
   await page.route('**/portal/api/session', (route) => route.fulfill({ status: 429, json }));
-  const refused = page.waitForResponse('**/portal/api/session');
+  const refused = arrival(page, (request) => request.url().endsWith('/portal/api/session'));
   await comeBack(page, 'before');
-  await (await refused).finished();
-  await page.evaluate(
-    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
-  );
+  await refused;
+  await drawn(page);
   assert.equal(await name.inputValue(), 'On the server');
 });
 

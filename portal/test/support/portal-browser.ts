@@ -118,6 +118,18 @@ export async function comeBack(page: Page, from: 'before' | 'beside' = 'beside')
   await page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 }
 
+/** Waits until a whole response has arrived. A request that the page has given up for a newer one never ends so. */
+export function arrival(page: Page, predicate: (request: { url: () => string }) => boolean) {
+  return page.waitForEvent('requestfinished', predicate);
+}
+
+/** Waits until the browser has painted what has arrived. */
+export async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+  );
+}
+
 function cookiesOf({ credentials }: Person) {
   return (credentials['cookie'] ?? '').split('; ').map((pair) => {
     const [name = '', ...value] = pair.split('=');

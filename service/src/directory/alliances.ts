@@ -26,6 +26,7 @@ import type { AllianceQuery } from './list-query.ts';
 import {
   filtersBy,
   filtersByMembers,
+  findPage,
   readOne,
   readPage,
   type DirectoryReads,
@@ -62,11 +63,12 @@ export async function listAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const page = await readPage<AllianceRow>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...allianceSource,
     filters: allianceFilters(query),
   });
+  const page = await readPage<AllianceRow>(reads.database, plan);
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }
 

@@ -13,7 +13,15 @@ import {
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
-import { type DirectoryReads, type Page, type Sql, filtersBy, readOne, readPage } from './list.ts';
+import {
+  type DirectoryReads,
+  type Page,
+  type Sql,
+  filtersBy,
+  findPage,
+  readOne,
+  readPage,
+} from './list.ts';
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
@@ -34,12 +42,13 @@ export async function listBlueprints(
   reads: DirectoryReads,
   query: PublicBlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const page = await readPage<Row>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...source,
     filters: filtersOf(query),
     facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
   });
+  const page = await readPage<Row>(reads.database, plan);
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 
@@ -48,12 +57,13 @@ export async function listManagedBlueprints(
   reads: DirectoryReads,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const page = await readPage<Row>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...source,
     filters: filtersOf(query),
     reader: 'platform',
   });
+  const page = await readPage<Row>(reads.database, plan);
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 

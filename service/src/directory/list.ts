@@ -50,15 +50,17 @@ export type ListPlan = {
   joins: Sql;
 };
 
+export type FoundPlan = ListPlan & { found: FoundAt | null };
+
 /** A row, or a null ordinal if the page has none. `ordinal` is its number on the page, from 1. */
 type Listed<Row> = { revision: number; total: number } & (
   | (Row & { ordinal: number; id: string })
   | { ordinal: null; [column: string]: unknown }
 );
 
-/** Reads a page of a list. Searches, filters and facets run in memory; the statement then reads the rows of the page. */
-export async function readPage<Row>(reads: DirectoryReads, plan: ListPlan): Promise<Page<Row>> {
-  const found = await findPage(reads.search, plan);
+/** Reads the rows of a page, after `findPage`. */
+export async function readPage<Row>(database: Database, plan: FoundPlan): Promise<Page<Row>> {
+  const { found } = plan;
   const { rows } = await sql<Listed<Row>>`
     ${found ? hits(plan, found) : unfiltered(plan)}
     select r.revision, totals.total, found.*
@@ -70,7 +72,7 @@ export async function readPage<Row>(reads: DirectoryReads, plan: ListPlan): Prom
     ) found on true
     where r.scope = ${plan.scope}
     order by found.ordinal
-  `.execute(reads.database);
+  `.execute(database);
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
   // The rows may be newer than the index that found them, or older on a replica, and then nobody uses the page again.
@@ -90,14 +92,18 @@ function foundBy(
   return { relaxed: isRelaxed, ignored, typos };
 }
 
-/** Null if the database knows the page and its total without looking at every entry. */
-async function findPage(
+/**
+ * Adds to a plan which entries are on its page: searches, filters and facets run in memory. Null if the database knows
+ * the page and its total without looking at every entry.
+ */
+export async function findPage(
   search: DirectoryReads['search'],
-  { kind, page, limit, reader, search: text, filters, sort, facets }: ListPlan,
-): Promise<FoundAt | null> {
+  plan: ListPlan,
+): Promise<FoundPlan> {
+  const { kind, page, limit, reader, search: text, filters, sort, facets } = plan;
   const isNarrowed = filters.length > 0 || facets !== undefined || reader === 'platform';
-  if (text === undefined && !isNarrowed) return null;
-  return search.find(kind, text ?? '', {
+  if (text === undefined && !isNarrowed) return { ...plan, found: null };
+  const found = await search.find(kind, text ?? '', {
     offset: (page - 1) * limit,
     limit,
     pageSize: limit,
@@ -106,6 +112,7 @@ async function findPage(
     facets,
     ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
   });
+  return { ...plan, found };
 }
 
 /** The filters among the parameters of a request. A repeated one keeps entries with any of its values. */

@@ -10,7 +10,7 @@ import {
   type AllianceRow,
 } from './alliances.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readPage, type DirectoryReads, type Page } from './list.ts';
+import { findPage, readPage, type DirectoryReads, type Page } from './list.ts';
 import { rowReader } from './rows.ts';
 
 type DetailRow = AllianceRow & { orgs: ManagedAllianceDetail['orgs'] };
@@ -27,13 +27,14 @@ export async function listManagedAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<ManagedAlliance>> {
-  const page = await readPage<AllianceRow>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...allianceSource,
     columns,
     reader: 'platform',
     filters: allianceFilters(query),
   });
+  const page = await readPage<AllianceRow>(reads.database, plan);
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 

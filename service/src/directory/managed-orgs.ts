@@ -4,7 +4,7 @@ import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts'
 import { sql, type Executor } from '../database/database.ts';
 import { columnList, columnsOf } from './columns.ts';
 import type { ManagedOrgQuery } from './list-query.ts';
-import { filtersBy, readPage, type DirectoryReads, type Page } from './list.ts';
+import { filtersBy, findPage, readPage, type DirectoryReads, type Page } from './list.ts';
 import { orgFilters, orgSource, otherFields, type OrgRow } from './orgs.ts';
 import { rowReader } from './rows.ts';
 
@@ -19,7 +19,7 @@ export async function listManagedOrgs(
   query: ManagedOrgQuery,
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
-  const page = await readPage<OrgRow>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...orgSource,
     always: sql`true`,
@@ -27,6 +27,7 @@ export async function listManagedOrgs(
     columns,
     filters: [...orgFilters(query), ...filtersBy(query, ['listed'])],
   });
+  const page = await readPage<OrgRow>(reads.database, plan);
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 

@@ -21,6 +21,7 @@ import type { OrgQuery, PublicOrgQuery } from './list-query.ts';
 import {
   filtersBy,
   filtersByMembers,
+  findPage,
   readOne,
   readPage,
   type DirectoryReads,
@@ -56,12 +57,13 @@ export async function listOrgs(
   query: PublicOrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const page = await readPage<OrgRow>(reads, {
+  const plan = await findPage(reads.search, {
     ...query,
     ...orgSource,
     filters: orgFilters(query),
     facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
   });
+  const page = await readPage<OrgRow>(reads.database, plan);
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
 
