@@ -68,6 +68,7 @@ table alliances
   search_text text collate C not null
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  aliases jsonb not null default '[]'::jsonb
   alliances_member_count_check: CHECK ((member_count >= 0))
   alliances_name_check: CHECK ((name <> ''::text))
   alliances_org_count_check: CHECK ((org_count >= 0))
@@ -521,6 +522,7 @@ table orgs
   search_text text collate C not null
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  aliases jsonb not null default '[]'::jsonb
   orgs_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE SET NULL
   orgs_check: CHECK (((NOT listed) OR (first_listed_at IS NOT NULL)))
   orgs_member_count_check: CHECK ((member_count >= 0))
@@ -1736,10 +1738,10 @@ CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  if (new.slug, new.name, new.tag, new.description, new.logo_url, new.banner_url, new.links, new.recruiting,
+  if (new.slug, new.name, new.tag, new.aliases, new.description, new.logo_url, new.banner_url, new.links, new.recruiting,
       new.org_count, new.member_count, new.status, new.founded_at)
     is distinct from
-     (old.slug, old.name, old.tag, old.description, old.logo_url, old.banner_url, old.links, old.recruiting,
+     (old.slug, old.name, old.tag, old.aliases, old.description, old.logo_url, old.banner_url, old.links, old.recruiting,
       old.org_count, old.member_count, old.status, old.founded_at)
   then new.updated_at := now();
   else new.updated_at := old.updated_at;
@@ -1770,11 +1772,11 @@ CREATE OR REPLACE FUNCTION orgdir.touch_org()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  if (new.slug, new.name, new.tag, new.description, new.primary_activity, new.secondary_activity,
+  if (new.slug, new.name, new.tag, new.aliases, new.description, new.primary_activity, new.secondary_activity,
       new.commitment, new.recruiting, new.language, new.timezone, new.location, new.member_count,
       new.logo_url, new.banner_url, new.links, new.alliance_id, new.verified, new.status, new.founded_at)
     is distinct from
-     (old.slug, old.name, old.tag, old.description, old.primary_activity, old.secondary_activity,
+     (old.slug, old.name, old.tag, old.aliases, old.description, old.primary_activity, old.secondary_activity,
       old.commitment, old.recruiting, old.language, old.timezone, old.location, old.member_count,
       old.logo_url, old.banner_url, old.links, old.alliance_id, old.verified, old.status, old.founded_at)
   then new.updated_at := now();

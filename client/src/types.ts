@@ -10,6 +10,8 @@ export interface Alliance {
   name: string;
   /** A short form of the name. Not unique. */
   tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
   /** A description in plain text. */
   description: string | null;
   /** The URL of the logo. */
@@ -68,6 +70,8 @@ export interface AllianceDetail {
   name: string;
   /** A short form of the name. Not unique. */
   tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
   /** A description in plain text. */
   description: string | null;
   /** The URL of the logo. */
@@ -621,6 +625,8 @@ export interface Organisation {
   name: string;
   /** A short form of the name. Not unique. */
   tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
   /** A description in plain text. */
   description: string | null;
   /** The main activity. */
@@ -1012,7 +1018,7 @@ export interface ListOrgsQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
+  /** Words to find in name, tag, slug, aliases and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
   /**
    * Return only the entries with this slug. Repeat the parameter for several, up to 100.
@@ -1091,7 +1097,7 @@ export interface ListAlliancesQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
+  /** Words to find in name, tag, slug, aliases and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
   /**
    * Return only the entries with this slug. Repeat the parameter for several, up to 100.

@@ -9,7 +9,7 @@ import {
   responseProperties,
   type Fields,
 } from './field.ts';
-import { links, managers, name, times } from './shared-fields.ts';
+import { aliases, links, managers, name, times } from './shared-fields.ts';
 import { nullable, objectUrl, slug, strictObject, uuid } from './shapes.ts';
 
 export const allianceStatuses = ['active', 'disbanded'];
@@ -27,6 +27,7 @@ export const allianceFields = {
   ),
   name: name('Northern League'),
   tag: optionalText('tag', 20, 'A short form of the name. Not unique.', 'NL'),
+  aliases,
   description: optionalText(
     'description',
     5_000,
@@ -61,6 +62,7 @@ export const allianceSearch: (keyof typeof allianceFields)[] = [
   'name',
   'tag',
   'slug',
+  'aliases',
   'description',
 ];
 

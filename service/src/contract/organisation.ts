@@ -11,7 +11,7 @@ import {
   responseProperties,
   type Fields,
 } from './field.ts';
-import { links, managers, name, times } from './shared-fields.ts';
+import { aliases, links, managers, name, times } from './shared-fields.ts';
 import { nullable, objectUrl, slug, strictObject, uuid } from './shapes.ts';
 
 const AllianceReference = strictObject(
@@ -42,6 +42,7 @@ export const orgFields = {
   ),
   name: name('Acme Corporation'),
   tag: optionalText('tag', 20, 'A short form of the name. Not unique.', 'ACME'),
+  aliases,
   description: optionalText(
     'description',
     5_000,
@@ -78,7 +79,13 @@ export const orgFields = {
 } satisfies Fields;
 
 /** The fields that `search` looks in. Only public ones: a search over private fields would reveal them. */
-export const orgSearch: (keyof typeof orgFields)[] = ['name', 'tag', 'slug', 'description'];
+export const orgSearch: (keyof typeof orgFields)[] = [
+  'name',
+  'tag',
+  'slug',
+  'aliases',
+  'description',
+];
 
 /** Fields that the public API never returns. */
 export const privateOrgFields = {

@@ -29,6 +29,33 @@ export const links = {
   ),
 };
 
+/** Per organisation or alliance. */
+export const aliasesMax = 10;
+export const aliasLengthMax = 100;
+const alias = Type.String({
+  minLength: 1,
+  maxLength: aliasLengthMax,
+  // A bar separates those in a cell of a CSV file.
+  pattern: '^[^|]*[^|\\s][^|]*$',
+});
+
+/** A write that omits them keeps them. */
+export const aliases = {
+  column: 'aliases',
+  type: 'jsonb',
+  schema: Type.Array(Type.String(), {
+    description: 'Other names: former ones, acronyms, other scripts.',
+    examples: [['Acme Industries']],
+  }),
+  input: Type.Optional(
+    Type.Array(alias, {
+      maxItems: aliasesMax,
+      uniqueItems: true,
+      description: 'All other names. If omitted, they stay the same.',
+    }),
+  ),
+};
+
 /** Per organisation or alliance. So many addresses stay far below the length limit of an imported line. */
 export const managersMax = 2_000;
 

@@ -11,6 +11,7 @@ import { writableFields } from './columns.ts';
 import type { ImportKind } from './import.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import type { Sql } from './list.ts';
+import { listSeparator } from './read-csv.ts';
 import { type Row, rowReader } from './rows.ts';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
@@ -85,7 +86,10 @@ function propertiesOf(schema: TSchema): Record<string, TSchema> {
 export function toCsv(entries: object[], columns: string[]): string {
   return stringify(entries, {
     columns,
-    cast: { boolean: String, object: (words) => Object.values(words).join(' ') },
+    cast: {
+      boolean: String,
+      object: (words, { column }) => Object.values(words).join(listSeparator(String(column))),
+    },
     // Some programs trim such cells unless they are quoted.
     quoted_match: /^\s|\s$/,
   });

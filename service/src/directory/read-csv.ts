@@ -161,8 +161,21 @@ function readCell(cell: string, schema: TSchema, name: string): unknown {
   if (types.has('boolean') && (cell === 'true' || cell === 'false')) return cell === 'true';
   if ((types.has('integer') || types.has('number')) && /^-?\d+(\.\d+)?$/.test(cell))
     return Number(cell);
-  if (types.has('array')) return cell.split(/\s+/).filter((word) => word !== '');
+  if (types.has('array')) return splitList(cell, name);
   return cell;
+}
+
+/** Between the values of a list in a cell. Aliases have spaces in them. */
+export function listSeparator(name: string): string {
+  return name === 'aliases' ? ' | ' : ' ';
+}
+
+function splitList(cell: string, name: string): string[] {
+  const separator = listSeparator(name).trim() || /\s+/;
+  return cell
+    .split(separator)
+    .map((value) => value.trim())
+    .filter((value) => value !== '');
 }
 
 function isColumn(name: string, schema: TSchema): boolean {

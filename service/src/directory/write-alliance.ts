@@ -6,6 +6,7 @@ import { nameActor } from '../access/audit-log.ts';
 import type { ManagedAllianceDetail } from '../contract/managed.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { withFormerName } from './aliases.ts';
 import { upsertAlliances } from './alliances.ts';
 import { announceAlliances } from './announce.ts';
 import { writeManagers } from './import-managers.ts';
@@ -26,7 +27,7 @@ type Options = WriteOptions<ManagedAllianceDetail>;
 export type AllianceFields = AllianceInput & { orgs?: string[] };
 
 /**
- * Creates the alliance, or replaces all its fields; `managers` and `orgs` stay if left out. Throws `conflict`,
+ * Creates the alliance, or replaces all its fields; `managers`, `aliases` and `orgs` stay if left out. Throws `conflict`,
  * `validation_failed`.
  */
 export async function putAlliance(
@@ -37,7 +38,8 @@ export async function putAlliance(
 ): Promise<Written<ManagedAllianceDetail>> {
   const before = await lockAlliance(tx, slug, options);
   if (!before) await requireFreeSlug(tx, 'alliances', slug, null, 'params.slug');
-  return { created: !before, entry: await write(tx, slug, input, options) };
+  const kept = withFormerName(input, before, options);
+  return { created: !before, entry: await write(tx, slug, kept, options) };
 }
 
 /** Changes the given fields; a new `slug` renames it. Throws `not_found`, `conflict`, `validation_failed`. */
@@ -54,7 +56,8 @@ export async function patchAlliance(
   const links = { ...before.links, ...changes.links };
   // Left out, so that the managers stay.
   const { managers: _, ...fields } = pickFields(AllianceInput, before);
-  return write(tx, next, { ...fields, ...changes, links }, options);
+  const input = withFormerName({ ...fields, ...changes, links }, before, options);
+  return write(tx, next, input, options);
 }
 
 /** Deletes it; its members then belong to no alliance. Throws `not_found`. */

@@ -57,5 +57,7 @@ export type WriteOptions<Entry> = {
   publicUrl: string;
   /** Called under the row's lock with the current entry, or null. Throws if the caller saw another version. */
   check: (current: Entry | null) => void;
+  /** Keeps a name that the write changes as an alias. */
+  keepName?: boolean;
 };
 export type Written<Entry> = { created: boolean; entry: Entry };

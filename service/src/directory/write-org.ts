@@ -6,6 +6,7 @@ import { nameActor } from '../access/audit-log.ts';
 import type { ManagedOrganisation } from '../contract/managed.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { withFormerName } from './aliases.ts';
 import { allianceIds } from './alliances.ts';
 import { announceOrgs } from './announce.ts';
 import { writeManagers } from './import-managers.ts';
@@ -24,7 +25,7 @@ import {
 type Options = WriteOptions<ManagedOrganisation>;
 
 /**
- * Creates the organisation, or replaces all its fields; `managers` stay if left out. Throws `conflict`,
+ * Creates the organisation, or replaces all its fields; `managers` and `aliases` stay if left out. Throws `conflict`,
  * `validation_failed`.
  */
 export async function putOrg(
@@ -35,7 +36,8 @@ export async function putOrg(
 ): Promise<Written<ManagedOrganisation>> {
   const before = await lockOrg(tx, slug, options);
   if (!before) await requireFreeSlug(tx, 'orgs', slug, null, 'params.slug');
-  return { created: !before, entry: await write(tx, slug, input, options) };
+  const kept = withFormerName(input, before, options);
+  return { created: !before, entry: await write(tx, slug, kept, options) };
 }
 
 /** Changes the given fields; a new `slug` renames it. Throws `not_found`, `conflict`, `validation_failed`. */
@@ -50,7 +52,8 @@ export async function patchOrg(
   const next = changes.slug ?? slug;
   if (next !== slug) await rename(tx, 'orgs', before.id, next);
   const links = { ...before.links, ...changes.links };
-  return write(tx, next, { ...toInput(before), ...changes, links }, options);
+  const input = withFormerName({ ...toInput(before), ...changes, links }, before, options);
+  return write(tx, next, input, options);
 }
 
 /** Deletes it with its managers and the bindings of apps to it. Throws `not_found`. */

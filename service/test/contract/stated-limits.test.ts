@@ -24,7 +24,7 @@ import {
   slugReservedDays,
   temporaryKeyMinutes,
 } from '../../src/contract/periods.ts';
-import { managersMax } from '../../src/contract/shared-fields.ts';
+import { aliasesMax, aliasLengthMax, managersMax } from '../../src/contract/shared-fields.ts';
 import { badLinesNamedMax } from '../../src/directory/import.ts';
 import { lineBytesMax } from '../../src/directory/import-source.ts';
 import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
@@ -257,6 +257,7 @@ const sentences: Record<string, string[]> = {
   ],
   'events.md': [retention, `A cursor is ${cursorLength} characters`],
   'feeding.md': [
+    `up to ${aliasesMax} other names of up to ${aliasLengthMax} characters`,
     `Nobody else gets the old one for ${slugReservedDays} days`,
     `reserved for their ${slugReservedDays} days`,
     `up to ${n(bulkRowsMax)} lines`,

@@ -121,6 +121,7 @@ test('an organisation has every public field and nothing else', async () => {
     slug: 'zebra-works',
     name: 'Zebra Works',
     tag: 'ZBR',
+    aliases: [],
     description: 'Stripes in black',
     primaryActivity: 'trading',
     secondaryActivity: null,

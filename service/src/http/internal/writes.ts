@@ -1,12 +1,12 @@
 /** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of the same form. */
 import type { FastifyRequest } from 'fastify';
 import { slugReservedDays } from '../../contract/periods.ts';
-import type { TObject } from 'typebox';
+import { Type, type TObject } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
-import { deleted } from '../../contract/shapes.ts';
+import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import {
@@ -42,6 +42,15 @@ const Deleted = deleted('The id of the deleted entry.', {
   description: 'Confirms that the entry was deleted.',
 });
 
+const NameQuery = strictObject({
+  keepName: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Whether a name that changes stays as one of the aliases.',
+    }),
+  ),
+});
+
 export const orgWrites = writeOperations({
   path: '/orgs/:slug',
   noun: 'Org',
@@ -49,6 +58,7 @@ export const orgWrites = writeOperations({
   params: orgParams,
   body: OrgBody,
   changes: OrgChanges,
+  query: NameQuery,
   response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
   onCreate: 'The event `org.created` is sent when the organisation is listed for the first time.',
   onDelete: 'Its managers and the bindings of apps to it are removed.',
@@ -64,6 +74,7 @@ export const allianceWrites = writeOperations({
   params: allianceParams,
   body: AllianceBody,
   changes: AllianceChanges,
+  query: NameQuery,
   response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
   onCreate: 'The event `alliance.created` is sent for a new alliance.',
   onDelete: 'Its organisations stay, without an alliance.',
@@ -90,6 +101,8 @@ export const blueprintWrites = writeOperations({
 });
 
 type Noun<Entry extends object> = {
+  /** Whether it has aliases. */
+  query?: typeof NameQuery;
   path: `/${string}/:${'slug' | 'key'}`;
   noun: string;
   /** With its article. */
@@ -125,6 +138,7 @@ function putOperation<Entry extends object>(noun: Noun<Entry>) {
     params: noun.params,
     summary: `Create or replace ${noun.one}`,
     description: `Omitted fields get their defaults. ${noun.onCreate} Send \`If-None-Match: *\` to only create, or \`If-Match\` to only replace the version that you have read.`,
+    ...(noun.query && { query: noun.query }),
     body: noun.body,
     returns: { 200: 'The entry was replaced.', 201: 'The entry was created.' },
     response: noun.response,
@@ -147,6 +161,7 @@ function patchOperation<Entry extends object>(noun: Noun<Entry>) {
     params: noun.params,
     summary: `Update ${noun.one}`,
     description: `Changes only the given fields, also within \`links\`. A new \`slug\` renames: the old one then returns 404 and stays reserved for ${slugReservedDays} days.`,
+    ...(noun.query && { query: noun.query }),
     body: noun.changes,
     returns: { 200: 'The updated entry.' },
     response: noun.response,
@@ -180,7 +195,8 @@ function inTransaction<Entry extends object, Result>(
   { writes, actor, publicUrl, request }: InternalContext & { request: FastifyRequest },
   write: Write<Entry, Result>,
 ): Promise<Result> {
-  const options = { actor, publicUrl, check: preconditionOf(request) };
+  const { keepName = false } = request.query as { keepName?: boolean };
+  const options = { actor, publicUrl, check: preconditionOf(request), keepName };
   return writes.transaction().execute((tx) => write(tx, nameOf(request), request.body, options));
 }
 

@@ -76,14 +76,14 @@ test('an organisation is created, read with its private fields, and shown public
     assert.ok(!(name in body.data), name);
 });
 
-test('PUT replaces all fields, and keeps id and managers', async () => {
+test('PUT replaces all fields, and keeps id, managers and aliases', async () => {
   const before = (await putOrg('again', everything)).body.data;
   const fresh = (await putOrg('fresh', { name: 'Again' })).body.data;
   const { status, body } = await putOrg('again', { name: 'Again', slug: 'again' });
   assert.equal(status, 200);
-  const { id, slug, url, managers, createdAt } = before;
+  const { id, slug, url, managers, aliases, createdAt } = before;
   const { updatedAt } = body.data;
-  assert.deepEqual(body.data, { ...fresh, id, slug, url, managers, createdAt, updatedAt });
+  assert.deepEqual(body.data, { ...fresh, id, slug, url, managers, aliases, createdAt, updatedAt });
 });
 
 test('PATCH changes only the given fields, also within links', async () => {
