@@ -36,7 +36,7 @@ const alias = Type.String({
   minLength: 1,
   maxLength: aliasLengthMax,
   // A bar separates those in a cell of a CSV file.
-  pattern: '^[^|]*[^|\\s][^|]*$',
+  pattern: '^[^|\\s]([^|]*[^|\\s])?$',
 });
 
 /** A write that omits them keeps them. */

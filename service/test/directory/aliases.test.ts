@@ -98,6 +98,8 @@ for (const kind of kinds) {
       [['Fine', ' '], 'body.aliases.1'],
       [['Twice', 'Twice'], 'body.aliases'],
       [['A | B'], 'body.aliases.0'],
+      [['A '], 'body.aliases.0'],
+      [['A\u0000B'], 'body.aliases.0'],
       ['A', 'body.aliases'],
     ];
     for (const [aliases, path] of faults) {

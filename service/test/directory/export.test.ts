@@ -132,7 +132,10 @@ function arbitraryOf(field: string, schema: any): fc.Arbitrary<any> {
 function valueOf(field: string, types: string[], schema: any): fc.Arbitrary<any> {
   const { enum: values, items, properties, pattern = '', format, maxLength } = schema;
   if (values) return fc.constantFrom(...values);
-  if (items) return fc.array(arbitraryOf(field, items), { maxLength: 4 });
+  if (items) {
+    const arrayOf = schema.uniqueItems ? fc.uniqueArray : fc.array;
+    return arrayOf(arbitraryOf(field, items), { maxLength: 4 });
+  }
   if (properties) return recordOf(properties);
   if (types.includes('boolean')) return fc.boolean();
   if (types.includes('integer')) return fc.nat();
