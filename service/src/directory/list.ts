@@ -18,7 +18,9 @@ type Facets = Record<string, { value: string; count: number }[]>;
 /** What reads of lists need. */
 export type DirectoryReads = { database: Database; search: Pick<Search, 'find'> };
 export type Page<Row> = {
+  /** Of the rows, and of the index that found them: it is older after a large import, the rows on a replica. */
   revision: number;
+  foundAt: number;
   total: number;
   rows: Row[];
   facets: Facets | null;
@@ -75,12 +77,12 @@ export async function readPage<Row>(database: Database, plan: FoundPlan): Promis
   `.execute(database);
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
-  // The rows may be newer than the index that found them, or older on a replica, and then nobody uses the page again.
-  const revision = Math.min(first.revision, found?.revision ?? Infinity);
+  const { revision } = first;
   const page = rows.filter((row) => row.ordinal !== null);
   const search = found && plan.search !== undefined ? foundBy(found, page) : null;
   const facets = found && plan.facets ? mapFacets(found.facets) : null;
-  return { revision, total: first.total, facets, rows: page, search };
+  const foundAt = found?.revision ?? revision;
+  return { revision, foundAt, total: first.total, facets, rows: page, search };
 }
 
 function foundBy(

@@ -116,6 +116,7 @@ function registerProbes(app: FastifyInstance, { readiness }: InternalAppDependen
 const unready: Record<Exclude<Readiness['kind'], 'ready'>, string> = {
   outdated: 'The database lacks migrations that this version needs.',
   unreachable: 'The database does not respond.',
+  loading: 'The search indexes are being loaded after the start.',
   stopping: 'The process is stopping.',
 };
 

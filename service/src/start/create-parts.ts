@@ -100,6 +100,7 @@ function createShared(options: PartsOptions) {
   const revisions = new Revisions(watching, session, clock);
   const secretBox = createSecretBox(secretKeys);
   const room = new Room(webhooks);
+  const search = new Search(database, revisions, log);
   const metrics = createMetrics();
   metrics.inFlight(() => room.total());
   metrics.queue(createQueueReader(database, config.retentionDays));
@@ -109,7 +110,10 @@ function createShared(options: PartsOptions) {
     version,
     session,
     watching,
-    readiness: createReadinessCheck(watching),
+    readiness: createReadinessCheck(
+      watching,
+      config.roles.has('api') ? () => search.missing() : undefined,
+    ),
     metrics,
     attemptLog: createAttemptLog(log),
     stopLoggingSetAside: onSetAside((row) => log.error(row, 'row.set_aside')),
@@ -124,7 +128,7 @@ function createShared(options: PartsOptions) {
           ? log.info({ replica }, 'replica.used_again')
           : log.warn({ replica, reason }, 'replica.left_out'),
     }),
-    search: new Search(database, revisions),
+    search,
     health: createHealth(watching, revisions),
     keyCache: createKeyCache(database, revisions),
     responseCache: createResponseCache(revisions),

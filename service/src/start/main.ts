@@ -156,8 +156,8 @@ async function startParts(
 }
 
 async function startListening(parts: Parts): Promise<Addresses> {
-  const { app, internalApp, health, apiProcesses, revisions, replicas, keyCache, signIn } = parts;
-  const { config, workers } = parts;
+  const { app, internalApp, health, apiProcesses, revisions, replicas, search } = parts;
+  const { keyCache, signIn, config, workers } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   // They take longer to start than the rest of this process. If that fails, they are stopped.
   workers?.start();
@@ -165,6 +165,7 @@ async function startListening(parts: Parts): Promise<Addresses> {
   if (app) apiProcesses.start();
   if (app) await revisions.start();
   if (app) await replicas.start();
+  if (app) search.start();
   const address = app ? await listen(app, config, '') : null;
   signIn?.start();
   keyCache.start();
@@ -205,8 +206,8 @@ const traceTimeoutMs = 1_000;
 export async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
     parts;
-  const { apiProcesses, revisions, replicas, health, keyCache, sender, mailer, signIn, workers } =
-    parts;
+  const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
+  const { signIn, workers } = parts;
   readiness.stop();
   const late = setTimeout(() => void sender.close(), attemptsEndWithinMs);
   await Promise.all([
@@ -225,6 +226,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     apiProcesses.stop(),
     revisions.stop(),
     replicas.stop(),
+    search.stop(),
     keyCache.stop(),
     sender.close(),
   ]);

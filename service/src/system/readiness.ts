@@ -1,4 +1,7 @@
-/** Says whether this process can work: the database responds and has every migration that this version needs. */
+/**
+ * Says whether this process can work: the database responds, has every migration that this version needs, and the first
+ * load of the search indexes after the start is over.
+ */
 import type { Database } from '../database/database.ts';
 import { listMigrations, listApplied } from '../database/migrate.ts';
 import { coalesce } from '../database/coalesce.ts';
@@ -8,6 +11,8 @@ export type Readiness =
   /** `migrations` are the missing ones. */
   | { kind: 'outdated'; migrations: string[] }
   | { kind: 'unreachable' }
+  /** `indexes` are those that are not loaded yet. */
+  | { kind: 'loading'; indexes: string[] }
   | { kind: 'stopping' };
 
 export type ReadinessCheck = {
@@ -18,12 +23,24 @@ export type ReadinessCheck = {
 
 /** Shorter than the usual probe timeout of a second. One check serves all probes within a moment. */
 const bounds = { timeoutMs: 900, reuseMs: 100 };
+/**
+ * A million entries take some ten seconds. If the indexes cannot be loaded although the database responds, the rest of the
+ * API is better than nothing.
+ */
+export const loadingMaxMs = 60_000;
 
-export function createReadinessCheck(database: Database): ReadinessCheck {
+/** `missingIndexes` returns the indexes that this process needs and has not loaded since its start. */
+export function createReadinessCheck(
+  database: Database,
+  missingIndexes: () => string[] = () => [],
+  now = () => performance.now(),
+): ReadinessCheck {
   // Additional migrations of a newer version are fine: both versions run while one replaces the other.
   const needed = listMigrations();
   needed.catch(() => {});
   let stopping = false;
+  /** Since when the database responds. */
+  let respondsSince: number | null = null;
   const findMissing = coalesce(async () => {
     const applied = new Set(await listApplied(database));
     return (await needed).filter((name) => !applied.has(name));
@@ -33,8 +50,13 @@ export function createReadinessCheck(database: Database): ReadinessCheck {
       if (stopping) return { kind: 'stopping' };
       try {
         const migrations = await findMissing();
-        return migrations.length === 0 ? { kind: 'ready' } : { kind: 'outdated', migrations };
+        if (migrations.length > 0) return { kind: 'outdated', migrations };
+        respondsSince ??= now();
+        const indexes = missingIndexes();
+        const isLoading = indexes.length > 0 && now() - respondsSince < loadingMaxMs;
+        return isLoading ? { kind: 'loading', indexes } : { kind: 'ready' };
       } catch {
+        respondsSince = null;
         return { kind: 'unreachable' };
       }
     },

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql, type Database } from '../../src/database/database.ts';
 import { blueprint, put } from '../support/directory.ts';
-import { withinASecond } from '../support/eventually.ts';
+import { eventually, withinASecond } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -221,18 +221,27 @@ test('a change is found in every process within a second', async () => {
   });
 });
 
-test('an import larger than what an index takes in is found too', async () => {
+test('searches do not wait for a large import, except those of the platform', async () => {
   const many = Array.from({ length: 2_500 }, (_, index) => ({
     slug: `bulk-${index}`,
     name: `Bulk ${index}`,
   }));
+  const page = { offset: 0, limit: 1, pageSize: 1 };
+  const total = async (query: { isNewest: boolean }) =>
+    (await service.search.find('orgs', 'bulk', { ...page, ...query }))?.total;
+  assert.equal(await total({ isNewest: true }), 0);
   await put(database, 'orgs', many);
   await service.settled();
+  // The first one returns when the index is about to be loaded.
+  const older = total({ isNewest: false });
+  const newest = total({ isNewest: true });
+  assert.equal(await older, 0);
+  assert.equal(await newest, 2_500);
   assert.equal((await find('search=bulk')).total, 2_500);
   assert.deepEqual(await slugs('bulk 1234'), ['bulk-1234']);
   await sql`delete from orgs where slug like 'bulk-%'`.execute(database);
   await service.settled();
-  assert.equal((await find('search=bulk')).total, 0);
+  await eventually(async () => (await find('search=bulk')).total === 0);
 });
 
 test('a transaction that took longer than changes are kept for is found', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { put } from '../support/directory.ts';
+import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
 import { rawRequest, sendBytes } from '../support/raw-request.ts';
 import { startTestService } from '../support/service.ts';
@@ -21,6 +22,8 @@ const withPort = await startTestService({
 const internal = await startInternalApi(service);
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
+service.search.start();
+await eventually(async () => service.search.missing().length === 0);
 const publicKey = { authorization: `Bearer ${service.key}` };
 const platformKey = { authorization: `Bearer ${internal.key}` };
 

@@ -88,7 +88,11 @@ type Row = EntryValues & {
 };
 
 /** Reads all entries, from one snapshot. */
-export async function loadIndex(database: Database, kind: SlugTable): Promise<IndexState> {
+export async function loadIndex(
+  database: Database,
+  kind: SlugTable,
+  signal: AbortSignal,
+): Promise<IndexState> {
   const source = sources[kind];
   const { scope, hasDescription } = source;
   const snapshot = database.transaction().setIsolationLevel('repeatable read');
@@ -108,6 +112,7 @@ export async function loadIndex(database: Database, kind: SlugTable): Promise<In
     for (;;) {
       const { rows } =
         await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
+      signal.throwIfAborted();
       if (rows.length === 0) break;
       for (const row of rows) builder.add(toEntry(row));
     }
@@ -126,12 +131,15 @@ type ChangedRow = { revision: number; read_at: number } & LeftJoined<{
 }> &
   LeftJoined<Omit<Row, 'ordinal'> & { found: number }> & { after: number | null };
 
-/** Applies what was written since `state`. Returns null if the index must be loaded again. */
+/**
+ * Applies what was written since `state`. If it returns something else, the index must be loaded again: after too many
+ * changes it is only old, but `useless` if others may be missing from the changes.
+ */
 export async function readChanges(
   database: Database,
   kind: SlugTable,
   state: IndexState,
-): Promise<IndexState | null> {
+): Promise<IndexState | 'too many' | 'useless'> {
   const source = sources[kind];
   const { scope, listed, hasDescription } = source;
   const table = sql.table(kind);
@@ -177,8 +185,9 @@ export async function readChanges(
     first.revision >= state.revision &&
     isSameTimeline(first.revision, state.revision) &&
     first.read_at - state.readAt < changesKeptSeconds;
-  if (!isKnown || rows.length > changesMax) return null;
-  if (!state.index.apply(toChanges(rows))) return null;
+  if (!isKnown) return 'useless';
+  if (rows.length > changesMax) return 'too many';
+  if (!state.index.apply(toChanges(rows))) return 'useless';
   return { index: state.index, revision: first.revision, readAt: first.read_at };
 }
 

@@ -168,12 +168,15 @@ function listOperation<Query extends TSchema>({
     run({ replicas, search, responseCache, publicUrl, query, request }) {
       const key = cacheKey(described.path, query as object);
       return responseCache.get({ scope, key, address: request.url }, async () => {
-        const { revision, total, rows, ...found } = await replicas.read(scope, (database) =>
-          load({ database, search, publicUrl }, query),
+        const { revision, foundAt, total, rows, ...found } = await replicas.read(
+          scope,
+          (database) => load({ database, search, publicUrl }, query),
         );
         const page = query as { page: number; limit: number };
         const more = Object.entries(found).filter(([, value]) => value !== null);
-        return { revision, content: pageEnvelope(rows, page, total, Object.fromEntries(more)) };
+        const content = pageEnvelope(rows, page, total, Object.fromEntries(more));
+        // If they differ, nobody uses the page again.
+        return { revision: Math.min(revision, foundAt), content };
       });
     },
   });

@@ -9,7 +9,7 @@ import { sql, type Database } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
-import { createReadinessCheck } from '../../../src/system/readiness.ts';
+import { createReadinessCheck, loadingMaxMs } from '../../../src/system/readiness.ts';
 import { createQueueReader } from '../../../src/system/queue-state.ts';
 import { runCommand, startCommand, type Command } from '../../support/command.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
@@ -40,6 +40,7 @@ async function readyz(base: string): Promise<{ status: number; body: any }> {
 }
 
 const paths = ['/metrics', '/livez', '/readyz'];
+const loading = (indexes: string[]) => ({ kind: 'loading', indexes });
 
 test('metrics are served in Prometheus’ text format, to GET and HEAD', async () => {
   const response = await fetch(`${url}/metrics`);
@@ -193,6 +194,65 @@ test('without a database the process is live but not ready', async () => {
   assert.match(text, /^process_resident_memory_bytes \d/m);
   mend();
   await eventually(async () => (await readyz(listener.url)).status === 200);
+});
+
+test('an api process is ready once its search indexes are loaded', async () => {
+  const service = await startTestService();
+  const base = await service.internalApp.listen({ host: '127.0.0.1', port: 0 });
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
+  const holding = service.database.transaction().execute(async (tx) => {
+    await sql`lock table searchable_blueprints`.execute(tx);
+    lock();
+    await released;
+  });
+  await locked;
+  service.search.start();
+  await eventually(async () => service.search.missing().length === 1);
+  const { status, body } = await readyz(base);
+  assert.equal(status, 503);
+  assert.deepEqual(body.error, {
+    code: 'unavailable',
+    message: 'The search indexes are being loaded after the start.',
+    details: { reason: 'loading', indexes: ['blueprints'] },
+  });
+  assert.equal((await service.call('/orgs?search=nothing')).status, 200);
+  release();
+  await holding;
+  await eventually(async () => (await readyz(base)).status === 200);
+});
+
+test('an index that cannot be loaded is tried again, and keeps a process from work for a minute', async () => {
+  const service = await startTestService();
+  await sql`alter table searchable_orgs rename to away`.execute(service.database);
+  let now = 0;
+  const missing = () => service.search.missing();
+  const readiness = createReadinessCheck(service.database, missing, () => now);
+  service.search.start();
+  assert.deepEqual(await readiness.check(), loading(['orgs', 'alliances', 'blueprints']));
+  now = loadingMaxMs;
+  assert.deepEqual(await readiness.check(), { kind: 'ready' });
+  now = 0;
+  assert.equal((await readiness.check()).kind, 'loading');
+  await sql`alter table away rename to searchable_orgs`.execute(service.database);
+  await eventually(async () => (await readiness.check()).kind === 'ready');
+});
+
+test('the minute for loading begins when the database responds', async () => {
+  const { opened: cuttable, cut, mend } = await openCuttableDatabase();
+  let now = 0;
+  const readiness = createReadinessCheck(
+    cuttable.database,
+    () => ['orgs'],
+    () => now,
+  );
+  assert.deepEqual(await readiness.check(), loading(['orgs']));
+  cut();
+  await eventually(async () => (await readiness.check()).kind === 'unreachable');
+  now = loadingMaxMs;
+  mend();
+  await eventually(async () => (await readiness.check()).kind !== 'unreachable');
+  assert.deepEqual(await readiness.check(), loading(['orgs']));
 });
 
 test('a stopping process is not ready', async () => {
