@@ -866,6 +866,19 @@ table webhook_health
   webhook_health_pkey: PRIMARY KEY (webhook_id, version)
   webhook_health_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
 
+table webhook_idempotency_keys
+  app_id uuid not null
+  key bytea not null
+  content bytea not null
+  secret bytea not null
+  webhook_id uuid not null
+  expires_at timestamp(3) with time zone not null
+  webhook_idempotency_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  webhook_idempotency_keys_content_check: CHECK ((length(content) = 32))
+  webhook_idempotency_keys_key_check: CHECK ((length(key) = 32))
+  webhook_idempotency_keys_pkey: PRIMARY KEY (app_id, key)
+  webhook_idempotency_keys_secret_check: CHECK ((length(secret) = 32))
+
 table webhook_outcomes
   xid xid8 not null default pg_current_xact_id()
   seq bigint not null

@@ -2,17 +2,19 @@
 import { NetworkError } from './network-error.ts';
 import {
   checkBaseUrl,
+  checkIdempotencyKey,
   checkKey,
   checkRequestOptions,
   type ClientOptions,
   type RequestOptions,
 } from './options.ts';
 import { readResponse, type Result } from './read-response.ts';
-import { retryWaitMs, type Failure, type Method } from './retry.ts';
+import { retryWaitMs, type Failure } from './retry.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { wait } from './wait.ts';
 import { withDeadline, type Ending } from './with-deadline.ts';
 
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Query = Record<string, string | number | boolean | Date | null | undefined>;
 export type Call = {
   method?: Method;
@@ -20,6 +22,8 @@ export type Call = {
   path: readonly string[];
   query?: Query | undefined;
   body?: object | undefined;
+  /** Makes a write idempotent. */
+  idempotencyKey?: string | undefined;
   options?: RequestOptions | undefined;
 };
 
@@ -46,7 +50,8 @@ export function openConnection(client: ClientOptions): Connection {
     [client.signal, options.signal].filter((signal) => signal !== undefined);
 
   async function send<T>(call: Call): Promise<T> {
-    const { method = 'GET', options = {} } = call;
+    const { method = 'GET', idempotencyKey, options = {} } = call;
+    const isIdempotent = method === 'GET' || method === 'DELETE' || idempotencyKey !== undefined;
     checkRequestOptions(options);
     const retries = options.retries ?? client.retries ?? defaultRetries;
     const request = {
@@ -59,7 +64,13 @@ export function openConnection(client: ClientOptions): Connection {
       const result = await attempt(fetch, request);
       if (result.kind === 'content') return result.content as T;
       const { failure } = result;
-      const waitMs = retryWaitMs({ method, failure, attempts, retries, random: Math.random() });
+      const waitMs = retryWaitMs({
+        isIdempotent,
+        failure,
+        attempts,
+        retries,
+        random: Math.random(),
+      });
       if (waitMs === null) throw failure;
       await wait(waitMs, request.signals);
     }
@@ -81,12 +92,16 @@ function buildUrl(base: URL, { path, query = {} }: Call): URL {
   return url;
 }
 
-function buildInit({ method = 'GET', body }: Call, authorization: object): RequestInit {
+function buildInit(
+  { method = 'GET', body, idempotencyKey }: Call,
+  authorization: object,
+): RequestInit {
   return {
     method,
     headers: {
       accept: 'application/json',
       ...authorization,
+      ...checkIdempotencyKey(idempotencyKey),
       ...(body && { 'content-type': 'application/json' }),
     },
     ...(body && { body: JSON.stringify(body) }),

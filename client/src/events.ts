@@ -99,7 +99,7 @@ export function events({ send, signals }: Connection): Events {
 
 /** Returns temporary failures; throws all other errors. */
 function toFailure(error: unknown): Failure {
-  if (error instanceof OrgdirError && mayRetry('GET', error as Failure)) return error as Failure;
+  if (error instanceof OrgdirError && mayRetry(true, error as Failure)) return error as Failure;
   throw error;
 }
 

@@ -42,6 +42,14 @@ export function checkKey(apiKey: string | undefined): { authorization?: string }
   return { authorization: `Bearer ${apiKey}` };
 }
 
+/** `fetch` would take an invalid header for a network error. */
+export function checkIdempotencyKey(key: string | undefined): { 'idempotency-key'?: string } {
+  if (key === undefined) return {};
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new TypeError('idempotencyKey must have 1 to 255 visible ASCII characters');
+  return { 'idempotency-key': key };
+}
+
 export function checkRequestOptions({ timeoutMs = 1, retries = 0 }: RequestOptions): void {
   checkDuration('timeoutMs', timeoutMs, 1);
   if (!(Number.isInteger(retries) && retries >= 0 && retries <= retriesMax))

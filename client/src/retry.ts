@@ -4,10 +4,10 @@ import { NetworkError } from './network-error.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { UnexpectedResponseError } from './unexpected-response-error.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Failure = ApiError | NetworkError | TimeoutError | UnexpectedResponseError;
 export type Retry = {
-  method: Method;
+  /** Whether the request may be executed twice. */
+  isIdempotent: boolean;
   failure: Failure;
   /** The number of attempts so far. */
   attempts: number;
@@ -25,8 +25,14 @@ const retryAfterMaxSeconds = 60;
 const spreadMs = 250;
 
 /** Returns the wait before the next attempt in milliseconds, or null if there is none. */
-export function retryWaitMs({ method, failure, attempts, retries, random }: Retry): number | null {
-  if (attempts > retries || !mayRetry(method, failure)) return null;
+export function retryWaitMs({
+  isIdempotent,
+  failure,
+  attempts,
+  retries,
+  random,
+}: Retry): number | null {
+  if (attempts > retries || !mayRetry(isIdempotent, failure)) return null;
   const backoffMs = Math.min(backoffBaseMs * 2 ** (attempts - 1), backoffMaxMs);
   const jitteredMs = backoffMs * (0.5 + random / 2);
   const retryAfterSeconds = 'retryAfter' in failure ? failure.retryAfter : null;
@@ -36,9 +42,9 @@ export function retryWaitMs({ method, failure, attempts, retries, random }: Retr
 }
 
 /** A request that the service may have executed is retried only if it is idempotent. */
-export function mayRetry(method: Method, failure: Failure): boolean {
+export function mayRetry(isIdempotent: boolean, failure: Failure): boolean {
   if (wasRejectedUnexecuted(failure)) return true;
-  if (method !== 'GET' && method !== 'DELETE') return false;
+  if (!isIdempotent) return false;
   if (failure instanceof NetworkError || failure instanceof TimeoutError) return true;
   return [502, 503, 504].includes(failure.status);
 }

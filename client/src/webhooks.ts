@@ -28,8 +28,14 @@ export type Webhooks = {
     options?: RequestOptions,
   ): AsyncGenerator<Webhook, void, undefined>;
   get(id: string, options?: RequestOptions): Promise<Webhook>;
-  /** Only this response has the `secret`. */
-  create(webhook: WebhookInput, options?: RequestOptions): Promise<CreatedWebhook>;
+  /**
+   * Only this response has the `secret`. With an `idempotencyKey`, such as a UUID that you have stored, a repeated call
+   * returns the same response for ten minutes instead of creating another webhook, so a lost response is retried.
+   */
+  create(
+    webhook: WebhookInput,
+    options?: RequestOptions & { idempotencyKey?: string | undefined },
+  ): Promise<CreatedWebhook>;
   update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook>;
   /** Cancels pending deliveries. `not_found` after a retry means that the first attempt succeeded. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhook>;
@@ -111,7 +117,8 @@ export function webhooks(connection: Connection): Webhooks {
         send({ path: [root], query: { limit: pageLimitMax, ...query, page }, options }),
       ),
     get: (id, options) => one({ path: [root, id], options }),
-    create: (webhook, options) => post([], webhook, options),
+    create: (webhook, { idempotencyKey, ...options } = {}) =>
+      one({ method: 'POST', path: [root], body: webhook, idempotencyKey, options }),
     update: (id, changes, options) =>
       one({ method: 'PATCH', path: [root, id], body: changes, options }),
     delete: (id, options) => one({ method: 'DELETE', path: [root, id], options }),

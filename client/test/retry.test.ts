@@ -9,7 +9,7 @@ import { disableMaintenance, enableMaintenance } from '../../service/src/system/
 import { testActor } from '../../service/test/support/actor.ts';
 import { createClient, ApiError, NetworkError, type Client } from '@orgdir/client';
 import { parseRetryAfter } from '../src/retry-after.ts';
-import { retryWaitMs, type Failure, type Method } from '../src/retry.ts';
+import { retryWaitMs, type Failure } from '../src/retry.ts';
 import { TimeoutError } from '../src/timeout-error.ts';
 import { UnexpectedResponseError } from '../src/unexpected-response-error.ts';
 import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
@@ -42,6 +42,31 @@ test('a webhook creation without a response is not retried', async () => {
   proxy.mend();
   await assert.rejects(answer, NetworkError);
   assert.equal((await direct.webhooks.list()).data.length, 1);
+});
+
+test('a webhook creation with an idempotency key is retried, and its webhook is created once', async () => {
+  const direct = createClient({ baseUrl: service.url, apiKey: service.key });
+  const before = (await direct.webhooks.list()).data.length;
+  const { proxy, client } = await behindProxy(service);
+  const arrived = loseNextAnswer(proxy);
+  const webhook = { url: 'https://receiver.test/' };
+  const answer = client.webhooks.create(webhook, { idempotencyKey: 'once' });
+  await arrived;
+  await eventually(async () => (await direct.webhooks.list()).data.length > before);
+  proxy.cut();
+  proxy.mend();
+  const created = await answer;
+  assert.deepEqual(await direct.webhooks.create(webhook, { idempotencyKey: 'once' }), created);
+  assert.equal((await direct.webhooks.list()).data.length, before + 1);
+});
+
+test('an idempotency key that no header can have is a TypeError', async () => {
+  const client = createClient({ baseUrl: service.url, apiKey: service.key });
+  for (const idempotencyKey of ['', 'a b', 'é', 'x'.repeat(256)])
+    await assert.rejects(
+      client.webhooks.create({ url: 'https://a.test/' }, { idempotencyKey }),
+      TypeError,
+    );
 });
 
 test('a deletion without a response is retried and ends as not_found', async () => {
@@ -112,8 +137,8 @@ const api = (status: number, code: string, retryAfter: number | null = null) =>
   new ApiError({ code, status, message: '', details: {}, requestId: null, retryAfter });
 const odd = (status: number, retryAfter: number | null = null) =>
   new UnexpectedResponseError({ status, message: '', requestId: null, retryAfter });
-const isRetried = (method: Method, failure: Failure) =>
-  retryWaitMs({ method, failure, attempts: 1, retries: 1, random: 0 }) !== null;
+const isRetried = (isIdempotent: boolean, failure: Failure) =>
+  retryWaitMs({ isIdempotent, failure, attempts: 1, retries: 1, random: 0 }) !== null;
 
 test('only unexecuted or idempotent requests are retried', () => {
   const refused = [api(429, 'rate_limited'), api(503, 'maintenance'), odd(429)];
@@ -127,11 +152,10 @@ test('only unexecuted or idempotent requests are retried', () => {
     ...[400, 401, 403, 404, 409, 500].map((status) => api(status, 'validation_failed')),
     ...[200, 308, 418, 500].map((status) => odd(status)),
   ];
-  for (const method of ['GET', 'POST', 'PATCH', 'DELETE'] as const) {
-    const idempotent = method === 'GET' || method === 'DELETE';
-    for (const failure of refused) assert.equal(isRetried(method, failure), true);
-    for (const failure of unknown) assert.equal(isRetried(method, failure), idempotent);
-    for (const failure of final) assert.equal(isRetried(method, failure), false);
+  for (const isIdempotent of [true, false]) {
+    for (const failure of refused) assert.equal(isRetried(isIdempotent, failure), true);
+    for (const failure of unknown) assert.equal(isRetried(isIdempotent, failure), isIdempotent);
+    for (const failure of final) assert.equal(isRetried(isIdempotent, failure), false);
   }
 });
 
@@ -139,7 +163,7 @@ test('backoff grows from half a second to eight, with jitter, up to the retries'
   const failure = new NetworkError('cut');
   const waits = (random: number) =>
     [1, 2, 3, 4, 5, 6, 7].map((attempts) =>
-      retryWaitMs({ method: 'GET', failure, attempts, retries: 6, random }),
+      retryWaitMs({ isIdempotent: true, failure, attempts, retries: 6, random }),
     );
   assert.deepEqual(waits(1), [500, 1000, 2000, 4000, 8000, 8000, null]);
   assert.deepEqual(waits(0), [250, 500, 1000, 2000, 4000, 4000, null]);
@@ -148,7 +172,7 @@ test('backoff grows from half a second to eight, with jitter, up to the retries'
 test('Retry-After raises the wait; more than a minute is reported to the caller', () => {
   const wait = (seconds: number) =>
     retryWaitMs({
-      method: 'GET',
+      isIdempotent: true,
       failure: api(429, 'rate_limited', seconds),
       attempts: 1,
       retries: 1,

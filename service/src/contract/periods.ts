@@ -19,6 +19,9 @@ export const proofMinutes = 30;
 export const overlapSecondsDefault = 86_400;
 export const overlapSecondsMax = 7 * 86_400;
 
+/** How long the creation of a webhook can be repeated with its idempotency key: for retries after a lost response. */
+export const repeatableMinutes = 10;
+
 /** How long a key lasts that the documentation makes for its samples: long enough for a few requests. */
 export const temporaryKeyMinutes = 15;
 

@@ -35,6 +35,16 @@ export const plainName = (description: string, example: string) =>
     examples: [example],
   });
 
+/** Visible ASCII, so that a header can hold it. */
+export const idempotencyKey = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[!-~]+$',
+    description,
+    examples: [example],
+  });
+
 /** An object with these fields and no others. `title` names it in openapi.json. */
 export function strictObject<T extends Record<string, TSchema>>(
   properties: T,

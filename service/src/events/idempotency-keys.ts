@@ -8,11 +8,12 @@ import { deleteInBatches } from '../database/delete-in-batches.ts';
 /** Long enough for a platform that was down over a long weekend to repeat its last publications. */
 export const retentionDays = 7;
 
-/** Deletes expired keys in batches and returns how many. Waits for no lock. */
+/** Deletes expired keys, those of created webhooks too, in batches, and returns how many. Waits for no lock. */
 export async function dropExpiredKeys(database: Database): Promise<number> {
-  return deleteInBatches(database, {
-    table: 'idempotency_keys',
-    key: 'key',
-    condition: sql`expires_at <= now()`,
-  });
+  const condition = sql`expires_at <= now()`;
+  const ofWebhooks = { table: 'webhook_idempotency_keys', key: 'webhook_id', condition };
+  return (
+    (await deleteInBatches(database, { table: 'idempotency_keys', key: 'key', condition })) +
+    (await deleteInBatches(database, ofWebhooks))
+  );
 }

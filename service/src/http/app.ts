@@ -52,6 +52,7 @@ const exposedHeaders = [
   'X-RateLimit-Reset',
   'X-RateLimit-Scope',
   'Retry-After',
+  'Idempotent-Replayed',
   'WWW-Authenticate',
   'Allow',
   'Location',
@@ -155,7 +156,14 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   await v1.register(cors, {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS'],
-    allowedHeaders: ['Authorization', 'X-API-Key', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
+    allowedHeaders: [
+      'Authorization',
+      'X-API-Key',
+      'Content-Type',
+      'If-None-Match',
+      'Idempotency-Key',
+      'X-Request-Id',
+    ],
     exposedHeaders,
     maxAge: 86_400,
     strictPreflight: false,

@@ -20,6 +20,7 @@ import {
   overlapSecondsMax,
   proofMinutes,
   recoverDaysMax,
+  repeatableMinutes,
   sessionDays,
   slugReservedDays,
   temporaryKeyMinutes,
@@ -272,6 +273,7 @@ const sentences: Record<string, string[]> = {
     `An owner has at most ${ownedAppsMax} apps. An app has at most ${keysPerAppMax} usable keys and ${webhooksPerAppMax} webhooks`,
     `for ${temporaryKeyMinutes} minutes. An app has at most ${temporaryKeysPerAppMax} of them`,
     `An invitation is valid for ${invitationDays} days`,
+    `For ${repeatableMinutes} minutes, the same key`,
   ],
   'reads.md': [
     `takes 1 to ${searchTextMax} characters`,

@@ -72,6 +72,20 @@ test('any origin can read responses and errors with all headers', async () => {
   }
 });
 
+test('any origin can read that a creation was repeated', async () => {
+  const headers = { ...json, 'idempotency-key': 'once' };
+  const request = {
+    path: '/webhooks',
+    method: 'POST',
+    headers,
+    body: '{"url":"https://example.org/"}',
+  };
+  await ask(request);
+  const answer = await ask(request);
+  assert.equal(answer.headers['idempotent-replayed'], 'true');
+  assertReadable(answer, 'repeated');
+});
+
 test('a preflight needs no key, for every URL', async () => {
   for (const path of ['/orgs', '/orgs/acme', '/webhooks', '/webhooks/x/test', '/status']) {
     const answer = await ask(
@@ -90,7 +104,14 @@ test('a preflight needs no key, for every URL', async () => {
     assert.equal(answer.headers['access-control-allow-origin'], '*');
     assert.equal(answer.headers['access-control-max-age'], '86400');
     const allowed = names(answer.headers['access-control-allow-headers']);
-    const wanted = ['authorization', 'x-api-key', 'content-type', 'if-none-match', 'x-request-id'];
+    const wanted = [
+      'authorization',
+      'x-api-key',
+      'content-type',
+      'if-none-match',
+      'idempotency-key',
+      'x-request-id',
+    ];
     for (const name of wanted) assert.ok(allowed.includes(name), name);
     const methods = names(answer.headers['access-control-allow-methods']);
     for (const name of ['get', 'head', 'post', 'patch', 'delete'])

@@ -2,30 +2,23 @@
 import { Type } from 'typebox';
 import { ErrorObject } from '../../contract/envelope.ts';
 import { exampleTime } from '../../contract/examples.ts';
-import { nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
+import { idempotencyKey, nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
 import { retentionDays } from '../../events/idempotency-keys.ts';
 
-/** Visible ASCII, so that a header can hold it. */
-const idempotencyKey = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[!-~]+$',
-    description,
-    examples: ['application-1042'],
-  });
+const exampleKey = 'application-1042';
 
 export const PublishHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     idempotencyKey(
       'Use this header or `id`. It is refused with several events, which have an `id` each.',
+      exampleKey,
     ),
   ),
 });
 
 export const example = {
-  id: 'application-1042',
+  id: exampleKey,
   event: 'application.created',
   org: 'acme-corporation',
   data: { id: 'a-1042', applicantHandle: 'wanderer', submittedAt: exampleTime },
@@ -36,6 +29,7 @@ export const Publish = strictObject(
     id: Type.Optional(
       idempotencyKey(
         `An idempotency key of at most 255 characters. Requests with the same key and content within ${retentionDays} days publish one event.`,
+        exampleKey,
       ),
     ),
     event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import {
   deleted,
+  idempotencyKey,
   noNul,
   nullable,
   plainText,
@@ -13,6 +14,7 @@ import {
   overlapSecondsDefault,
   overlapSecondsMax,
   recoverDaysMax,
+  repeatableMinutes,
 } from '../../contract/periods.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
@@ -56,6 +58,15 @@ export const WebhookInput = strictObject(
     ],
   },
 );
+
+export const CreationHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    idempotencyKey(
+      `A value of your own that makes it safe to repeat the request: within ${repeatableMinutes} minutes, a request of the app with the same key and body creates no other webhook and returns the same response.`,
+      '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
+    ),
+  ),
+});
 
 export const WebhookChanges = strictObject(
   {

@@ -2,7 +2,9 @@
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
+import { repeatableMinutes } from '../../contract/periods.ts';
 import { PageQuery } from '../../directory/list-query.ts';
+import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
 import { testWebhook } from '../../webhooks/management/test-webhook.ts';
 import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
@@ -16,6 +18,7 @@ import {
 import { listOf, oneOf } from '../responses/responses.ts';
 import { testsPerMinute } from './app-limits.ts';
 import {
+  CreationHeaders,
   DeletedWebhook,
   WebhookInput,
   RotateRequest,
@@ -47,18 +50,23 @@ export const webhookOperations = [
     method: 'POST',
     path: '',
     summary: 'Create a webhook',
-    description: `Only this response has the secret. An app can have at most ${webhooksPerAppMax} webhooks.`,
+    description: `Only this response has the secret. An app can have at most ${webhooksPerAppMax} webhooks. With an \`Idempotency-Key\` the request can be repeated for ${repeatableMinutes} minutes: the response is the same, secret included, with the header \`Idempotent-Replayed: true\`. With another body, or after the webhook was deleted or its secret rotated, it is a \`conflict\`.`,
+    headers: CreationHeaders,
     body: WebhookInput,
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, webhooks, secretBox, lockApp, appId, actor, body }) {
-      const data = await database.transaction().execute(async (tx) => {
+    async run({ database, webhooks, secretBox, lockApp, appId, actor, body, request, reply }) {
+      const key = request.headers['idempotency-key'] as string | undefined;
+      const { webhook, isRepeated } = await database.transaction().execute(async (tx) => {
         await lockApp(tx);
-        return createWebhook(tx, actor, appId, body, webhooks, secretBox);
+        const create = () => createWebhook(tx, actor, appId, body, webhooks, secretBox);
+        if (key === undefined) return { webhook: await create(), isRepeated: false };
+        return createOnce(tx, appId, { key, input: body }, secretBox, create);
       });
-      return envelope(data);
+      if (isRepeated) reply.header('idempotent-replayed', 'true');
+      return envelope(webhook);
     },
   }),
   operation({

@@ -102,16 +102,47 @@ export async function createWebhook(
   await requireOtherUrl(tx, appId, input.url);
   const id = uuidv7();
   const secret = generateSecret();
-  await sql`
+  const { rows } = await sql<{ createdAt: Date }>`
     insert into webhooks (id, app_id, url, description, events, secret)
     values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[], ${secretBox.seal(secret, id)})
+    returning created_at as "createdAt"
   `.execute(tx);
-  const webhook = await readWebhook(tx, appId, id);
+  const [row] = rows;
+  if (!row) throw new Error('the new webhook returned nothing');
+  const webhook = toNewWebhook(input, { id, secret, ...row });
   await recordAudit(tx, actor, {
     action: 'webhook.created',
     subject: { kind: 'webhook', id },
     appId,
     details: { host: urlHost(webhook.url), events: webhook.events },
+  });
+  return webhook;
+}
+
+/** A webhook as it is when it is created: a repeated creation returns the same, whatever has changed since. */
+export function toNewWebhook(
+  { url, description = null, events }: WebhookInput,
+  { id, createdAt, secret }: { id: string; createdAt: Date; secret: string },
+): CreatedWebhook {
+  const webhook = toWebhook({
+    id,
+    url,
+    description,
+    events: distinct(events),
+    active: true,
+    deactivated_at: null,
+    deactivated_reason: null,
+    suspended_at: null,
+    suspended_reason: null,
+    self_healing: true,
+    replay_after_healing: false,
+    last_success_at: null,
+    last_failure_at: null,
+    exhausted_in_a_row: 0,
+    next_probe_at: null,
+    previous_secret_expires_at: null,
+    created_at: createdAt,
+    updated_at: createdAt,
   });
   return { ...webhook, secret };
 }
