@@ -48,7 +48,7 @@ test('an error has success, code, message and details, with the status of its co
 });
 
 test('an unknown URL is a 404 before all other checks', async () => {
-  for (const path of ['/nothing', '/orgs/a/b', '/ORGS', '/orgs/acme/', '/openapi', '']) {
+  for (const path of ['/nothing', '/orgs/a/b', '/ORGS', '/orgs/acme/', '/openapi', '//']) {
     for (const key of [service.key, null]) {
       const { status, body } = await service.call(path, { key });
       assert.equal(status, 404, path);

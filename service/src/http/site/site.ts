@@ -1,4 +1,7 @@
-/** Serves the start page with its search, the status page, the logo, and errors as pages to browsers. */
+/**
+ * Serves the start page with its search, the status page, the logo, robots.txt, errors as pages to browsers, and redirects
+ * from addresses that people try.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
@@ -65,6 +68,35 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
       reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'");
       return sendEntry(request, reply, logo, 'public, max-age=86400', brand.logo.type);
     });
+  const { basePath } = toSite(dependencies);
+  const robots = entryOf(0, Buffer.from(renderRobots(basePath)));
+  page(app, '/robots.txt', async (request, reply) =>
+    sendEntry(request, reply, robots, 'public, max-age=86400', 'text/plain; charset=utf-8'),
+  );
+  for (const [from, to] of Object.entries(redirects))
+    page(app, from, async (_request, reply) =>
+      reply.header('access-control-allow-origin', '*').redirect(`${basePath}${to}`, 301),
+    );
+}
+
+const description = '/api/v1/openapi.json';
+
+const redirects = {
+  '/openapi.json': description,
+  '/api/v1': description,
+  '/api/v1/': description,
+  '/client/': '/client',
+};
+
+/** Lets crawlers read the pages and the API's description. Data of the API needs a key, and searches have no end. */
+function renderRobots(basePath: string): string {
+  const disallowed = ['/?q=', '/api/', '/portal/api', '/profile/developer'];
+  return [
+    'User-agent: *',
+    ...disallowed.map((path) => `Disallow: ${basePath}${path}`),
+    `Allow: ${basePath}${description}`,
+    '',
+  ].join('\n');
 }
 
 /** Call it for each application of the public port. */

@@ -175,15 +175,45 @@ test('browsers get errors as a page, and programs as JSON', async () => {
   assert.equal(JSON.parse(json.text).error.code, 'not_found');
 });
 
-for (const path of ['/api/v1/nowhere', '/portal/api/nowhere', '/api/v1', '/api/v1?x'])
+for (const path of ['/api/v1/nowhere', '/portal/api/nowhere', '/api/v1/nowhere?x'])
   test(`${path} answers in JSON to browsers too`, async () => {
     const { headers } = await get(path, browser);
     assert.match(String(headers['content-type']), /^application\/json/);
     assert.doesNotMatch(String(headers['vary']), /Accept/);
   });
 
+test('addresses that people try redirect below the public address', async () => {
+  const expected = {
+    '/openapi.json': '/herald/api/v1/openapi.json',
+    '/api/v1': '/herald/api/v1/openapi.json',
+    '/api/v1/?x': '/herald/api/v1/openapi.json',
+    '/client/': '/herald/client',
+  };
+  for (const [path, to] of Object.entries(expected))
+    for (const method of ['GET', 'HEAD']) {
+      const { status, headers } = await rawRequest(service.url, { path, method });
+      assert.deepEqual([status, headers['location']], [301, to], path);
+      assert.equal((await get(to.replace('/herald', ''))).status, 200, to);
+    }
+});
+
+test('robots.txt lets crawlers read the pages and the description of the API only', async () => {
+  const { status, headers, text } = await get('/robots.txt');
+  assert.deepEqual([status, headers['content-type']], [200, 'text/plain; charset=utf-8']);
+  const rules = [...text.matchAll(/^(Allow|Disallow): (\S+)$/gm)];
+  // RFC 9309: the longest rule that matches decides.
+  const isAllowed = (path: string) =>
+    rules
+      .filter(([, , prefix = '']) => path.startsWith(prefix))
+      .sort(([, , a = ''], [, , b = '']) => b.length - a.length)[0]?.[1] !== 'Disallow';
+  for (const path of ['/', '/docs/events', '/status', '/client', '/api/v1/openapi.json'])
+    assert.ok(isAllowed(`/herald${path}`), path);
+  for (const path of ['/?q=acme', '/api/v1/orgs', '/portal/api/session', '/profile/developer/apps'])
+    assert.ok(!isAllowed(`/herald${path}`), path);
+});
+
 test('other methods are refused', async () => {
-  for (const path of ['/', '/logo']) {
+  for (const path of ['/', '/logo', '/robots.txt', '/openapi.json', '/api/v1', '/client/']) {
     const { status, headers } = await rawRequest(service.url, { path, method: 'POST' });
     assert.deepEqual([status, headers['allow']], [405, 'GET, HEAD, OPTIONS']);
   }
