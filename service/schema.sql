@@ -86,6 +86,9 @@ table alliances
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER note_entries_deleted AFTER DELETE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true')
+  CREATE TRIGGER note_entries_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true')
+  CREATE TRIGGER note_entries_updated AFTER UPDATE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true', 'alliance_differs')
   CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
 
@@ -289,6 +292,9 @@ table blueprints
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
+  CREATE TRIGGER note_entries_deleted AFTER DELETE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true')
+  CREATE TRIGGER note_entries_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true')
+  CREATE TRIGGER note_entries_updated AFTER UPDATE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('true', 'blueprint_differs')
   CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
 
@@ -353,6 +359,20 @@ table delivery_totals
   deliveries bigint not null
   delivery_totals_pkey: PRIMARY KEY (webhook_id, hour, id_hour, event, status)
   CREATE INDEX delivery_totals_by_id_hour ON orgdir.delivery_totals USING btree (id_hour)
+
+table entry_changes
+  kind text not null
+  id uuid not null
+  revision bigint not null
+  at timestamp with time zone not null
+  entry_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
+  entry_changes_pkey: PRIMARY KEY (kind, id)
+  CREATE UNIQUE INDEX entry_changes_by_revision ON orgdir.entry_changes USING btree (kind, revision, id)
+
+table entry_changes_dropped
+  kind text not null
+  revision bigint not null
+  entry_changes_dropped_pkey: PRIMARY KEY (kind)
 
 table event_kinds
   name text collate C not null
@@ -549,6 +569,9 @@ table orgs
   CREATE TRIGGER mark_events_of_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_events_of_deleted()
   CREATE TRIGGER mark_hidden_events AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION mark_hidden_events()
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER note_entries_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('listed')
+  CREATE TRIGGER note_entries_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('listed')
+  CREATE TRIGGER note_entries_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_entries_changed('listed', 'org_differs')
   CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
   CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
@@ -673,6 +696,9 @@ table search_changes
   at timestamp with time zone not null default now()
   written integer[] not null
   adjusted integer[] not null
+  entries uuid[]
+  was_public boolean
+  is_public boolean
   search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
   CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
   CREATE INDEX search_changes_by_time ON orgdir.search_changes USING btree (at)
@@ -949,6 +975,19 @@ table workers
   seen_at timestamp(3) with time zone not null
   workers_pkey: PRIMARY KEY (id)
 
+CREATE OR REPLACE FUNCTION orgdir.alliance_differs(old alliances, new alliances)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+  select (new.slug, new.name, new.tag, new.aliases, new.description, new.logo_url, new.banner_url, new.links, new.recruiting,
+      new.org_count, new.member_count, new.status, new.founded_at)
+    is distinct from
+     (old.slug, old.name, old.tag, old.aliases, old.description, old.logo_url, old.banner_url, old.links, old.recruiting,
+      old.org_count, old.member_count, old.status, old.founded_at)
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, app uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -1083,6 +1122,19 @@ begin
   using actor, case tg_op when 'INSERT' then 'manager.added' else 'manager.removed' end, subject_kind;
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.blueprint_differs(old blueprints, new blueprints)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+  select (new.slug, new.key, new.name, new.description, new.category, new.output, new.craft_time_seconds,
+      new.ingredients, new.sources, new.version, new.active, new.retired_at)
+    is distinct from
+     (old.slug, old.key, old.name, old.description, old.category, old.output, old.craft_time_seconds,
+      old.ingredients, old.sources, old.version, old.active, old.retired_at)
+$function$
 
 CREATE OR REPLACE FUNCTION orgdir.count_orgs_deleted()
  RETURNS trigger
@@ -1443,8 +1495,8 @@ begin
     update search_changes set revision = moved_to, at = clock_timestamp()
     where revision is null
       and kind = any(case changed_scope when 'blueprints' then '{blueprints}' else '{orgs,alliances}'::text[] end);
-    -- A process that has not read for so long loads everything again.
-    delete from search_changes where at < now() - interval '15 minutes';
+    -- A process that has not read for so long loads everything again. A worker removes the notes of entries.
+    delete from search_changes where at < now() - interval '15 minutes' and entries is null;
   end if;
   perform pg_notify('orgdir_revision', changed_scope);
   return null;
@@ -1468,6 +1520,69 @@ begin
       array_agg(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int) filter (where counts)
     from (select *, tg_op = 'INSERT' and first_outcome_ms is not null as counts from new_rows) new_rows
     group by webhook_id, event, status, hour, id_hour;
+  end if;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_entries(changed_kind text, changed uuid[], was_public boolean, is_public boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_scope constant text := case changed_kind when 'blueprints' then 'blueprints' else 'directory' end;
+  -- That of the notes of this transaction: null, unless it has moved the revision before its end.
+  own constant bigint :=
+    (select revision from revisions where scope = changed_scope
+     and current_setting('orgdir.moved_' || changed_scope, true) is not distinct from pg_current_xact_id()::text);
+  unseen uuid[];
+begin
+  if was_public and not is_public then
+    -- What only this transaction made public was never seen, so nobody may learn that it is gone.
+    unseen := array(
+      select each from search_changes c cross join unnest(c.entries) each
+      where c.kind = changed_kind and c.revision is not distinct from own and c.was_public <> c.is_public and each = any(changed)
+      group by each having sum(case when c.is_public then 1 else -1 end) > 0);
+    if unseen <> '{}' then
+      update search_changes c set entries = array(select each from unnest(entries) each where each <> all(unseen))
+      where c.kind = changed_kind and c.revision is not distinct from own and entries && unseen;
+      changed := array(select each from unnest(changed) each where each <> all(unseen));
+    end if;
+  end if;
+  if cardinality(changed) > 0 then
+    insert into search_changes (kind, revision, at, written, adjusted, entries, was_public, is_public)
+    values (changed_kind, own, clock_timestamp(), '{}', '{}', changed, was_public, is_public);
+  end if;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_entries_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  listed constant text := tg_argv[0];
+begin
+  if tg_op = 'INSERT' then
+    execute format('select note_entries(%L, array_agg(id), false, true) from new_rows where %s', tg_table_name, listed);
+  elsif tg_op = 'DELETE' then
+    execute format('select note_entries(%L, array_agg(id), true, false) from old_rows where %s', tg_table_name, listed);
+  else
+    execute format(
+      'select note_entries(%1$L, array_agg(id), was_public, is_public)
+       from (
+         select n.id, o.listed as was_public, n.listed as is_public
+         from (select id, %2$s as listed, row(r.*)::%1$I as entry from new_rows r) n
+         join (select id, %2$s as listed, row(r.*)::%1$I as entry from old_rows r) o on o.id = n.id
+         where (o.listed or n.listed) and (o.listed <> n.listed or %3$I(o.entry, n.entry))
+       ) as changed group by was_public, is_public', tg_table_name, listed, tg_argv[1]);
+  end if;
+  if tg_op = 'UPDATE' and tg_table_name = 'alliances' then
+    -- Organisations contain these fields of their alliance.
+    execute
+      'select note_entries(''orgs'', array_agg(g.id), true, true)
+       from new_rows n join old_rows o on o.id = n.id join orgs g on g.alliance_id = n.id and g.listed
+       where (n.slug, n.name, n.tag) is distinct from (o.slug, o.name, o.tag)';
   end if;
   return null;
 end $function$
@@ -1569,6 +1684,21 @@ begin
   end if;
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.org_differs(old orgs, new orgs)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+  select (new.slug, new.name, new.tag, new.aliases, new.description, new.primary_activity, new.secondary_activity,
+      new.commitment, new.recruiting, new.language, new.timezone, new.location, new.member_count,
+      new.logo_url, new.banner_url, new.links, new.alliance_id, new.verified, new.status, new.founded_at)
+    is distinct from
+     (old.slug, old.name, old.tag, old.aliases, old.description, old.primary_activity, old.secondary_activity,
+      old.commitment, old.recruiting, old.language, old.timezone, old.location, old.member_count,
+      old.logo_url, old.banner_url, old.links, old.alliance_id, old.verified, old.status, old.founded_at)
+$function$
 
 CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
  RETURNS uuid
@@ -1751,14 +1881,7 @@ CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  if (new.slug, new.name, new.tag, new.aliases, new.description, new.logo_url, new.banner_url, new.links, new.recruiting,
-      new.org_count, new.member_count, new.status, new.founded_at)
-    is distinct from
-     (old.slug, old.name, old.tag, old.aliases, old.description, old.logo_url, old.banner_url, old.links, old.recruiting,
-      old.org_count, old.member_count, old.status, old.founded_at)
-  then new.updated_at := now();
-  else new.updated_at := old.updated_at;
-  end if;
+  new.updated_at := case when alliance_differs(old, new) then now() else old.updated_at end;
   return new;
 end $function$
 
@@ -1768,14 +1891,7 @@ CREATE OR REPLACE FUNCTION orgdir.touch_blueprint()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  if (new.slug, new.key, new.name, new.description, new.category, new.output, new.craft_time_seconds,
-      new.ingredients, new.sources, new.version, new.active, new.retired_at)
-    is distinct from
-     (old.slug, old.key, old.name, old.description, old.category, old.output, old.craft_time_seconds,
-      old.ingredients, old.sources, old.version, old.active, old.retired_at)
-  then new.updated_at := now();
-  else new.updated_at := old.updated_at;
-  end if;
+  new.updated_at := case when blueprint_differs(old, new) then now() else old.updated_at end;
   return new;
 end $function$
 
@@ -1785,16 +1901,7 @@ CREATE OR REPLACE FUNCTION orgdir.touch_org()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  if (new.slug, new.name, new.tag, new.aliases, new.description, new.primary_activity, new.secondary_activity,
-      new.commitment, new.recruiting, new.language, new.timezone, new.location, new.member_count,
-      new.logo_url, new.banner_url, new.links, new.alliance_id, new.verified, new.status, new.founded_at)
-    is distinct from
-     (old.slug, old.name, old.tag, old.aliases, old.description, old.primary_activity, old.secondary_activity,
-      old.commitment, old.recruiting, old.language, old.timezone, old.location, old.member_count,
-      old.logo_url, old.banner_url, old.links, old.alliance_id, old.verified, old.status, old.founded_at)
-  then new.updated_at := now();
-  else new.updated_at := old.updated_at;
-  end if;
+  new.updated_at := case when org_differs(old, new) then now() else old.updated_at end;
   return new;
 end $function$
 

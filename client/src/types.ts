@@ -332,6 +332,16 @@ export interface CalendarEvent {
   url: string | null;
 }
 
+/** What else has changed. Absent without `changedSince`. */
+export interface ChangesMeta {
+  /** The ids of entries that are not public any more. */
+  removed: string[];
+  /** Send it as `changedSince` to get the next changes, now or later. */
+  nextCursor: string;
+  /** Whether there are more changes now. */
+  hasMore: boolean;
+}
+
 /** A chat sync that succeeded. */
 export interface ChatSyncCompleted {
   /** The id of the run. */
@@ -1089,6 +1099,8 @@ export interface ListOrgsQuery {
     | '-memberCount';
   /** Facets to count under `meta.facets`, separated by commas: `activity`, `language`, `recruiting`, `alliance`, `verified`, `status`. */
   facets?: string;
+  /** Return the entries that have changed since this cursor, and under `meta.changes` the ids of those that are gone. The cursor is the `nextCursor` of an earlier response, or `now` to get the first one. Only `limit` can be combined with it. */
+  changedSince?: string;
 }
 
 /** The query parameters of `listAlliances`. */
@@ -1136,6 +1148,8 @@ export interface ListAlliancesQuery {
     | '-updatedAt'
     | 'memberCount'
     | '-memberCount';
+  /** Return the entries that have changed since this cursor, and under `meta.changes` the ids of those that are gone. The cursor is the `nextCursor` of an earlier response, or `now` to get the first one. Only `limit` can be combined with it. */
+  changedSince?: string;
 }
 
 /** The query parameters of `listBlueprints`. */
@@ -1173,6 +1187,8 @@ export interface ListBlueprintsQuery {
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
   /** Facets to count under `meta.facets`, separated by commas: `category`. */
   facets?: string;
+  /** Return the entries that have changed since this cursor, and under `meta.changes` the ids of those that are gone. The cursor is the `nextCursor` of an earlier response, or `now` to get the first one. Only `limit` can be combined with it. */
+  changedSince?: string;
 }
 
 /** The query parameters of `suggest`. */

@@ -12,6 +12,10 @@ export const errorCatalogue = {
   not_found: { status: 404, message: 'There is no such route or resource.' },
   method_not_allowed: { status: 405, message: 'The resource does not support this method.' },
   conflict: { status: 409, message: 'The request conflicts with the state of the resource.' },
+  cursor_expired: {
+    status: 410,
+    message: 'The changes since this cursor are not known any more. Read everything again.',
+  },
   precondition_failed: {
     status: 412,
     message: 'The resource does not meet the precondition of the request.',

@@ -34,6 +34,9 @@ export const recoverDaysMax = 14;
 /** How long the old slug of a renamed entry stays reserved. */
 export const slugReservedDays = 30;
 
+/** How long a cursor of `changedSince` works, at least. */
+export const changesKeptDays = 30;
+
 /** How far back `/status` shows deliveries and maintenance. */
 export const statusDays = 30;
 

@@ -33,6 +33,7 @@ const loadLock = 70420023;
 const mark = 'copy';
 /** Rows that migrations and a first start write, before anybody has used the installation. */
 const filledByStart = new Set([
+  'entry_changes_dropped',
   'event_kinds',
   'first_account_links',
   'installation',

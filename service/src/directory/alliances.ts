@@ -161,7 +161,7 @@ function toColumns(input: WritableAlliance): Row {
 
 const read = rowReader<Alliance>(allianceFields);
 
-function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
+export function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
   return read(row, otherFields(row, baseUrl));
 }
 

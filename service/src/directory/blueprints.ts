@@ -25,7 +25,7 @@ import {
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
-const source = {
+export const blueprintSource = {
   scope: 'blueprints',
   kind: 'blueprints',
   fields: blueprintFields,
@@ -35,7 +35,7 @@ const source = {
 } as const;
 
 const read = rowReader<Blueprint>(blueprintFields);
-const toBlueprint = (row: Row) => read(row, {});
+export const toBlueprint = (row: Row) => read(row, {});
 
 /** One page of the blueprints, active and retired. */
 export async function listBlueprints(
@@ -44,7 +44,7 @@ export async function listBlueprints(
 ): Promise<Page<Blueprint>> {
   const plan = await findPage(reads.search, {
     ...query,
-    ...source,
+    ...blueprintSource,
     filters: filtersOf(query),
     facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
   });
@@ -59,7 +59,7 @@ export async function listManagedBlueprints(
 ): Promise<Page<Blueprint>> {
   const plan = await findPage(reads.search, {
     ...query,
-    ...source,
+    ...blueprintSource,
     filters: filtersOf(query),
     reader: 'platform',
   });
@@ -76,14 +76,14 @@ function filtersOf(query: BlueprintQuery): Filter[] {
 
 /** The blueprint with this slug, or a null row. */
 export async function readBlueprint(database: Database, slug: string) {
-  const { revision, row } = await readOne<Row>(database, { ...source, slug });
+  const { revision, row } = await readOne<Row>(database, { ...blueprintSource, slug });
   return { revision, row: row && toBlueprint(row) };
 }
 
 /** The blueprint with this key, which its source and the platform use, or null. */
 export async function findBlueprint(executor: Executor, key: string): Promise<Blueprint | null> {
   const { rows } = await sql<Row>`
-    select ${source.columns} from blueprints t where t.key = ${key}
+    select ${blueprintSource.columns} from blueprints t where t.key = ${key}
   `.execute(executor);
   const [row] = rows;
   return row ? toBlueprint(row) : null;

@@ -7,6 +7,9 @@ import { facetsQuery } from '../contract/facets.ts';
 import { noNul } from '../contract/shapes.ts';
 import { slugPattern } from '../contract/slug-pattern.ts';
 
+/** A value of `changedSince` instead of a cursor: nothing, and the cursor from which changes go on. */
+export const newest = 'now';
+
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
 export const pageMax = 2 ** 31;
 
@@ -94,6 +97,15 @@ function sort(keys: string[]) {
   );
 }
 
+const changedSince = Type.Optional(
+  Type.String({
+    ...noNul,
+    minLength: 1,
+    maxLength: 100,
+    description: `Return the entries that have changed since this cursor, and under \`meta.changes\` the ids of those that are gone. The cursor is the \`nextCursor\` of an earlier response, or \`${newest}\` to get the first one. Only \`limit\` can be combined with it.`,
+  }),
+);
+
 const timesAndName = ['name', 'createdAt', 'updatedAt'];
 
 export const PageQuery = Type.Object(paging, { additionalProperties: false });
@@ -140,7 +152,7 @@ export const orgFacets = [
   'status',
 ] as const;
 export const PublicOrgQuery = Type.Object(
-  { ...OrgQuery.properties, facets: facetsQuery(orgFacets) },
+  { ...OrgQuery.properties, facets: facetsQuery(orgFacets), changedSince },
   { additionalProperties: false },
 );
 export type PublicOrgQuery = Static<typeof PublicOrgQuery>;
@@ -176,6 +188,11 @@ export const AllianceQuery = Type.Object(
 );
 export type AllianceQuery = Static<typeof AllianceQuery>;
 
+export const PublicAllianceQuery = Type.Object(
+  { ...AllianceQuery.properties, changedSince },
+  { additionalProperties: false },
+);
+
 export const BlueprintQuery = Type.Object(
   {
     ...paging,
@@ -202,7 +219,7 @@ export type BlueprintQuery = Static<typeof BlueprintQuery>;
 
 export const blueprintFacets = ['category'] as const;
 export const PublicBlueprintQuery = Type.Object(
-  { ...BlueprintQuery.properties, facets: facetsQuery(blueprintFacets) },
+  { ...BlueprintQuery.properties, facets: facetsQuery(blueprintFacets), changedSince },
   { additionalProperties: false },
 );
 export type PublicBlueprintQuery = Static<typeof PublicBlueprintQuery>;

@@ -148,7 +148,7 @@ function toColumns(input: WritableOrg): Row {
 
 const read = rowReader<Organisation>(orgFields);
 
-function toOrganisation(row: OrgRow, baseUrl: string): Organisation {
+export function toOrganisation(row: OrgRow, baseUrl: string): Organisation {
   return read(row, otherFields(row, baseUrl));
 }
 

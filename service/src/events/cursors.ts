@@ -1,7 +1,7 @@
 /**
- * Encrypts positions as the cursors of `GET /events`. A position counts the events of everybody, so an app that could read
- * it would learn how many others have, and when. The same position gives an app the same bytes in every process, so a page
- * that has not changed keeps its ETag.
+ * Encrypts positions as cursors, those of `GET /events` per app. A position counts the events of everybody, so an app that
+ * could read it would learn how many others have, and when. The same position gives the same bytes in every process, so a
+ * page that has not changed keeps its ETag.
  */
 import {
   createCipheriv,
@@ -17,7 +17,14 @@ export type Cursors = {
   decode(appId: string, cursor: string): number | null;
 };
 
-/** A synthetic nonce as in RFC 5297, which also authenticates, and the position. */
+export type SealedCursors = {
+  /** A cursor is only valid for its subject. */
+  seal(subject: string, content: Buffer): string;
+  /** Returns the content; null if no key of SECRET_KEY made the cursor for this subject. */
+  open(subject: string, cursor: string): Buffer | null;
+};
+
+/** A synthetic nonce as in RFC 5297, which also authenticates, and the content. */
 const nonceBytes = 16;
 const positionBytes = 8;
 /** In base64. */
@@ -28,19 +35,33 @@ type Keys = { mac: Buffer; cipher: Buffer };
 
 /** `secretKeys` as in SECRET_KEY: the first encrypts, all decrypt. */
 export function createCursors(secretKeys: readonly Buffer[]): Cursors {
+  const { seal, open } = createSealedCursors(secretKeys);
+  return {
+    encode(appId, position) {
+      const content = Buffer.alloc(positionBytes);
+      content.writeBigUInt64BE(BigInt(position));
+      return seal(appId, content);
+    },
+    decode(appId, cursor) {
+      const content = open(appId, cursor);
+      return content?.length === positionBytes ? Number(content.readBigUInt64BE()) : null;
+    },
+  };
+}
+
+export function createSealedCursors(secretKeys: readonly Buffer[]): SealedCursors {
   const all = secretKeys.map(deriveKeys);
   const [newest] = all;
   if (!newest) throw new Error('cursors need a key');
   return {
-    encode: (appId, position) => encrypt(newest, appId, position).toString('base64url'),
-    decode(appId, cursor) {
+    seal: (subject, content) => encrypt(newest, subject, content).toString('base64url'),
+    open(subject, cursor) {
       const bytes = Buffer.from(cursor, 'base64url');
       // Node.js skips characters that are not base64.
-      if (bytes.length !== nonceBytes + positionBytes || bytes.toString('base64url') !== cursor)
-        return null;
+      if (bytes.length <= nonceBytes || bytes.toString('base64url') !== cursor) return null;
       for (const keys of all) {
-        const position = decrypt(keys, appId, bytes);
-        if (position !== null) return position;
+        const content = decrypt(keys, subject, bytes);
+        if (content !== null) return content;
       }
       return null;
     },
@@ -52,18 +73,16 @@ function deriveKeys(secretKey: Buffer): Keys {
   return { mac: bytes.subarray(0, 32), cipher: bytes.subarray(32) };
 }
 
-function encrypt({ mac, cipher }: Keys, appId: string, position: number): Buffer {
-  const text = Buffer.alloc(positionBytes);
-  text.writeBigUInt64BE(BigInt(position));
-  const digest = createHmac('sha256', mac).update(appId).update(text).digest();
+function encrypt({ mac, cipher }: Keys, subject: string, content: Buffer): Buffer {
+  const digest = createHmac('sha256', mac).update(subject).update(content).digest();
   const nonce = digest.subarray(0, nonceBytes);
-  return Buffer.concat([nonce, createCipheriv(cipherName, cipher, nonce).update(text)]);
+  return Buffer.concat([nonce, createCipheriv(cipherName, cipher, nonce).update(content)]);
 }
 
-function decrypt(keys: Keys, appId: string, bytes: Buffer): number | null {
+function decrypt(keys: Keys, subject: string, bytes: Buffer): Buffer | null {
   const nonce = bytes.subarray(0, nonceBytes);
-  const text = createDecipheriv(cipherName, keys.cipher, nonce).update(bytes.subarray(nonceBytes));
-  const position = Number(text.readBigUInt64BE());
-  if (!Number.isSafeInteger(position)) return null;
-  return timingSafeEqual(encrypt(keys, appId, position), bytes) ? position : null;
+  const content = createDecipheriv(cipherName, keys.cipher, nonce).update(
+    bytes.subarray(nonceBytes),
+  );
+  return timingSafeEqual(encrypt(keys, subject, content), bytes) ? content : null;
 }

@@ -33,8 +33,8 @@ type Noun = {
   search: string[];
   /** The field that says which entry a line is about. */
   identity: string;
-  /** The trigger function that moves `updated_at`. */
-  touch: string;
+  /** The function that compares what the public sees. */
+  differs: string;
   /** Columns that are not fields, or store one in another form. */
   others: string[];
 };
@@ -46,7 +46,7 @@ const nouns: Record<ImportKind, Noun> = {
     all: managedOrgFields,
     search: orgSearch,
     identity: 'slug',
-    touch: 'touch_org',
+    differs: 'org_differs',
     others: [...computed, 'alliance_id', 'first_listed_at'],
   },
   alliances: {
@@ -54,7 +54,7 @@ const nouns: Record<ImportKind, Noun> = {
     all: managedAllianceFields,
     search: allianceSearch,
     identity: 'slug',
-    touch: 'touch_alliance',
+    differs: 'alliance_differs',
     others: computed,
   },
   blueprints: {
@@ -62,7 +62,7 @@ const nouns: Record<ImportKind, Noun> = {
     all: blueprintFields,
     search: blueprintSearch,
     identity: 'key',
-    touch: 'touch_blueprint',
+    differs: 'blueprint_differs',
     others: [...computed, 'ingredient_terms'],
   },
 };
@@ -187,10 +187,10 @@ for (const kind of kinds)
   });
 
 for (const kind of kinds)
-  test(`the trigger of ${kind} compares every public column before it moves updated_at`, async () => {
-    const { shown, touch } = nouns[kind];
+  test(`what moves updated_at of ${kind}, and notes a change, compares every public column`, async () => {
+    const { shown, differs } = nouns[kind];
     const { rows } = await sql<{ prosrc: string }>`
-      select prosrc from pg_proc where proname = ${touch}
+      select prosrc from pg_proc where proname = ${differs}
     `.execute(database);
     const never = ['id', 'created_at', 'updated_at'];
     const compared = columnsOf(shown).flatMap(({ column }) =>

@@ -22,6 +22,7 @@ import {
   recoverDaysMax,
   repeatableMinutes,
   sessionDays,
+  changesKeptDays,
   slugReservedDays,
   temporaryKeyMinutes,
 } from '../../src/contract/periods.ts';
@@ -278,6 +279,7 @@ const sentences: Record<string, string[]> = {
   'reads.md': [
     `takes 1 to ${searchTextMax} characters`,
     `For ${slugReservedDays} days nobody else gets the old slug`,
+    `A cursor works for at least ${changesKeptDays} days`,
     `(${maintenanceRetrySeconds.least} to ${n(maintenanceRetrySeconds.most)} seconds)`,
   ],
   'errors-and-limits.md': [

@@ -3,6 +3,7 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
+import { ChangesMeta } from '../../contract/changes.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { facetsSchema } from '../../contract/facets.ts';
 import { FoundBy } from '../../contract/found-by.ts';
@@ -15,16 +16,26 @@ import type { Scope } from '../../database/revisions.ts';
 import { listAlliances, readAlliance } from '../../directory/alliances.ts';
 import { listBlueprints, readBlueprint } from '../../directory/blueprints.ts';
 import {
-  AllianceQuery,
+  decodePosition,
+  encodePosition,
+  listChanges,
+  readPosition,
+  type Changes,
+} from '../../directory/changes.ts';
+import {
   blueprintFacets,
+  newest,
   orgFacets,
+  PublicAllianceQuery,
   PublicBlueprintQuery,
   PublicOrgQuery,
 } from '../../directory/list-query.ts';
 import type { DirectoryReads, Page } from '../../directory/list.ts';
+import type { SlugTable } from '../../directory/lock-directory.ts';
 import { listOrgs, readOrg } from '../../directory/orgs.ts';
 import type { Search } from '../../directory/search/search.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalid, ServiceError } from '../../errors.ts';
+import { createSealedCursors, type SealedCursors } from '../../events/cursors.ts';
 import { mountOperations, operationFor, type Operation } from '../operations.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import type { ResponseCache } from '../responses/response-cache.ts';
@@ -36,13 +47,18 @@ export type DirectoryDependencies = {
   search: Search;
   responseCache: ResponseCache;
   publicUrl: string;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: readonly Buffer[];
 };
+type DirectoryContext = Omit<DirectoryDependencies, 'secretKeys'> & { cursors: SealedCursors };
 
 export function registerDirectory(
   app: FastifyInstance,
-  { replicas, search, responseCache, publicUrl }: DirectoryDependencies,
+  { secretKeys, ...dependencies }: DirectoryDependencies,
 ): void {
-  const context = { replicas, search, responseCache, publicUrl };
+  const { replicas, search, responseCache, publicUrl } = dependencies;
+  const cursors = createSealedCursors(secretKeys);
+  const context = { replicas, search, responseCache, publicUrl, cursors };
   const surface = {
     ...keyedSurface('read:directory'),
     onRequest: sendCached(responseCache),
@@ -62,11 +78,11 @@ function sendCached(responseCache: ResponseCache): onRequestHookHandler {
   };
 }
 
-const operation = operationFor<DirectoryDependencies>();
-const searchMeta = { search: Type.Optional(FoundBy) };
+const operation = operationFor<DirectoryContext>();
+const listMeta = { search: Type.Optional(FoundBy), changes: Type.Optional(ChangesMeta) };
 
 const orgOperations = [
-  listOperation({
+  listOperation('orgs', {
     path: '/orgs',
     scope: 'directory',
     operationId: 'listOrgs',
@@ -75,7 +91,7 @@ const orgOperations = [
     description: 'Returns the listed organisations, sorted by name by default.',
     returns: { 200: 'A page of organisations.' },
     response: listOf(Organisation, 'OrganisationList', examples.organisation, {
-      ...searchMeta,
+      ...listMeta,
       facets: Type.Optional(facetsSchema(orgFacets, 'OrganisationFacets')),
     }),
     load: (reads, query) => listOrgs(reads, query, reads.publicUrl),
@@ -94,15 +110,15 @@ const orgOperations = [
 ];
 
 const allianceOperations = [
-  listOperation({
+  listOperation('alliances', {
     path: '/alliances',
     scope: 'directory',
     operationId: 'listAlliances',
-    query: AllianceQuery,
+    query: PublicAllianceQuery,
     summary: 'List alliances',
     description: 'Returns the alliances, sorted by name by default.',
     returns: { 200: 'A page of alliances.' },
-    response: listOf(Alliance, 'AllianceList', examples.alliance, searchMeta),
+    response: listOf(Alliance, 'AllianceList', examples.alliance, listMeta),
     load: (reads, query) => listAlliances(reads, query, reads.publicUrl),
   }),
   detailOperation({
@@ -119,7 +135,7 @@ const allianceOperations = [
 ];
 
 const blueprintOperations = [
-  listOperation({
+  listOperation('blueprints', {
     path: '/blueprints',
     scope: 'blueprints',
     operationId: 'listBlueprints',
@@ -128,7 +144,7 @@ const blueprintOperations = [
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     returns: { 200: 'A page of blueprints.' },
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint, {
-      ...searchMeta,
+      ...listMeta,
       facets: Type.Optional(facetsSchema(blueprintFacets, 'BlueprintFacets')),
     }),
     load: listBlueprints,
@@ -147,39 +163,84 @@ const blueprintOperations = [
 ];
 
 type Described = Pick<
-  Operation<DirectoryDependencies>,
+  Operation<DirectoryContext>,
   'path' | 'operationId' | 'summary' | 'description' | 'returns' | 'response'
 > & { scope: Scope };
 
-function listOperation<Query extends TSchema>({
-  scope,
-  load,
-  ...described
-}: Described & {
-  query: Query;
-  load: (
-    reads: DirectoryReads & { publicUrl: string },
-    query: Static<Query>,
-  ) => Promise<Page<unknown>>;
-}) {
+function listOperation<Query extends TSchema>(
+  kind: SlugTable,
+  {
+    scope,
+    load,
+    ...described
+  }: Described & {
+    query: Query;
+    load: (
+      reads: DirectoryReads & { publicUrl: string },
+      query: Static<Query>,
+    ) => Promise<Page<unknown>>;
+  },
+) {
   return operation({
     ...described,
     method: 'GET',
-    run({ replicas, search, responseCache, publicUrl, query, request }) {
-      const key = cacheKey(described.path, query as object);
+    errors: ['cursor_expired'],
+    run({ query, request, ...context }) {
+      const { replicas, search, responseCache, publicUrl } = context;
+      const asked = query as ListQuery;
+      const key = cacheKey(described.path, asked);
+      const { changedSince } = asked;
+      if (changedSince !== undefined) requireAlone(asked);
       return responseCache.get({ scope, key, address: request.url }, async () => {
+        if (changedSince !== undefined)
+          return loadChanges(kind, scope, { ...asked, changedSince }, context);
         const { revision, foundAt, total, rows, ...found } = await replicas.read(
           scope,
           (database) => load({ database, search, publicUrl }, query),
         );
-        const page = query as { page: number; limit: number };
         const more = Object.entries(found).filter(([, value]) => value !== null);
-        const content = pageEnvelope(rows, page, total, Object.fromEntries(more));
+        const content = pageEnvelope(rows, asked, total, Object.fromEntries(more));
         // If they differ, nobody uses the page again.
         return { revision: Math.min(revision, foundAt), content };
       });
     },
   });
+}
+
+type ListQuery = { page: number; limit: number; changedSince?: string };
+
+function requireAlone({ page, ...query }: ListQuery): void {
+  const issues = Object.keys(page > 1 ? { page, ...query } : query)
+    .filter((name) => !['changedSince', 'limit'].includes(name))
+    .map((name) => ({ path: `query.${name}`, message: 'cannot be combined with changedSince' }));
+  if (issues.length > 0) throw invalid(...issues);
+}
+
+async function loadChanges(
+  kind: SlugTable,
+  scope: Scope,
+  { changedSince, limit }: ListQuery & { changedSince: string },
+  { replicas, publicUrl: baseUrl, cursors }: DirectoryContext,
+) {
+  const after = changedSince === newest ? null : decodePosition(cursors, kind, changedSince);
+  const { revision, changed, removed, next, hasMore, isExpired } = await replicas.read(
+    scope,
+    (database) =>
+      after === null
+        ? listNothing(database, kind)
+        : listChanges(database, kind, { after, limit, baseUrl }),
+  );
+  if (isExpired) throw new ServiceError('cursor_expired');
+  const changes = { removed, nextCursor: encodePosition(cursors, kind, next), hasMore };
+  return {
+    revision,
+    content: pageEnvelope(changed, { page: 1, limit }, changed.length, { changes }),
+  };
+}
+
+async function listNothing(database: Database, kind: SlugTable): Promise<Changes> {
+  const { revision, position: next } = await readPosition(database, kind);
+  return { revision, changed: [], removed: [], next, hasMore: false, isExpired: false };
 }
 
 function detailOperation({

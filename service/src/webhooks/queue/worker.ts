@@ -1,6 +1,6 @@
 /**
  * Runs the worker's tasks: takes in events published by SQL, fans out events, claims deliveries, attempts and records
- * them, updates the health of webhooks and the totals of lists, recovers leases and rotates partitions. The tasks keep
+ * them, updates the health of webhooks, the totals of lists and the changes of the directory, recovers leases and rotates partitions. The tasks keep
  * nothing only in memory that must not be lost. The way of an event is in `dispatch/dispatcher.ts`.
  *
  * One process leads: it is notified of new work and looks for it most often. The others take what is left for a moment,
@@ -37,6 +37,11 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'wake
   clock: DatabaseClock;
   leaseMs: number;
   retentionDays: number;
+  /** The notes of changed entries of the directory. Each returns whether more may be left. */
+  entryChanges: {
+    fold: (database: Database) => Promise<boolean>;
+    dropOld: (database: Database) => Promise<boolean>;
+  };
 };
 export type Worker = {
   start(): void;
@@ -95,7 +100,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
 }
 
 type WokenTask = Parameters<DispatcherDependencies['wake']>[0];
-type Task = WokenTask | 'join' | 'look' | 'intake' | 'leases' | 'totals' | 'partitions';
+type Task = WokenTask | 'join' | 'look' | 'intake' | 'leases' | 'totals' | 'changes' | 'partitions';
 
 /** The worker until its next stop. */
 class Run {
@@ -177,6 +182,7 @@ class Run {
 
   /** What each task does in a turn. A turn returns after how many milliseconds the next one follows at the latest. */
   #turns(dispatcher: Dispatcher): Record<Task, () => Promise<number>> {
+    const { entryChanges } = this.#dependencies;
     const minAgeMs = () => (this.#leader.listens() ? 0 : this.#pauseMs());
     /** Nothing is leased before this process knows its share of the limits. */
     const onceJoined = (turn: () => Promise<number>) => async () =>
@@ -192,6 +198,7 @@ class Run {
       replays: () => this.#replay(),
       leases: () => this.#recoverLeases(),
       totals: () => this.#foldTotals(),
+      changes: async () => ((await entryChanges.fold(this.#database)) ? 0 : checkMs),
       partitions: () => pruneHistory(this.#database, this.#dependencies),
     };
   }
@@ -327,7 +334,7 @@ class Run {
 
 async function pruneHistory(
   database: Database,
-  { retentionDays, log }: WorkerDependencies,
+  { retentionDays, entryChanges, log }: WorkerDependencies,
 ): Promise<number> {
   let waitMs = rarelyMs;
   // They wait for up to a week, which may be longer than history is kept.
@@ -343,5 +350,6 @@ async function pruneHistory(
   await dropOldVersions(database, retentionDays);
   await dropExpiredKeys(database);
   await dropOldStats(database);
+  while (await entryChanges.dropOld(database));
   return waitMs;
 }

@@ -4,6 +4,10 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/settings/config.ts';
+import {
+  dropOldEntryChanges,
+  foldEntryChanges,
+} from '../../../src/directory/fold-entry-changes.ts';
 import { ingestPublished } from '../../../src/directory/ingest-published.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createSender } from '../../../src/webhooks/sending/attempt.ts';
@@ -56,6 +60,7 @@ function startWorker(
     version: '0',
     retentionDays: 30,
     ingestPublished: (queue) => ingestPublished(queue, testPublicUrl),
+    entryChanges: { fold: foldEntryChanges, dropOld: dropOldEntryChanges },
     log,
     attemptLog: log,
   });
