@@ -5,6 +5,7 @@ import MiniSearch from 'minisearch';
 import { searchText } from '../../service/src/directory/fold-text.ts';
 import { nameField } from '../../service/src/directory/search/segment.ts';
 import { createIndexBuilder } from '../../service/src/directory/search/search-index.ts';
+import { finish } from '../../service/src/directory/search/steps.ts';
 import { termsOf } from '../../service/src/directory/search/terms.ts';
 import type { openClient } from '../../service/src/database/database.ts';
 
@@ -18,7 +19,7 @@ export function openOwn(names: string[]): Engine {
     .sort((a, b) => (a.text < b.text ? -1 : 1));
   for (const { ordinal, text } of entries)
     builder.add({ ordinal, members: 0, listed: true, texts: [{ field: nameField, text }] });
-  const index = builder.build();
+  const index = finish(builder.build());
   const window = { offset: 0, limit: first, pageSize: first };
   return { name: 'this service', find: (text) => index.find(termsOf(text), window).ordinals };
 }

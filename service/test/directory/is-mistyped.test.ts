@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { finish } from '../../src/directory/search/steps.ts';
 import { createVocabulary, isMistyped } from '../../src/directory/search/vocabulary.ts';
 
 /** Every text that one insertion, deletion, substitution or swap makes of `text`. */
@@ -39,7 +40,7 @@ test('a vocabulary finds each word with its match, and misses no typing error', 
   fc.assert(
     fc.property(words, word, (each, term) => {
       const found: [number, number][] = [];
-      const vocabulary = createVocabulary(each);
+      const vocabulary = finish(createVocabulary(each));
       vocabulary.findContaining(term, (index, match) => found.push([index, match]));
       const expected = each.flatMap((text, index) => {
         if (text === term) return [[index, 0]];

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { Unlisted } from '../../src/directory/search/entries.ts';
 import type { FieldText } from '../../src/directory/search/segment.ts';
 import { createIndexBuilder, type SearchIndex } from '../../src/directory/search/search-index.ts';
+import { finish } from '../../src/directory/search/steps.ts';
 import { isMistyped } from '../../src/directory/search/vocabulary.ts';
 import { termsOf, type Term } from '../../src/directory/search/terms.ts';
 import { wordsOf } from '../../src/directory/search/words.ts';
@@ -93,7 +94,7 @@ test('an index that lacks the entry before a new one says so, and has to be load
 function build(model: Model): SearchIndex {
   const builder = createIndexBuilder();
   for (const [ordinal, each] of byName(model)) builder.add({ ordinal, ...indexed(each) });
-  return builder.build();
+  return finish(builder.build());
 }
 
 /** Changes the model, and returns what the database would report. */

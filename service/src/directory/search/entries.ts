@@ -61,6 +61,12 @@ export class Entries {
     this.values = new Values(names);
   }
 
+  /** Makes space for so many entries, and for some that are written later. */
+  reserve(slots: number): void {
+    this.#grow(slots);
+    this.#growSlotOf(slots);
+  }
+
   /** Orders hits by level, then by members, most first, and then by name. */
   sortKey(slot: number, level: number): number {
     const members = Math.min(this.members[slot] as number, membersMax);
@@ -90,8 +96,7 @@ export class Entries {
     if (values) this.values.set(slot, values);
     setBit(this.#present, slot, true);
     setBit(this.#listed, slot, listed);
-    if (ordinal >= this.#slotOf.length)
-      this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
+    this.#growSlotOf(ordinal + 1);
     this.#slotOf[ordinal] = slot;
     return slot;
   }
@@ -151,7 +156,9 @@ export class Entries {
 
   /** For the first entries, which come in the order of names. */
   orderAsAdded(): void {
-    this.#setOrder(Uint32Array.from({ length: this.slots }, (_, slot) => slot));
+    const order = new Uint32Array(this.slots);
+    for (let slot = 0; slot < order.length; slot += 1) order[slot] = slot;
+    this.#setOrder(order);
   }
 
   /**
@@ -169,13 +176,19 @@ export class Entries {
       followers.set(before, slot);
     }
     const order = new Uint32Array(this.#order.length + added.size);
+    // Quicker for a million entries than to look for each one's follower.
+    const isFollowed = new Uint32Array(bitsFor(this.slots));
+    for (const slot of followers.keys()) if (slot !== -1) setBit(isFollowed, slot, true);
     let length = 0;
     const place = (first: number | undefined) => {
       for (let slot = first; slot !== undefined; slot = followers.get(slot)) order[length++] = slot;
     };
     place(followers.get(-1));
-    for (const slot of this.#order)
-      if (hasBit(this.#present, slot) && !added.has(slot)) place(slot);
+    for (const slot of this.#order) {
+      if (!hasBit(this.#present, slot)) continue;
+      order[length++] = slot;
+      if (hasBit(isFollowed, slot)) place(followers.get(slot));
+    }
     this.#setOrder(order.slice(0, length));
     return [...added].every((slot) => order[this.#positions[slot] as number] === slot);
   }
@@ -184,6 +197,11 @@ export class Entries {
     this.#order = order;
     for (let position = 0; position < order.length; position += 1)
       this.#positions[order[position] as number] = position;
+  }
+
+  #growSlotOf(ordinals: number): void {
+    if (ordinals <= this.#slotOf.length) return;
+    this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinals)).fill(-1));
   }
 
   #grow(slots: number): void {
@@ -208,8 +226,11 @@ function createHits(room: number): Hits {
   };
 }
 
+/** More than are written until a new index is loaded, so a large one is never copied. */
+const spare = 4_096;
+
 function roomFor(length: number): number {
-  return Math.ceil(length * 1.1) + 256;
+  return length + spare;
 }
 
 function enlarged<Numbers extends Int32Array | Uint32Array | Float64Array>(

@@ -3,10 +3,11 @@ import { sql, type Database, type LeftJoined } from '../../database/database.ts'
 import { isSameTimeline, type Scope } from '../../database/revisions.ts';
 import { foldText } from '../fold-text.ts';
 import type { SlugTable } from '../lock-directory.ts';
-import type { EntryNumbers, IndexedEntry, WrittenEntry } from './entries.ts';
+import type { IndexedEntry } from './entries.ts';
 import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
 import { nameField, otherField, tagField, type FieldText } from './segment.ts';
-import type { EntryValues, ValueNames } from './values.ts';
+import { finishInTurns } from './steps.ts';
+import { valueSeparator, type ValueNames } from './values.ts';
 
 /** An index, the revision that it belongs to, and when that was read, in seconds by the database's clock. */
 export type IndexState = { index: SearchIndex; revision: number; readAt: number };
@@ -16,12 +17,17 @@ type Source = {
   scope: Scope;
   listed: Sql;
   hasDescription: Sql;
-  /** Arrays of texts over `t`. */
+  /** Texts over `t`. */
   choices: Record<string, Sql>;
   texts: Record<string, Sql>;
 };
 
-const given = (column: Sql) => sql`array_remove(array[${column}], null)`;
+/** A control character. */
+const partSeparator = '\u0001';
+
+const given = (columns: Sql) => sql`concat_ws(${valueSeparator}::text, ${columns})`;
+/** For texts in which people may have written control characters. */
+const free = (text: Sql) => sql`replace(${text}, ${partSeparator}::text, '')`;
 
 export const sources: Record<SlugTable, Source> = {
   orgs: {
@@ -29,22 +35,22 @@ export const sources: Record<SlugTable, Source> = {
     listed: sql`t.listed`,
     hasDescription: sql`t.description is not null`,
     choices: {
-      activity: given(sql`t.primary_activity, t.secondary_activity`),
+      activity: free(given(sql`t.primary_activity, t.secondary_activity`)),
       language: given(sql`t.language`),
       recruiting: given(sql`t.recruiting::text`),
-      alliance: sql`array(select a.slug from alliances a where a.id = t.alliance_id)`,
+      alliance: sql`(select a.slug from alliances a where a.id = t.alliance_id)`,
       verified: given(sql`t.verified::text`),
       status: given(sql`t.status`),
       listed: given(sql`t.listed::text`),
     },
-    texts: { tag: sql`t.tag`, location: sql`t.location`, slug: sql`t.slug` },
+    texts: { tag: free(sql`t.tag`), location: free(sql`t.location`), slug: sql`t.slug` },
   },
   alliances: {
     scope: 'directory',
     listed: sql`true`,
     hasDescription: sql`t.description is not null`,
     choices: { recruiting: given(sql`t.recruiting::text`), status: given(sql`t.status`) },
-    texts: { tag: sql`t.tag`, slug: sql`t.slug` },
+    texts: { tag: free(sql`t.tag`), slug: sql`t.slug` },
   },
   // A search does not look in the descriptions of blueprints.
   blueprints: {
@@ -54,38 +60,33 @@ export const sources: Record<SlugTable, Source> = {
     choices: {
       category: given(sql`t.category`),
       active: given(sql`t.active::text`),
-      ingredient: sql`t.ingredient_terms`,
+      ingredient: free(sql`array_to_string(t.ingredient_terms, ${valueSeparator}::text)`),
     },
     texts: { slug: sql`t.slug` },
   },
 };
 
-/** In this order in `valuesOf`. */
+/** In this order in `partsOf`. */
 const times = { createdAt: sql`t.created_at`, updatedAt: sql`t.updated_at` };
 
 function namesOf({ choices, texts }: Source): ValueNames {
   return { choices: Object.keys(choices), texts: Object.keys(texts), numbers: Object.keys(times) };
 }
 
-/** Arrays of arrays must be rectangular, so choices are JSON. */
-function valuesOf({ choices, texts }: Source): Sql {
-  return sql`
-    t.id, json_build_array(${sql.join(Object.values(choices))}) as choices,
-    array[${sql.join(Object.values(texts))}] as texts,
-    array[${sql.join(Object.values(times).map((time) => sql`extract(epoch from ${time})::float8`))}] as numbers
-  `;
+/** All that an index has of an entry in one text, which takes a fraction of the time of a column for each. */
+function partsOf({ choices, texts, hasDescription }: Source): Sql {
+  const parts = [
+    ...[sql`s.ordinal`, sql`s.members`, sql`s.listed`, hasDescription, sql`t.id`],
+    ...Object.values(times).map((time) => sql`date_part('epoch', ${time})`),
+    ...Object.values(choices),
+    ...Object.values(texts),
+    sql`s.search_text`,
+  ];
+  return sql`concat(${sql.join(parts, sql`, ${partSeparator}::text, `)})`;
 }
 
 /** Each batch keeps the thread for some milliseconds. */
 const batchSize = 1_000;
-
-type Row = EntryValues & {
-  ordinal: number;
-  members: number;
-  listed: boolean;
-  search_text: string;
-  has_description: boolean | null;
-};
 
 /** Reads all entries, from one snapshot. */
 export async function loadIndex(
@@ -94,29 +95,32 @@ export async function loadIndex(
   signal: AbortSignal,
 ): Promise<IndexState> {
   const source = sources[kind];
-  const { scope, hasDescription } = source;
   const snapshot = database.transaction().setIsolationLevel('repeatable read');
   return snapshot.setAccessMode('read only').execute(async (tx) => {
-    const { rows: revisions } = await sql<{ revision: number; read_at: number }>`
-      select revision, extract(epoch from now())::float8 as read_at from revisions where scope = ${scope}
+    const entries = sql.table(`searchable_${kind}`);
+    const { rows: revisions } = await sql<{ revision: number; read_at: number; size: number }>`
+      select revision, extract(epoch from now())::float8 as read_at, (select count(*) from ${entries}) as size
+      from revisions where scope = ${source.scope}
     `.execute(tx);
     const [read] = revisions;
-    if (!read) throw new Error(`the revision of ${scope} is missing`);
+    if (!read) throw new Error(`the revision of ${source.scope} is missing`);
     await sql`
       declare entries no scroll cursor for
-      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description, ${valuesOf(source)}
-      from ${sql.table(`searchable_${kind}`)} s join ${sql.table(kind)} t on t.id = s.id
+      select ${partsOf(source)} as parts
+      from ${entries} s join ${sql.table(kind)} t on t.id = s.id
       order by s.name_sort, s.id
     `.execute(tx);
-    const builder = createIndexBuilder(namesOf(source));
+    const builder = createIndexBuilder(namesOf(source), read.size);
     for (;;) {
-      const { rows } =
-        await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
+      const { rows } = await sql<{ parts: string }>`
+        fetch forward ${sql.raw(String(batchSize))} from entries
+      `.execute(tx);
       signal.throwIfAborted();
       if (rows.length === 0) break;
-      for (const row of rows) builder.add(toEntry(row));
+      for (const { parts } of rows) builder.add(toEntry(parts, source));
     }
-    return { index: builder.build(), revision: read.revision, readAt: read.read_at };
+    const index = await finishInTurns(builder.build(), signal);
+    return { index, revision: read.revision, readAt: read.read_at };
   });
 }
 
@@ -128,8 +132,7 @@ const changesKeptSeconds = 10 * 60;
 type ChangedRow = { revision: number; read_at: number } & LeftJoined<{
   ordinal: number;
   is_written: boolean;
-}> &
-  LeftJoined<Omit<Row, 'ordinal'> & { found: number }> & { after: number | null };
+}> & { parts: string | null; after: number | null };
 
 /**
  * Applies what was written since `state`. If it returns something else, the index must be loaded again: after too many
@@ -141,7 +144,7 @@ export async function readChanges(
   state: IndexState,
 ): Promise<IndexState | 'too many' | 'useless'> {
   const source = sources[kind];
-  const { scope, listed, hasDescription } = source;
+  const { scope, listed } = source;
   const table = sql.table(kind);
   const entries = sql.table(`searchable_${kind}`);
   const nameBefore = (which: Sql) => sql`
@@ -163,13 +166,11 @@ export async function readChanges(
       group by ordinal limit ${changesMax + 1}
     )
     select r.revision, extract(epoch from now())::float8 as read_at, c.ordinal, c.is_written,
-      s.ordinal as found, s.members, s.listed, s.search_text, before.ordinal as after,
-      case when s.ordinal is not null then ${hasDescription} end as has_description, own.*
+      case when s.ordinal is not null then ${partsOf(source)} end as parts, before.ordinal as after
     from revisions r
     left join changed c on true
     left join ${entries} s on s.ordinal = c.ordinal
     left join ${table} t on t.id = s.id
-    left join lateral (select ${valuesOf(source)} where s.ordinal is not null) own on true
     left join lateral (
       select p.ordinal
       -- Each half reads its own index.
@@ -187,39 +188,49 @@ export async function readChanges(
     first.read_at - state.readAt < changesKeptSeconds;
   if (!isKnown) return 'useless';
   if (rows.length > changesMax) return 'too many';
-  if (!state.index.apply(toChanges(rows))) return 'useless';
+  if (!state.index.apply(toChanges(rows, source))) return 'useless';
   return { index: state.index, revision: first.revision, readAt: first.read_at };
 }
 
-function toChanges(rows: ChangedRow[]): Changes {
+function toChanges(rows: ChangedRow[], source: Source): Changes {
   const changes: Changes = { written: [], adjusted: [], removed: [] };
-  for (const row of rows) {
-    if (row.ordinal === null) continue;
-    if (row.found === null) changes.removed.push(row.ordinal);
-    else if (row.is_written) changes.written.push(toWritten(row));
-    else changes.adjusted.push(toNumbers(row));
+  for (const { ordinal, parts, is_written, after } of rows) {
+    if (ordinal === null) continue;
+    if (parts === null) changes.removed.push(ordinal);
+    else if (is_written) changes.written.push({ ...toEntry(parts, source), after });
+    else changes.adjusted.push(toEntry(parts, source));
   }
   return changes;
 }
 
-function toWritten(row: Row & { after: number | null }): WrittenEntry {
-  return { ...toEntry(row), after: row.after };
-}
-
-function toEntry(row: Row): IndexedEntry {
-  return { ...toNumbers(row), texts: toTexts(row.search_text.split('\n'), row.has_description) };
-}
-
-function toNumbers({ ordinal, members, listed, id, choices, texts, numbers }: Row): EntryNumbers {
-  const folded = texts.map((text) => text && foldText(text));
-  return { ordinal, members, listed, values: { id, choices, texts: folded, numbers } };
+/** `parts` is what `partsOf` selects. */
+function toEntry(parts: string, { choices, texts }: Source): IndexedEntry {
+  const all = parts.split(partSeparator);
+  let at = 0;
+  const next = () => all[at++] ?? '';
+  const ordinal = Number(next());
+  const members = Number(next());
+  const listed = next() === 't';
+  const hasDescription = next();
+  const id = next();
+  const take = (count: number) => all.slice(at, (at += count));
+  const numbers = take(Object.keys(times).length).map(Number);
+  const values = {
+    id,
+    numbers,
+    choices: take(Object.keys(choices).length),
+    texts: take(Object.keys(texts).length).map((text) => (text === '' ? null : foldText(text))),
+  };
+  // The rest is one text, unless somebody wrote the separator into it.
+  const lines = all.slice(at).join(' ').split('\n');
+  return { ordinal, members, listed, values, texts: toTexts(lines, hasDescription) };
 }
 
 /** The lines of `search_text`: the name; then, except for blueprints, the tag and the slug; then what else is searched. */
-function toTexts(lines: string[], hasDescription: boolean | null): FieldText[] {
+function toTexts(lines: string[], hasDescription: string): FieldText[] {
   return lines.map((text, index) => {
     if (index === 0) return { field: nameField, text };
-    const isOther = hasDescription === null || (hasDescription && index === lines.length - 1);
+    const isOther = hasDescription === '' || (hasDescription === 't' && index === lines.length - 1);
     return { field: isOther ? otherField : tagField, text };
   });
 }

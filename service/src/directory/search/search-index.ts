@@ -8,6 +8,7 @@ import type { Unlisted, Window, WrittenEntry } from './entries.ts';
 import { match, typosIn, type Among, type Found, type Wanted } from './match.ts';
 import { relax } from './relax.ts';
 import { createSegmentBuilder, type FieldText, type Segment } from './segment.ts';
+import { finish, type Steps } from './steps.ts';
 import type { Term } from './terms.ts';
 import type { Counted, Filter, ValueNames } from './values.ts';
 
@@ -43,18 +44,20 @@ export type Result = Found & {
 /** Rebuilding the segment of these takes some milliseconds. */
 const writtenMax = 2_000;
 
-export function createIndexBuilder(names?: ValueNames) {
+/** `size` entries are expected. */
+export function createIndexBuilder(names?: ValueNames, size = 0) {
   const segment = createSegmentBuilder(0);
   const entries = new Entries(names);
+  entries.reserve(size);
   return {
     /** Entries come in the order of their names. */
     add(entry: IndexedEntry): void {
       segment.add(entries.add(entry), entry.texts);
     },
-    build(): SearchIndex {
+    *build(): Steps<SearchIndex> {
       entries.orderAsAdded();
       entries.values.settle();
-      return new SearchIndex(segment.build(), entries);
+      return new SearchIndex(yield* segment.build(), entries);
     },
   };
 }
@@ -171,7 +174,7 @@ export class SearchIndex {
     if (this.#segments !== null) return this.#segments;
     const builder = createSegmentBuilder(this.#firstSlots);
     for (const [slot, texts] of this.#written) builder.add(slot, texts);
-    this.#segments = [this.#main, builder.build()];
+    this.#segments = [this.#main, finish(builder.build())];
     return this.#segments;
   }
 }

@@ -1,4 +1,5 @@
 /** An inverted index of a set of entries that does not change: for each word, the entries that contain it. */
+import { inSteps, type Steps } from './steps.ts';
 import { createVocabulary, type Match, type Vocabulary } from './vocabulary.ts';
 import type { Term } from './terms.ts';
 import { wordsOf } from './words.ts';
@@ -59,23 +60,25 @@ export const fieldMask = 3;
 /** Collects entries, and builds their segment at the end. */
 export function createSegmentBuilder(firstSlot: number) {
   const ids = new Map<string, number>();
+  const texts: string[] = [];
   const words = createList();
   const wordOffsets = createList();
   /** The last slot of each word: an entry's later fields are less relevant, and repetitions add nothing. */
   const lastSlots: number[] = [];
 
   /** Slots come in ascending order, and some may be missing. */
-  function add(slot: number, texts: FieldText[]): void {
+  function add(slot: number, fieldTexts: FieldText[]): void {
     while (wordOffsets.length <= slot - firstSlot) wordOffsets.push(words.length);
-    for (const { field, text } of texts)
+    for (const { field, text } of fieldTexts)
       for (const word of wordsOf(text)) addWord(word, slot, field);
   }
 
   function addWord(word: string, slot: number, field: Field): void {
     let id = ids.get(word);
     if (id === undefined) {
-      id = ids.size;
-      ids.set(word, id);
+      const text = ownText(word);
+      id = texts.push(text) - 1;
+      ids.set(text, id);
       lastSlots.push(-1);
     }
     if (lastSlots[id] === slot) return;
@@ -83,14 +86,15 @@ export function createSegmentBuilder(firstSlot: number) {
     words.push((id << fieldBits) | field);
   }
 
-  function build(): Segment {
+  function* build(): Steps<Segment> {
     wordOffsets.push(words.length);
+    ids.clear();
     const bySlot = { firstSlot, wordOffsets: wordOffsets.take(), words: words.take() };
     return {
       ...bySlot,
-      ...invert(bySlot, ids.size),
-      vocabulary: createVocabulary([...ids.keys()]),
-      levelOfWord: new Uint8Array(ids.size).fill(unmatched),
+      ...(yield* invert(bySlot, texts.length)),
+      vocabulary: yield* createVocabulary(texts),
+      levelOfWord: new Uint8Array(texts.length).fill(unmatched),
       foundWords: new WeakMap(),
       keptTerms: new Map(),
     };
@@ -99,21 +103,28 @@ export function createSegmentBuilder(firstSlot: number) {
   return { add, build };
 }
 
-function invert(
+/** A copy of a part of a text: V8 keeps the whole text in memory for as long as a part of it is in use. */
+export function ownText(part: string): string {
+  return Buffer.from(part).toString();
+}
+
+const wordsPerStep = 500_000;
+const slotsPerStep = 20_000;
+
+function* invert(
   { firstSlot, wordOffsets, words }: Pick<Segment, 'firstSlot' | 'wordOffsets' | 'words'>,
   wordCount: number,
-): Pick<Segment, 'offsets' | 'postings'> {
+): Steps<Pick<Segment, 'offsets' | 'postings'>> {
   const offsets = new Uint32Array(wordCount + 1);
-  for (const each of words) {
+  yield* inSteps(words, wordsPerStep, (each) => {
     const word = each >>> fieldBits;
     offsets[word + 1] = (offsets[word + 1] as number) + 1;
-  }
+  });
   for (let word = 0; word < wordCount; word += 1)
     offsets[word + 1] = (offsets[word + 1] as number) + (offsets[word] as number);
   const next = offsets.slice();
   const postings = new Uint32Array(words.length);
-  for (let index = 0; index + 1 < wordOffsets.length; index += 1) {
-    const end = wordOffsets[index + 1] as number;
+  yield* inSteps(wordOffsets.subarray(1), slotsPerStep, (end, index) => {
     for (let at = wordOffsets[index] as number; at < end; at += 1) {
       const each = words[at] as number;
       const word = each >>> fieldBits;
@@ -121,7 +132,7 @@ function invert(
       postings[place] = ((firstSlot + index) << fieldBits) | (each & fieldMask);
       next[word] = place + 1;
     }
-  }
+  });
   return { offsets, postings };
 }
 

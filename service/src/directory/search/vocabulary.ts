@@ -1,5 +1,6 @@
 /** The different words of a set of entries, and which of them a term matches. */
 import { countOnes } from './bits.ts';
+import { inSteps, type Steps } from './steps.ts';
 
 /** How a word matches a term: the better, the smaller. */
 export const whole = 0;
@@ -17,22 +18,15 @@ export type Vocabulary = {
   findMistyped(term: string, typosMax: number, visit: (word: number) => void): void;
 };
 
+const wordsPerStep = 2_000;
+
 /** Words contain no line breaks. A word is known by its index. */
-export function createVocabulary(words: string[]): Vocabulary {
-  // One text takes less memory than its words, and is searched faster.
-  const text = `${words.join('\n')}\n`;
-  const starts = new Uint32Array(words.length + 1);
-  for (const [index, word] of words.entries())
-    starts[index + 1] = (starts[index] as number) + word.length + 1;
+export function* createVocabulary(words: string[]): Steps<Vocabulary> {
+  const { text, starts, shortWords } = yield* joinWords(words);
+  const trigrams = yield* createTrigrams(words);
+  const byLength = yield* groupByLength(words);
   const startOf = (word: number) => starts[word] as number;
   const textOf = (word: number) => text.slice(startOf(word), startOf(word + 1) - 1);
-  const trigrams = createTrigrams(words);
-  const shortWords = new Map(
-    [...words.entries()].flatMap(([index, word]) =>
-      word.length < trigramLength ? [[word, index] as const] : [],
-    ),
-  );
-  const byLength = groupByLength(words);
 
   return {
     findWhole(term, visit) {
@@ -79,6 +73,20 @@ export function createVocabulary(words: string[]): Vocabulary {
   };
 }
 
+/** One text takes less memory than its words, and is searched faster. */
+function* joinWords(words: string[]) {
+  const starts = new Uint32Array(words.length + 1);
+  const shortWords = new Map<string, number>();
+  let text = '';
+  yield* inSteps(words, wordsPerStep, (word, index) => {
+    starts[index + 1] = (starts[index] as number) + word.length + 1;
+    if (word.length < trigramLength) shortWords.set(word, index);
+    if (index % wordsPerStep === 0)
+      text += `${words.slice(index, index + wordsPerStep).join('\n')}\n`;
+  });
+  return { text, starts, shortWords };
+}
+
 /** The word that contains `position`, which is not before the word `first`. */
 function wordAt(starts: Uint32Array, position: number, first: number): number {
   let step = 1;
@@ -96,21 +104,24 @@ function wordAt(starts: Uint32Array, position: number, first: number): number {
 /** Those of a length from `offsets[length]` to `offsets[length + 1]`, each with its letters. */
 type ByLength = { offsets: Uint32Array; grouped: Uint32Array; letters: Uint32Array };
 
-function groupByLength(words: string[]): ByLength {
-  const longest = words.reduce((most, { length }) => Math.max(most, length), 0);
+function* groupByLength(words: string[]): Steps<ByLength> {
+  let longest = 0;
+  yield* inSteps(words, wordsPerStep, ({ length }) => (longest = Math.max(longest, length)));
   const offsets = new Uint32Array(longest + 2);
-  for (const { length } of words) offsets[length + 1] = (offsets[length + 1] as number) + 1;
+  yield* inSteps(words, wordsPerStep, ({ length }) => {
+    offsets[length + 1] = (offsets[length + 1] as number) + 1;
+  });
   for (let length = 0; length <= longest; length += 1)
     offsets[length + 1] = (offsets[length + 1] as number) + (offsets[length] as number);
   const next = offsets.slice();
   const grouped = new Uint32Array(words.length);
   const letters = new Uint32Array(words.length);
-  for (const [index, word] of words.entries()) {
+  yield* inSteps(words, wordsPerStep, (word, index) => {
     const at = next[word.length] as number;
     next[word.length] = at + 1;
     grouped[at] = index;
     letters[at] = lettersOf(word);
-  }
+  });
   return { offsets, grouped, letters };
 }
 
@@ -156,20 +167,22 @@ type Trigrams = {
 
 const trigramLength = 3;
 
-function createTrigrams(words: string[]): Trigrams {
+function* createTrigrams(words: string[]): Steps<Trigrams> {
   const mask = 2 ** Math.ceil(Math.log2(words.length * 4 + 16)) - 1;
   const offsets = new Uint32Array(mask + 2);
-  for (const word of words)
+  yield* inSteps(words, wordsPerStep, (word) => {
     for (const hash of hashesOf(word, mask)) offsets[hash + 1] = (offsets[hash + 1] as number) + 1;
+  });
   for (let hash = 0; hash <= mask; hash += 1)
     offsets[hash + 1] = (offsets[hash + 1] as number) + (offsets[hash] as number);
   const next = offsets.slice();
   const lists = new Uint32Array(offsets[mask + 1] as number);
-  for (const [index, word] of words.entries())
+  yield* inSteps(words, wordsPerStep, (word, index) => {
     for (const hash of hashesOf(word, mask)) {
       lists[next[hash] as number] = index;
       next[hash] = (next[hash] as number) + 1;
     }
+  });
   const listOf = (hash: number) => lists.subarray(offsets[hash], offsets[hash + 1]);
 
   return {

