@@ -142,7 +142,7 @@ function plain(markdown: string): string {
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/^```.*$/gm, '')
     .replace(/[`*|]|-{3,}/g, ' ')
-    .replace(/\{\{(url|base)\}\}/g, '')
+    .replace(/\{\{(url|base|version)\}\}/g, '')
     .replaceAll('{{name}}', 'Service')
     .replaceAll('{{lowerName}}', 'service')
     .replace(/\s+/g, ' ')

@@ -1,6 +1,6 @@
 /**
  * Makes the Markdown of the repository fit for the site: links between files lead to pages, and the addresses of the
- * examples become `{{url}}`, which the service replaces with its own.
+ * examples become `{{url}}` and the version of its client `{{version}}`, which the service replaces with its own.
  */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -32,6 +32,7 @@ export function resolveLinks(page: Page, pages: Page[]): string {
       }),
   )
     .replace(exampleAddresses, '{{url}}')
+    .replaceAll('orgdir-client-X.Y.Z', 'orgdir-client-{{version}}')
     .replace(exampleName, (name) =>
       name.replace('Service', '{{name}}').replace('service', '{{lowerName}}'),
     );

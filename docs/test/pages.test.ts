@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { startTestService } from '../../service/test/support/service.ts';
 import { errorCatalogue } from '../../service/src/errors.ts';
+import { version } from '../../service/src/runtime/version.ts';
 import { sections } from '../site/navigation.ts';
 import { root } from './support/reader.ts';
 
@@ -70,6 +71,20 @@ test('pages have the name and the address of this service', () => {
   assert.match(page, /href="\/base\/docs\/api\/listOrgs" aria-current="page"/);
   assert.match(texts.get('/docs/deliveries') ?? '', /X-Atlas-Signature/);
   assert.match(texts.get('/docs/quick-start') ?? '', /'x-atlas-signature'/);
+});
+
+test("pages name the client's files that this service serves", async () => {
+  const files = [...texts.values()].flatMap((text) =>
+    [
+      ...text.replaceAll(/<[^>]*>/g, '').matchAll(/\/client\/orgdir-client-[^\s,:]+\.(?:tgz|js)/g),
+    ].map(([file]) => file),
+  );
+  assert.deepEqual(
+    [...new Set(files)].toSorted(),
+    ['js', 'tgz'].map((ending) => `/client/orgdir-client-${version}.${ending}`),
+  );
+  for (const file of new Set(files)) assert.equal((await get(file)).status, 200, file);
+  for (const [path, text] of texts) assert.doesNotMatch(text, /orgdir-client-X/, path);
 });
 
 test('pages name no file that the site does not have', () => {

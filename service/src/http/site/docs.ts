@@ -1,12 +1,13 @@
 /**
  * Serves the documentation below /docs, and /llms.txt. npm builds its pages from `docs/` on installation. They get the
- * service's frame, name and address here, and are compressed at their first request. It is loaded at the first request.
+ * service's frame, name, address and version here, and are compressed at their first request. It is loaded at the first request.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { version } from '../../runtime/version.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { entryOf, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
@@ -112,11 +113,11 @@ function render(
 }
 
 function fillHtml({ basePath, publicUrl, brand }: Site, text: string): string {
-  return fill(text, { base: basePath, url: escape(publicUrl), ...namesOf(brand) });
+  return fill(text, { base: basePath, url: escape(publicUrl), version, ...namesOf(brand) });
 }
 
 function fillText({ basePath, publicUrl, brand }: Site, text: string): string {
-  return fill(text, { base: basePath, url: publicUrl, ...namesOf(brand) });
+  return fill(text, { base: basePath, url: publicUrl, version, ...namesOf(brand) });
 }
 
 /** A name is ASCII letters and digits, so HTML needs no escaping of it. */
