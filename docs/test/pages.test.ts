@@ -87,6 +87,19 @@ test("pages name the client's files that this service serves", async () => {
   for (const [path, text] of texts) assert.doesNotMatch(text, /orgdir-client-X/, path);
 });
 
+test('samples take the secret from WEBHOOK_SECRET', () => {
+  let named = 0;
+  for (const [path, text] of texts)
+    // The names of environment variables and of shell variables that are set.
+    for (const [, name] of text
+      .replaceAll(/<[^>]*>/g, '')
+      .matchAll(/(?:\benv(?:iron|iron\.get)?\W+|getenv\W+|Getenv\W+|^)(\w*SECRET)\b/gm)) {
+      named += 1;
+      assert.equal(name, 'WEBHOOK_SECRET', path);
+    }
+  assert.ok(named > 10, `${named}`);
+});
+
 test('pages name no file that the site does not have', () => {
   for (const [path, text] of texts)
     assert.equal(text.match(/decision \d|delivery-speed|openapi\.internal/)?.[0], undefined, path);

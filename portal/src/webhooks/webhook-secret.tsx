@@ -12,7 +12,7 @@ import { Receivers } from './receivers.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
 
-/** Replaces the signing secret, and shows how receivers check signatures. */
+/** Replaces the secret, and shows how receivers check signatures. */
 export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   const opener = useRef<HTMLButtonElement>(null);
   const [secret, setSecret] = useState<string | null>(null);
