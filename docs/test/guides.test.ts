@@ -15,7 +15,7 @@ import { freePort } from '../../service/test/support/free-port.ts';
 import { startInternalApi } from '../../service/test/support/internal-api.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';
-import { createReader, root } from './support/reader.ts';
+import { createReader, root, unless } from './support/reader.ts';
 
 const service = await startTestService({
   worker: true,
@@ -34,9 +34,24 @@ await put(service.database, 'orgs', [
 await put(service.database, 'blueprints', [blueprint()]);
 await service.settled();
 
-test('quick start', async () => {
-  const output = await runGuide('guides/quick-start.md', { waitFor: /verified org\.created/ });
-  assert.match(output, /verified webhook\.test/);
+const receivers = {
+  'node receiver.mjs': false,
+  'python3 receiver.py': unless('python3', '--version'),
+  'go run receiver.go': unless('go', 'version'),
+};
+for (const [command, missing] of Object.entries(receivers))
+  test(`quick start with ${command}`, { skip: missing }, async () => {
+    const output = await runGuide('guides/quick-start.md', {
+      replace: { 'node receiver.mjs': command },
+      waitFor: /verified org\.created/,
+    });
+    assert.match(output, /verified webhook\.test/);
+  });
+
+test('the quick start needs no Node.js but for its own receiver', async () => {
+  const text = await readFile(join(root, 'docs/guides/quick-start.md'), 'utf8');
+  for (const command of Object.keys(receivers)) assert.ok(text.includes(command), command);
+  assert.doesNotMatch(text.replace('node receiver.mjs', ''), /^(node|npm install)\b|\$\(node/m);
 });
 
 test('retries and idempotency', async () => {
@@ -90,17 +105,27 @@ test('writing over HTTP', async () => {
   assert.match(output, /"published":2/);
 });
 
-type Options = { env?: Record<string, string>; waitFor?: RegExp };
+type Options = {
+  env?: Record<string, string>;
+  /** Commands that the reader writes differently. */
+  replace?: Record<string, string>;
+  waitFor?: RegExp;
+};
 
 /** Returns what the blocks and the programs in the background have printed. `waitFor` ends the guide. */
-async function runGuide(name: string, { env = {}, waitFor }: Options = {}): Promise<string> {
+async function runGuide(
+  name: string,
+  { env = {}, replace = {}, waitFor }: Options = {},
+): Promise<string> {
   const reader = await createReader();
   const port = await freePort();
   const script = ['set -euo pipefail', 'touch background.log', `trap '${onExit}' EXIT`];
   for (const { lang = '', text } of await blocksOf(name)) {
-    const code = text
+    const code = Object.entries(replace)
+      .reduce((written, [from, to]) => written.replaceAll(from, to), text)
       .replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
       .replaceAll('listen(4000', `listen(${port}`)
+      .replaceAll('"127.0.0.1", 4000', `"127.0.0.1", ${port}`)
       .replaceAll('http://127.0.0.1:3000', service.url)
       .replaceAll('npx orgdir', 'orgdir');
     const [, title] = /title="([^"]+)"/.exec(lang) ?? [];

@@ -1,6 +1,5 @@
 /** The samples on the pages of operations work, in every language. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { announce, blueprint, put } from '../../service/test/support/directory.ts';
 import { endedDelivery } from '../../service/test/support/eventually.ts';
@@ -9,7 +8,7 @@ import { startTestService } from '../../service/test/support/service.ts';
 import { sections } from '../site/navigation.ts';
 import type { SampleRequest } from '../site/page.ts';
 import { samplesOf } from '../site/samples.ts';
-import { createReader } from './support/reader.ts';
+import { createReader, unless } from './support/reader.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
 const receiver = await startReceiver();
@@ -82,9 +81,4 @@ async function createWebhook(): Promise<Values> {
   await announce(service.database, 'acme-corporation');
   const delivery = await endedDelivery(service, id);
   return { id, deliveryId: delivery.id, eventId: delivery.event_id };
-}
-
-function unless(command: string, argument: string): string | false {
-  const { status } = spawnSync(command, [argument], { stdio: 'ignore' });
-  return status === 0 ? false : `${command} is not installed`;
 }

@@ -1,5 +1,5 @@
 /** A reader who has the client, Node.js and the command `orgdir`, and runs programs in an empty folder. */
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -36,3 +36,9 @@ export async function createReader(): Promise<Reader> {
 
 /** Go keeps its cache in the home folder. */
 const environment = { HOME: process.env['HOME'] ?? tmpdir() };
+
+/** The reason to skip a test that needs a command, or false. */
+export function unless(command: string, argument: string): string | false {
+  const { status } = spawnSync(command, [argument], { stdio: 'ignore' });
+  return status === 0 ? false : `${command} is not installed`;
+}
