@@ -90,6 +90,7 @@ function operationPage(operation: Operation, request: SampleRequest): Page {
     ...samplesOf(request).map(({ title, language, code }) =>
       fence(`${language} title="${title}"`, code),
     ),
+    'The sample in TypeScript needs [the client](../client/README.md#install), and `"type": "module"` in `package.json`.',
     '<!--request-->',
     ...parameterPart(operation),
     ...(body ? ['## Request body', fieldTable(body, schemas)] : []),

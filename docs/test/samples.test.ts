@@ -1,5 +1,6 @@
 /** The samples on the pages of operations work, in every language. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { announce, blueprint, put } from '../../service/test/support/directory.ts';
 import { endedDelivery } from '../../service/test/support/eventually.ts';
@@ -8,7 +9,7 @@ import { startTestService } from '../../service/test/support/service.ts';
 import { sections } from '../site/navigation.ts';
 import type { SampleRequest } from '../site/page.ts';
 import { samplesOf } from '../site/samples.ts';
-import { createReader, unless } from './support/reader.ts';
+import { createReader, root, unless } from './support/reader.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
 const receiver = await startReceiver();
@@ -17,6 +18,11 @@ await put(service.database, 'alliances', [{ slug: 'northern-league', name: 'Nort
 await put(service.database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme Corporation' }]);
 await put(service.database, 'blueprints', [blueprint({ key: 'gear', name: 'Gear' })]);
 await service.settled();
+const install = /```sh\n(npm init .*)\n/.exec(
+  await readFile(`${root}client/README.md`, 'utf8'),
+)?.[1];
+// As the page of the client says, without the installation, which the reader has.
+await reader.run('sh', ['-c', install ?? 'false'], {});
 const { body: blueprints } = await service.call('/blueprints');
 const slugs: Record<string, Values> = { getBlueprint: { slug: blueprints.data[0].slug } };
 

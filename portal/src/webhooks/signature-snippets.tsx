@@ -12,7 +12,8 @@ const snippets = [
   {
     name: 'TypeScript',
     text: typescript,
-    needs: 'Node.js 24 or later, nothing else.',
+    needs:
+      'Node.js 24 or later, nothing else. Save it as receiver.mts, or as receiver.ts with "type": "module" in package.json.',
   },
   { name: 'Python', text: python, needs: 'Python 3.9 or later, nothing else.' },
   { name: 'Go', text: go, needs: 'Go 1.19 or later, nothing else.' },

@@ -72,8 +72,9 @@ type Page = {
 function renderPage({ tarballUrl, moduleUrl, integrity, version, publicUrl }: Page): string {
   return `The client of this service, version ${version}
 
-Node.js 20 or later, with types for TypeScript:
+Node.js 20 or later, with types for TypeScript. Samples are ES modules, which need "type": "module" in package.json:
 
+  npm init -y && npm pkg set type=module
   npm install ${tarballUrl}
 
   import { createClient } from "@orgdir/client";

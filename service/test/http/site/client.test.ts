@@ -78,9 +78,11 @@ test('two builds are the same bytes', async () => {
   }
 });
 
-test('npm installs it from its address', async () => {
+test('npm installs it from its address, after the command that the page shows', async () => {
   const folder = await temporaryFolder();
-  await writeFile(join(folder, 'package.json'), '{ "type": "module", "private": true }\n');
+  const text = await (await fetch(`${service.url}/client`)).text();
+  const [, init = 'false'] = /^ +(npm init .*)$/m.exec(text) ?? [];
+  await run('sh', ['-c', init], { cwd: folder });
   const options = ['--no-audit', '--no-fund', '--offline=false', `--cache=${folder}/cache`];
   await run('npm', ['install', ...options, `${service.url}${tarball}`], { cwd: folder });
   const { packages } = JSON.parse(await readFile(join(folder, 'package-lock.json'), 'utf8'));
