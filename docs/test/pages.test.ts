@@ -87,6 +87,15 @@ test("pages name the client's files that this service serves", async () => {
   for (const [path, text] of texts) assert.doesNotMatch(text, /orgdir-client-X/, path);
 });
 
+test('pages with the command `npx orgdir` say where it comes from', () => {
+  const withCommand = [...texts].filter(([, text]) =>
+    text.replaceAll(/<[^>]*>/g, '').includes('npx orgdir'),
+  );
+  assert.ok(withCommand.length > 5);
+  for (const [path, text] of withCommand)
+    assert.match(text, /docs\/command-line#where-to-run-it"|id="where-to-run-it"/, path);
+});
+
 test('samples take the secret from WEBHOOK_SECRET', () => {
   let named = 0;
   for (const [path, text] of texts)

@@ -12,7 +12,7 @@ export function Listen() {
   return (
     <Section
       title="Receive deliveries in a terminal"
-      lead="On the machine of the service, this command adds a webhook to the app while it runs, verifies each delivery and prints it."
+      lead="For operators: on the machine of the service, in the folder where it is installed, this command adds a webhook to the app while it runs, verifies each delivery and prints it."
     >
       <CodeBlock
         label="Command for this app"
