@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { eventually } from '../../service/test/support/eventually.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 import { errorCatalogue } from '../../service/src/errors.ts';
 import { version } from '../../service/src/runtime/version.ts';
@@ -151,8 +152,10 @@ test('a list of links to source files shows the files', async () => {
 test('pages come compressed, with a tag for each encoding', async () => {
   const tags = new Set<unknown>();
   for (const encoding of ['identity', 'br', 'gzip']) {
-    const response = await get('/docs/events', { 'accept-encoding': encoding });
-    assert.equal(response.headers.get('content-encoding') ?? 'identity', encoding);
+    const response = await eventually(async () => {
+      const each = await get('/docs/events', { 'accept-encoding': encoding });
+      return (each.headers.get('content-encoding') ?? 'identity') === encoding && each;
+    });
     assert.equal(response.headers.get('vary'), 'Accept-Encoding');
     assert.equal(await response.text(), texts.get('/docs/events'));
     const tag = response.headers.get('etag') ?? '';

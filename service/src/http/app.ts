@@ -57,6 +57,7 @@ const exposedHeaders = [
   'Allow',
   'Location',
   'Cache-Control',
+  'Content-Encoding',
   'Content-Length',
   'Content-Type',
   'Date',

@@ -46,6 +46,7 @@ import { requestTimeoutMs as internalTimeoutMs } from '../../src/http/internal-a
 import { bytesMax as bulkBytesMax, rowsMax as bulkRowsMax } from '../../src/http/internal/bulk.ts';
 import { bytesMax as eventsBytesMax, eventsMax } from '../../src/http/internal/events.ts';
 import { pauseMsMax } from '../../src/http/internal/receive.ts';
+import { compressedFromBytes } from '../../src/http/responses/codings.ts';
 import { searchTextMax } from '../../src/http/site/search-page.ts';
 import { redirectsMax, sourceBytesMax } from '../../src/sync/open-source.ts';
 import { rowsMax as syncRowsMax } from '../../src/sync/stage-blueprints.ts';
@@ -278,6 +279,7 @@ const sentences: Record<string, string[]> = {
   ],
   'reads.md': [
     `takes 1 to ${searchTextMax} characters`,
+    `come compressed, from ${kib(compressedFromBytes)} on`,
     `For ${slugReservedDays} days nobody else gets the old slug`,
     `A cursor works for at least ${changesKeptDays} days`,
     `(${maintenanceRetrySeconds.least} to ${n(maintenanceRetrySeconds.most)} seconds)`,

@@ -3,7 +3,12 @@ import { once } from 'node:events';
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 
-export type RawAnswer = { status: number; headers: IncomingHttpHeaders; text: string };
+export type RawAnswer = {
+  status: number;
+  headers: IncomingHttpHeaders;
+  bytes: Buffer;
+  text: string;
+};
 export type RawRequest = {
   method?: string;
   /** Sent as it stands. */
@@ -24,13 +29,11 @@ export function rawRequest(
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          text: Buffer.concat(chunks).toString(),
-        }),
-      );
+      response.on('end', () => {
+        const bytes = Buffer.concat(chunks);
+        const { statusCode: status = 0, headers: received } = response;
+        resolve({ status, headers: received, bytes, text: bytes.toString() });
+      });
     });
     sent.on('error', reject);
     sent.end(body);

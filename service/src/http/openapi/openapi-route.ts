@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { mountOperations, type Surface } from '../operations.ts';
-import { toEntry, type Entry } from '../responses/response-cache.ts';
+import { publicEntry, type Entry } from '../responses/response-cache.ts';
 
 export function registerOpenApiRoute(
   app: FastifyInstance,
@@ -21,7 +21,7 @@ export function registerOpenApiRoute(
       returns: { 200: 'The document.' },
       response: { schema: OpenApiDocument, example: { openapi: '3.1.0' } },
       cacheControl: 'public, max-age=300',
-      run: () => (entry ??= toEntry(0, app.swagger())),
+      run: () => (entry ??= publicEntry(Buffer.from(JSON.stringify(app.swagger())))),
     },
   ]);
 }

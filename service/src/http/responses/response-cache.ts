@@ -5,8 +5,16 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Revisions, Scope } from '../../database/revisions.ts';
+import { createCodings, type Codings } from './codings.ts';
 
-export type Entry = { revision: number; body: Buffer; etag: string };
+export type Entry = {
+  revision: number;
+  body: Buffer;
+  /** Of the body as it is. */
+  etag: string;
+  /** Only public content has it: the length of a compressed secret reveals the secret (BREACH). */
+  codings?: Codings;
+};
 export type ResponseCache = {
   /** Returns the current entry of this URL, or null. */
   peek(address: string): Entry | null;
@@ -20,7 +28,7 @@ export type ResponseCache = {
 /** Several URLs can share one key. */
 type Location = { scope: Scope; key: string; address: string };
 
-const bytesMax = 32 * 1024 * 1024;
+export const bytesMax = 32 * 1024 * 1024;
 /** Memory per entry for its key, tag and bookkeeping. */
 const overheadBytes = 600;
 
@@ -31,7 +39,7 @@ const addressLengthMax = 500;
 export function createResponseCache(revisions: Revisions, enabled = true): ResponseCache {
   const entries = new LRUCache<string, Entry>({
     maxSize: bytesMax,
-    sizeCalculation: (entry, key) => entry.body.length + key.length + overheadBytes,
+    sizeCalculation: (entry, key) => bytesOf(entry) + key.length + overheadBytes,
   });
   const loading = new Map<string, Promise<Entry>>();
   const locations = new LRUCache<string, Location>({ max: addressesMax });
@@ -41,9 +49,15 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
     load: () => Promise<{ revision: number; content: unknown }>,
   ): Promise<Entry> {
     const { revision, content } = await load();
-    const entry = toEntry(revision, content);
+    const entry = toPublic(toEntry(revision, content), entries.peek(key), countAgain);
     if (enabled) entries.set(key, entry);
     return entry;
+
+    function countAgain(): void {
+      const current = entries.peek(key);
+      // The cache counts the bytes of each value once.
+      if (current) entries.set(key, { ...current });
+    }
   }
 
   return {
@@ -70,6 +84,11 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   };
 }
 
+function bytesOf({ body, codings }: Entry): number {
+  const compressed = Object.values(codings?.compressed ?? {});
+  return compressed.reduce((bytes, each) => bytes + each.body.length, body.length);
+}
+
 export function toEntry(revision: number, content: unknown): Entry {
   return entryOf(revision, Buffer.from(JSON.stringify(content)));
 }
@@ -78,4 +97,14 @@ export function toEntry(revision: number, content: unknown): Entry {
 export function entryOf(revision: number, body: Buffer): Entry {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   return { revision, body, etag };
+}
+
+/** For content that is the same for everybody. Keeps what was compressed of `earlier` if the bytes are the same. */
+export function publicEntry(body: Buffer, earlier?: Entry): Entry {
+  return toPublic(entryOf(0, body), earlier);
+}
+
+function toPublic(entry: Entry, earlier?: Entry, onCompressed?: () => void): Entry {
+  const kept = earlier?.etag === entry.etag ? earlier.codings : undefined;
+  return { ...entry, codings: kept ?? createCodings(onCompressed) };
 }

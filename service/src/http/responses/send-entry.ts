@@ -1,28 +1,37 @@
-/** Sends bytes with their tag, or 304 if the caller has them already. */
+/** Sends bytes with their tag, compressed if they are public, or 304 if the caller has them already. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { findCompressed, tagsOf } from './codings.ts';
 import type { Entry } from './response-cache.ts';
 
 /** For responses that require a key: only the caller may store them, and must revalidate them. */
 const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
 export function sendEntry(
-  request: FastifyRequest,
+  { headers }: FastifyRequest,
   reply: FastifyReply,
   entry: Entry,
   cacheControl = keyedCacheControl,
   contentType = 'application/json; charset=utf-8',
 ): FastifyReply {
-  reply.header('etag', entry.etag);
+  const { codings } = entry;
   reply.header('cache-control', cacheControl);
-  const seen = request.headers['if-none-match'];
-  if (seen !== undefined && (seen === entry.etag || matches(seen, entry.etag)))
-    return reply.code(304).send();
+  if (codings) reply.header('vary', 'Accept-Encoding');
+  const seen = headers['if-none-match'];
+  const matched = seen === undefined ? null : findTag(seen, entry.etag);
+  if (matched !== null) return reply.header('etag', matched).code(304).send();
   reply.header('content-type', contentType);
-  return reply.send(entry.body);
+  const compressed = codings && findCompressed(entry, codings, headers['accept-encoding']);
+  if (!compressed) return reply.header('etag', entry.etag).send(entry.body);
+  const { coding, etag, body } = compressed;
+  return reply.header('content-encoding', coding).header('etag', etag).send(body);
 }
 
-/** RFC 9110, 13.1.2: a list of tags or `*`. Tags are compared weakly, because proxies that compress make them weak. */
-function matches(header: string, etag: string): boolean {
-  if (header.trim() === '*') return true;
-  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+/**
+ * Returns the tag that the caller has, of any coding, or null. RFC 9110, 13.1.2: a list of tags or `*`. Tags are compared
+ * weakly, because proxies that compress make them weak.
+ */
+function findTag(header: string, etag: string): string | null {
+  if (header === etag || header.trim() === '*') return etag;
+  const seen = new Set(header.split(',').map((tag) => tag.trim().replace(/^W\//, '')));
+  return tagsOf(etag).find((tag) => seen.has(tag)) ?? null;
 }

@@ -4,19 +4,25 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rejectOtherMethods } from '../methods.ts';
+import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
+import { sendEntry } from '../responses/send-entry.ts';
 
 export type ClientDependencies = { publicUrl: string; version: string };
 
 const built = new URL('../../../../client/download/', import.meta.url);
 const methods = ['GET', 'HEAD'];
 
+/** Their names have the version, and a release never changes. */
+const filesCacheControl = 'public, max-age=31536000, immutable';
 /** Pages of any origin may import the module. */
 const crossOriginHeaders = {
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',
 };
+
+type Send = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 export function registerClient(
   app: FastifyInstance,
@@ -27,33 +33,40 @@ export function registerClient(
   const module = `orgdir-client-${version}.js`;
   const address = `${publicUrl.replace(/\/$/, '')}/client/`;
 
-  serve('', async (reply) => {
+  let pageEntry: Entry | undefined;
+  let moduleEntry: Entry | undefined;
+
+  serve('', async (request, reply) => {
     const integrity = integrityOf(await readFile(new URL(module, folder)));
     const urls = { tarballUrl: `${address}${tarball}`, moduleUrl: `${address}${module}` };
     const page = renderPage({ ...urls, integrity, version, publicUrl });
-    return reply.header('cache-control', 'no-cache').type('text/plain; charset=utf-8').send(page);
+    pageEntry = publicEntry(Buffer.from(page), pageEntry);
+    return sendEntry(request, reply, pageEntry, 'no-cache', 'text/plain; charset=utf-8');
   });
-  serve(`/${tarball}`, (reply) => sendFile(reply, tarball, 'application/gzip'));
-  serve(`/${module}`, (reply) => sendFile(reply, module, 'text/javascript; charset=utf-8'));
+  serve(`/${tarball}`, async (request, reply) => {
+    const entry = entryOf(0, await readFile(new URL(tarball, folder)));
+    return sendEntry(request, reply, entry, filesCacheControl, 'application/gzip');
+  });
+  serve(`/${module}`, async (request, reply) => {
+    moduleEntry = publicEntry(await readFile(new URL(module, folder)), moduleEntry);
+    return sendEntry(
+      request,
+      reply,
+      moduleEntry,
+      filesCacheControl,
+      'text/javascript; charset=utf-8',
+    );
+  });
 
-  function serve(path: string, send: (reply: FastifyReply) => Promise<FastifyReply>): void {
+  function serve(path: string, send: Send): void {
     const url = `/client${path}`;
-    const handler: RouteHandlerMethod = async (_request, reply) =>
-      send(reply.headers(crossOriginHeaders)).catch((error: NodeJS.ErrnoException) => {
+    const handler: Send = async (request, reply) =>
+      send(request, reply.headers(crossOriginHeaders)).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return sendNotBuilt(reply);
         throw error;
       });
     rejectOtherMethods(app, url, new Set(methods), false);
     app.route({ method: methods, url, exposeHeadRoute: false, schema: { hide: true }, handler });
-  }
-
-  async function sendFile(reply: FastifyReply, name: string, type: string): Promise<FastifyReply> {
-    const bytes = await readFile(new URL(name, folder));
-    // The name has the version, and a release never changes.
-    return reply
-      .header('cache-control', 'public, max-age=31536000, immutable')
-      .type(type)
-      .send(bytes);
   }
 }
 

@@ -1,15 +1,13 @@
 /**
  * Serves the documentation below /docs, and /llms.txt. npm builds its pages from `docs/` on installation. They get the
- * service's frame, name, address and version here, and are compressed at their first request. It is loaded at the first request.
+ * service's frame, name, address and version here, at their first request. It is loaded at the first request.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { brotliCompress, gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { version } from '../../runtime/version.ts';
 import { rejectOtherMethods } from '../methods.ts';
-import { entryOf, type Entry } from '../responses/response-cache.ts';
+import { publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { serveAssets } from './serve-assets.ts';
 import type { Brand } from './brand.ts';
@@ -67,10 +65,7 @@ export async function registerDocs(
     name: string,
     make: () => string,
   ): Promise<FastifyReply> {
-    const encoding = encodingOf(request);
-    if (encoding) reply.header('content-encoding', encoding);
-    reply.header('vary', 'Accept-Encoding');
-    return sendEntry(request, reply, await entries(name, encoding, make), cacheControl, type);
+    return sendEntry(request, reply, entries(name, make), cacheControl, type);
   }
 }
 
@@ -129,27 +124,12 @@ function fill(text: string, values: Record<string, string>): string {
   return text.replace(/\{\{(\w+)\}\}/g, (mark, name: string) => values[name] ?? mark);
 }
 
-const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) };
-type Encoding = keyof typeof compressors | null;
-
-function encodingOf({ headers }: FastifyRequest): Encoding {
-  const accepted = new Set(headers['accept-encoding']?.split(/[\s,]+/));
-  return (['br', 'gzip'] as const).find((encoding) => accepted.has(encoding)) ?? null;
-}
-
-/** Renders and compresses each page once. There are as many entries as pages, times three. */
-function createEntries(): (name: string, encoding: Encoding, make: () => string) => Promise<Entry> {
-  const entries = new Map<string, Promise<Entry>>();
-
-  async function create(encoding: Encoding, text: string): Promise<Entry> {
-    const bytes = Buffer.from(text);
-    return entryOf(0, encoding ? await compressors[encoding](bytes) : bytes);
-  }
-
-  return (name, encoding, make) => {
-    const key = `${encoding} ${name}`;
-    const entry = entries.get(key) ?? create(encoding, make());
-    entries.set(key, entry);
+/** Renders each page once. There are as many entries as pages. */
+function createEntries(): (name: string, make: () => string) => Entry {
+  const entries = new Map<string, Entry>();
+  return (name, make) => {
+    const entry = entries.get(name) ?? publicEntry(Buffer.from(make()));
+    entries.set(name, entry);
     return entry;
   };
 }

@@ -15,7 +15,7 @@ import { createLimit } from '../admission/admit.ts';
 import { listPastMaintenance } from '../../system/maintenance.ts';
 import { readServiceStats } from '../../webhooks/management/service-stats.ts';
 import { rejectOtherMethods } from '../methods.ts';
-import { entryOf, type Entry } from '../responses/response-cache.ts';
+import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { stateOf } from '../v1/status.ts';
 import type { Brand } from './brand.ts';
@@ -174,10 +174,8 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
       components.database === 'ok'
         ? await listOrgs(dependencies, query, publicUrl).catch(() => null)
         : null;
-    return entryOf(
-      0,
-      Buffer.from(renderLanding(site, { counts, maintenance, newest: list?.rows ?? [] })),
-    );
+    const newest = list?.rows ?? [];
+    return publicEntry(Buffer.from(renderLanding(site, { counts, maintenance, newest })));
   }
 
   return () => {
@@ -190,6 +188,7 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
 function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
   const { database, health } = dependencies;
   const site = toSite(dependencies);
+  let shown: Entry | undefined;
   const readHistory = coalesce(async (): Promise<StatusContent['history']> => {
     const [stats, past] = await Promise.all([
       readServiceStats(database),
@@ -202,6 +201,7 @@ function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
     const { components, maintenance } = snapshot;
     const history = components.database === 'ok' ? await readHistory().catch(() => null) : null;
     const content = { state: stateOf(snapshot), components, maintenance, history };
-    return entryOf(0, Buffer.from(renderStatus(site, content)));
+    shown = publicEntry(Buffer.from(renderStatus(site, content)), shown);
+    return shown;
   };
 }

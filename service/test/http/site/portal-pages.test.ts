@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { get as request, type IncomingMessage } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fastify from 'fastify';
@@ -133,14 +130,6 @@ test('HEAD responds like GET, without the page, and writes are rejected', async 
   assert.equal(asked.headers.get('allow'), 'GET, HEAD, OPTIONS');
 });
 
-/** As it comes over the wire: `fetch` would unpack it. */
-async function raw(path: string, headers: Record<string, string>) {
-  const [answer] = (await once(request(`${service.url}${path}`, { headers }), 'response')) as [
-    IncomingMessage,
-  ];
-  return { status: answer.statusCode, headers: answer.headers, bytes: await buffer(answer) };
-}
-
 test('assets are cached permanently and compressed', async () => {
   const assets = await assetsOf();
   assert.equal(assets.length, 2);
@@ -156,7 +145,10 @@ test('assets are cached permanently and compressed', async () => {
       ['gzip, deflate', 'gzip'],
       ['identity', 'identity'],
     ] as const) {
-      const answer = await raw(path, { 'accept-encoding': accepted });
+      const answer = await rawRequest(service.url, {
+        path,
+        headers: { 'accept-encoding': accepted },
+      });
       assert.equal(answer.status, 200);
       assert.equal(answer.headers['content-encoding'] ?? 'identity', coding, path);
       assert.match(String(answer.headers['vary']), /accept-encoding/i);
@@ -197,7 +189,10 @@ test('an unknown asset is a 404', async () => {
   const [asset = ''] = await assetsOf();
   const odd = { range: 'bytes=999999999-', 'if-match': '"another"' };
   for (const [name, value] of Object.entries(odd))
-    assert.ok((await raw(asset, { [name]: value })).status !== 500, name);
+    assert.ok(
+      (await rawRequest(service.url, { path: asset, headers: { [name]: value } })).status !== 500,
+      name,
+    );
 });
 
 test('the portal works below a path', async () => {
