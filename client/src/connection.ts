@@ -30,6 +30,8 @@ export type Call = {
 export type Connection = {
   /** Returns the content of a 2xx response. It is not validated. */
   send: <T>(call: Call) => Promise<T>;
+  /** Returns a 2xx response whose body is not read yet, and the time limit that applies. */
+  open: (call: Call) => Promise<{ response: Response; timeoutMs: number }>;
   /** The signals that abort a call. */
   signals: (options?: RequestOptions) => AbortSignal[];
 };
@@ -49,20 +51,21 @@ export function openConnection(client: ClientOptions): Connection {
   const signals = (options: RequestOptions = {}) =>
     [client.signal, options.signal].filter((signal) => signal !== undefined);
 
-  async function send<T>(call: Call): Promise<T> {
+  async function request<T>(call: Call, read: Read): Promise<{ content: T; timeoutMs: number }> {
     const { method = 'GET', idempotencyKey, options = {} } = call;
     const isIdempotent = method === 'GET' || method === 'DELETE' || idempotencyKey !== undefined;
     checkRequestOptions(options);
     const retries = options.retries ?? client.retries ?? defaultRetries;
-    const request = {
+    const sent: Request = {
       url: buildUrl(base, call),
       init: buildInit(call, authorization),
       timeoutMs: options.timeoutMs ?? client.timeoutMs ?? defaultTimeoutMs,
       signals: signals(options),
     };
     for (let attempts = 1; ; attempts += 1) {
-      const result = await attempt(fetch, request);
-      if (result.kind === 'content') return result.content as T;
+      const result = await attempt(fetch, sent, read);
+      if (result.kind === 'content')
+        return { content: result.content as T, timeoutMs: sent.timeoutMs };
       const { failure } = result;
       const waitMs = retryWaitMs({
         isIdempotent,
@@ -72,12 +75,23 @@ export function openConnection(client: ClientOptions): Connection {
         random: Math.random(),
       });
       if (waitMs === null) throw failure;
-      await wait(waitMs, request.signals);
+      await wait(waitMs, sent.signals);
     }
   }
 
-  return { send, signals };
+  return {
+    send: async <T>(call: Call) => (await request<T>(call, readResponse)).content,
+    async open(call) {
+      const { content, timeoutMs } = await request<Response>(call, async (operation, response) =>
+        response.ok ? { kind: 'content', content: response } : readResponse(operation, response),
+      );
+      return { response: content, timeoutMs };
+    },
+    signals,
+  };
 }
+
+type Read = typeof readResponse;
 
 function buildUrl(base: URL, { path, query = {} }: Call): URL {
   // These would change the path. No slug or id has such a value.
@@ -113,10 +127,11 @@ function buildInit(
 async function attempt(
   fetch: typeof globalThis.fetch,
   { url, init, timeoutMs, signals }: Request,
+  read: Read,
 ): Promise<Result | Failed> {
   const operation = `${init.method} ${url.pathname}`;
   const ending = await withDeadline({ timeoutMs, signals }, async (signal) =>
-    readResponse(operation, await fetch(url.href, { ...init, signal })),
+    read(operation, await fetch(url.href, { ...init, signal })),
   );
   if (ending.kind === 'done') return ending.value;
   if (ending.kind === 'aborted') throw ending.reason;

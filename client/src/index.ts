@@ -1,6 +1,7 @@
 export { createClient, type Client } from './create-client.ts';
 export type { ClientOptions, RequestOptions } from './options.ts';
 export type { Alliances, Blueprints, Directory, Orgs } from './directory.ts';
+export type { Download } from './download.ts';
 export type { DirectoryEvent, EventPage, Events, EventsQuery, FollowQuery } from './events.ts';
 export type { AllQuery, Page } from './pages.ts';
 export type { Deliveries, DeliveriesQuery, ExplainQuery, Webhooks } from './webhooks.ts';

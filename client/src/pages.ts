@@ -4,7 +4,7 @@ import type { Pagination } from './types.ts';
 export type Page<T> = { data: T[]; pagination: Pagination };
 
 /** The query of a list without its start. `limit` is the number of entries per request. */
-export type AllQuery<Q> = Omit<Q, 'page' | 'after'>;
+export type AllQuery<Q> = Omit<Q, 'page' | 'after' | 'changedSince'>;
 
 /** An undefined parameter is omitted. */
 export type Loose<Q> = { [Name in keyof Q]?: Q[Name] | undefined };

@@ -10,7 +10,11 @@ type Content = {
   example?: unknown;
   examples?: Record<string, { value: unknown }>;
 };
-type Response = { $ref?: string; description: string; content?: { 'application/json': Content } };
+type Response = {
+  $ref?: string;
+  description: string;
+  content?: { 'application/json': Content; 'application/x-ndjson'?: Content };
+};
 type Operation = {
   operationId: string;
   summary: string;
@@ -122,6 +126,13 @@ function responsePart(operation: Operation): string[] {
   const [status, response] = Object.entries(operation.responses).find(([code]) =>
     code.startsWith('2'),
   ) as [string, Response];
+  const lines = response.content?.['application/x-ndjson'];
+  if (lines)
+    return [
+      '## Response',
+      `${status}: ${response.description} One JSON object per line.`,
+      fence('json', lines.example as string),
+    ];
   const content = response.content?.['application/json'];
   if (!content) throw new Error(`${operation.operationId} returns nothing`);
   const fields = fieldTable(content.schema, schemas, ['success', 'meta', 'pagination']);

@@ -14,6 +14,9 @@ const methods: Record<string, string> = {
   getAlliance: 'alliances.get',
   listBlueprints: 'blueprints.list',
   getBlueprint: 'blueprints.get',
+  downloadOrgs: 'orgs.download',
+  downloadAlliances: 'alliances.download',
+  downloadBlueprints: 'blueprints.download',
   listEvents: 'events.list',
   listWebhooks: 'webhooks.list',
   createWebhook: 'webhooks.create',
@@ -84,9 +87,18 @@ function typescript({ operationId, parameters, body, scope }: SampleRequest): st
     scope
       ? "const client = createClient({ baseUrl: '{{url}}', apiKey: process.env['KEY'] });"
       : "const client = createClient({ baseUrl: '{{url}}' });",
-    `const result = await client.${method}(${given.join(', ')});`,
-    'console.log(result);',
+    ...(isDownload(operationId)
+      ? [
+          `const { batches } = await client.${method}();`,
+          'for await (const entries of batches) console.log(entries);',
+        ]
+      : [`const result = await client.${method}(${given.join(', ')});`, 'console.log(result);']),
   ].join('\n');
+}
+
+/** Its response has a JSON object per line. */
+function isDownload(operationId: string): boolean {
+  return operationId.startsWith('download');
 }
 
 function toLiteral(value: unknown): string {
@@ -113,7 +125,9 @@ function python(request: SampleRequest): string {
     ...(body ? [`    data=json.dumps(${toPython(body)}).encode(),`] : []),
     ')',
     'with urllib.request.urlopen(request) as response:',
-    '    print(json.load(response))',
+    ...(isDownload(request.operationId)
+      ? ['    for line in response:', '        print(json.loads(line))']
+      : ['    print(json.load(response))']),
   ].join('\n');
 }
 

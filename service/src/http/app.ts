@@ -51,6 +51,7 @@ const exposedHeaders = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'X-RateLimit-Scope',
+  'X-Next-Cursor',
   'Retry-After',
   'Idempotent-Replayed',
   'WWW-Authenticate',

@@ -72,7 +72,7 @@ export type Operation<
   cacheControl?: string;
   /** Whether the caller must have proved recently who they are, always or for some inputs. Holds where people sign in. */
   recentProof?: true | ((context: Context & Inputs<Path, Query, Body>) => Promise<boolean>);
-  /** Returns the body of the response; a conditional read may return its bytes. */
+  /** Returns the body of the response, or the reply if it has sent it; a conditional read may return its bytes. */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
 };
 
@@ -147,6 +147,7 @@ async function handle<Context>(
   const [status = 200] = Object.keys(operation.returns).map(Number);
   reply.code(status);
   const content = await operation.run(inputs);
+  if (content === reply) return reply;
   if (surface.conditional && isRead(operation))
     return sendEntry(
       request,

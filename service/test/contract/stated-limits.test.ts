@@ -32,6 +32,7 @@ import { lineBytesMax } from '../../src/directory/import-source.ts';
 import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
+import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { retentionDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
@@ -133,6 +134,7 @@ const rows: Record<string, Record<string, string>> = {
     'request body': kib(bodyBytesMax),
     'time for a request to arrive': `${requestTimeoutMs / 1_000} s`,
     'reading a response': `${bytesPerSecondMin / 1_024} KiB/s of what waits to be sent, over ${stalled.windowMs / 1_000} s; otherwise the connection is closed. The internal listener has the same limit. While more than ${mib(waitingBytesMax)} wait in a process`,
+    'downloads per minute and app': n(downloadsPerMinute),
     '`limit` · `page`': `1 to 100 · 1 to ${n(pageMax)}`,
     'values per facet · suggestions': list(facetValuesMax, suggestionsMax),
     'values of a repeated filter': n(repeatedMax),
@@ -282,6 +284,7 @@ const sentences: Record<string, string[]> = {
     `come compressed, from ${kib(compressedFromBytes)} on`,
     `For ${slugReservedDays} days nobody else gets the old slug`,
     `A cursor works for at least ${changesKeptDays} days`,
+    `An app may download ${downloadsPerMinute} times per minute`,
     `(${maintenanceRetrySeconds.least} to ${n(maintenanceRetrySeconds.most)} seconds)`,
   ],
   'errors-and-limits.md': [
@@ -293,6 +296,7 @@ const sentences: Record<string, string[]> = {
     `${settings['RATE_LIMIT_PER_MINUTE']?.default} requests per minute (\`RATE_LIMIT_PER_MINUTE\`)`,
     `${testsPerMinute} webhook tests, ${redeliveriesPerMinute} requests that redeliver, recover or replay, and in the portal ${bodySearchesPerMinute} searches`,
     `one request redelivers up to ${redeliveredMax} deliveries`,
+    `[download](reads.md#downloads) ${downloadsPerMinute} times per minute`,
   ],
 };
 /** The rows of the table of retries, at the default settings. */

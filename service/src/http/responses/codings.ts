@@ -64,7 +64,7 @@ async function compress(content: Content, codings: Codings, coding: Coding): Pro
   }
 }
 
-function tagOf(etag: string, coding: Coding): string {
+export function tagOf(etag: string, coding: Coding): string {
   return `${etag.slice(0, -1)}-${coding}"`;
 }
 
@@ -77,7 +77,10 @@ export function tagsOf(etag: string): string[] {
 const headerLengthMax = 200;
 
 /** Reads `Accept-Encoding` (RFC 9110, 12.5.3). Null: send the content as it is. */
-function preferredCoding(header: string | undefined): Coding | null {
+export function preferredCoding(
+  header: string | undefined,
+  among: Coding[] = codingNames,
+): Coding | null {
   if (!header || header.length > headerLengthMax) return null;
   const weights = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {
@@ -87,7 +90,7 @@ function preferredCoding(header: string | undefined): Coding | null {
   const weightOfOthers = weights.get('*') ?? 0;
   let preferred: Coding | null = null;
   let most = 0;
-  for (const coding of codingNames) {
+  for (const coding of among) {
     const weight = weights.get(coding) ?? weightOfOthers;
     if (weight > most) [preferred, most] = [coding, weight];
   }

@@ -1,5 +1,5 @@
 /** The `response` part of a route schema: successes and errors, each with an example. */
-import type { TProperties, TSchema } from 'typebox';
+import { Type, type TProperties, type TSchema } from 'typebox';
 import {
   envelope,
   errorBody,
@@ -96,7 +96,28 @@ export function listOf(
   };
 }
 
-type TSchemaAndExample = { schema: TSchema; example: unknown };
+/** The text of a whole list: a JSON object per line. */
+export function linesOf(description: string, example: unknown): TSchemaAndExample {
+  return {
+    schema: Type.String({ description }),
+    example: `${JSON.stringify(example)}\n`,
+    mediaType: 'application/x-ndjson',
+    headers: {
+      'X-Next-Cursor': {
+        type: 'string',
+        description: 'Send it as `changedSince` to get what has changed since.',
+      },
+    },
+  };
+}
+
+type TSchemaAndExample = {
+  schema: TSchema;
+  example: unknown;
+  /** Default: JSON. */
+  mediaType?: string;
+  headers?: Record<string, Header>;
+};
 
 type Options = {
   /** Whether the operation can return 304. */
@@ -118,7 +139,11 @@ export function responses(
   const onAll = counted ? onCounted : onEvery;
   const headers = { ...onAll, ...(tagged ? onTagged : {}) };
   const byStatus: Record<string, ResponseDescription> = {
-    [status]: { description, headers, content: json(body.schema, { example: body.example }) },
+    [status]: {
+      description,
+      headers: { ...headers, ...body.headers },
+      content: content(body.schema, { example: body.example }, body.mediaType),
+    },
   };
   if (conditional)
     byStatus['304'] = {
@@ -156,7 +181,7 @@ function errorResponse(codes: ErrorCode[], headers: Record<string, Header>): Res
   return {
     description: codes.map((code) => errorCatalogue[code].message).join(' Or: '),
     headers,
-    content: json(ErrorEnvelope, { examples }),
+    content: content(ErrorEnvelope, { examples }),
   };
 }
 
@@ -175,6 +200,10 @@ function exampleDetails(code: ErrorCode): Record<string, unknown> {
   }
 }
 
-function json(schema: TSchema, examples: { example: unknown } | { examples: object }) {
-  return { 'application/json': { schema, ...examples } };
+function content(
+  schema: TSchema,
+  examples: { example: unknown } | { examples: object },
+  mediaType = 'application/json',
+) {
+  return { [mediaType]: { schema, ...examples } };
 }

@@ -4,7 +4,7 @@ import { findCompressed, tagsOf } from './codings.ts';
 import type { Entry } from './response-cache.ts';
 
 /** For responses that require a key: only the caller may store them, and must revalidate them. */
-const keyedCacheControl = 'private, max-age=0, must-revalidate';
+export const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
 export function sendEntry(
   { headers }: FastifyRequest,
@@ -30,7 +30,7 @@ export function sendEntry(
  * Returns the tag that the caller has, of any coding, or null. RFC 9110, 13.1.2: a list of tags or `*`. Tags are compared
  * weakly, because proxies that compress make them weak.
  */
-function findTag(header: string, etag: string): string | null {
+export function findTag(header: string, etag: string): string | null {
   if (header === etag || header.trim() === '*') return etag;
   const seen = new Set(header.split(',').map((tag) => tag.trim().replace(/^W\//, '')));
   return tagsOf(etag).find((tag) => seen.has(tag)) ?? null;

@@ -40,6 +40,7 @@ import { mountOperations, operationFor, type Operation } from '../operations.ts'
 import { listOf, oneOf } from '../responses/responses.ts';
 import type { ResponseCache } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
+import { registerDownloads, type DownloadDependencies } from './downloads.ts';
 import { keyedSurface } from './surface.ts';
 
 export type DirectoryDependencies = {
@@ -49,8 +50,11 @@ export type DirectoryDependencies = {
   publicUrl: string;
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
-};
-type DirectoryContext = Omit<DirectoryDependencies, 'secretKeys'> & { cursors: SealedCursors };
+} & DownloadDependencies;
+type DirectoryContext = Pick<
+  DirectoryDependencies,
+  'replicas' | 'search' | 'responseCache' | 'publicUrl'
+> & { cursors: SealedCursors };
 
 export function registerDirectory(
   app: FastifyInstance,
@@ -67,6 +71,7 @@ export function registerDirectory(
   mountOperations(app, surface, 'Organisations', orgOperations);
   mountOperations(app, surface, 'Alliances', allianceOperations);
   mountOperations(app, surface, 'Blueprints', blueprintOperations);
+  registerDownloads(app, dependencies, cursors);
 }
 
 /** A cached URL is valid, so its entry is sent without validation. */

@@ -1,0 +1,76 @@
+/** Reads everything of a list as it arrives, a JSON object per line. */
+import type { Connection } from './connection.ts';
+import { NetworkError } from './network-error.ts';
+import type { RequestOptions } from './options.ts';
+import { TimeoutError } from './timeout-error.ts';
+import { UnexpectedResponseError } from './unexpected-response-error.ts';
+import { withDeadline } from './with-deadline.ts';
+
+export type Download<Entry> = {
+  /** Where changes go on: the `changedSince` of `list`. */
+  nextCursor: string;
+  /** All entries, in the order of their ids, as they arrive. If it is interrupted, it rejects. */
+  batches: AsyncGenerator<Entry[], void, undefined>;
+};
+
+export async function download<Entry>(
+  { open, signals }: Connection,
+  name: string,
+  options: RequestOptions = {},
+): Promise<Download<Entry>> {
+  const { response, timeoutMs } = await open({ path: [`${name}.ndjson`], options });
+  const nextCursor = response.headers.get('x-next-cursor');
+  if (response.body === null || nextCursor === null)
+    throw new UnexpectedResponseError({
+      message: `GET ${name}.ndjson: the response is not from the service; check baseUrl`,
+      status: response.status,
+      requestId: response.headers.get('x-request-id'),
+      retryAfter: null,
+    });
+  const chunks = readChunks(response.body, { timeoutMs, signals: signals(options) });
+  return { nextCursor, batches: parseLines<Entry>(chunks) };
+}
+
+async function* parseLines<Entry>(
+  chunks: AsyncGenerator<Uint8Array, void, undefined>,
+): AsyncGenerator<Entry[], void, undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Entry);
+  }
+  if (rest !== '') throw new NetworkError('the download ended within an entry');
+}
+
+/** The time limit is that of each chunk, because a large directory takes longer. */
+async function* readChunks(
+  body: ReadableStream<Uint8Array>,
+  limits: { timeoutMs: number; signals: AbortSignal[] },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const ending = await withDeadline(limits, async (signal) =>
+        Promise.race([reader.read(), rejectOn(signal)]),
+      );
+      if (ending.kind === 'aborted') throw ending.reason;
+      if (ending.kind === 'timedOut')
+        throw new TimeoutError(`the download paused for ${limits.timeoutMs} ms`, limits.timeoutMs);
+      if (ending.kind === 'failed')
+        throw new NetworkError('the download was interrupted', { cause: ending.cause });
+      if (ending.value.done) return;
+      yield ending.value.value;
+    }
+  } finally {
+    // The result of cancelling does not matter.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+}

@@ -1,0 +1,183 @@
+/**
+ * Keeps the downloads of the directory in memory, compressed, because a file system may be read-only. All readers of one
+ * share its bytes, however slow they are. Why: docs/decisions/0046-changes.md.
+ */
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Database } from '../database/database.ts';
+import type { Revisions } from '../database/revisions.ts';
+import { encodePosition } from './changes.ts';
+import { renderDownload, type RenderedDownload } from './download.ts';
+import type { SlugTable } from './lock-directory.ts';
+import { publicEntries } from './public-entries.ts';
+import { ServiceError } from '../errors.ts';
+import type { SealedCursors } from '../events/cursors.ts';
+
+export type DownloadsOptions = {
+  database: Database;
+  revisions: Pick<Revisions, 'current'>;
+  cursors: SealedCursors;
+  publicUrl: string;
+  /** Tests set them. */
+  bytesMax?: number;
+  renderEveryMs?: number;
+};
+
+/** All that is held, older downloads included that somebody still reads: some million organisations. */
+const bytesMaxDefault = 256 * 1024 * 1024;
+/** docs/reference/reads.md#downloads */
+const renderEverySeconds = 60;
+/** One that nobody asks for gives its memory back. */
+const keptMs = 5 * 60_000;
+
+export class Download {
+  readonly revision: number;
+  readonly etag: string;
+  readonly nextCursor: string;
+  readonly gzipBytes: number;
+  readonly textBytes: number;
+  readonly startedAt: number;
+  readonly #chunks: Buffer[];
+  readonly #readers = new Set<Readable>();
+  readonly #onUnread: () => void;
+  /** Whether new readers get it. */
+  isCurrent = true;
+
+  constructor(
+    { revision, chunks, textBytes, hash }: RenderedDownload,
+    options: { nextCursor: string; startedAt: number; onUnread: () => void },
+  ) {
+    this.revision = revision;
+    this.#chunks = chunks;
+    this.gzipBytes = sumOf(chunks);
+    this.textBytes = textBytes;
+    this.nextCursor = options.nextCursor;
+    this.startedAt = options.startedAt;
+    this.#onUnread = options.onUnread;
+    // A key of SECRET_KEY may have been replaced since, and with it the cursor.
+    this.etag = `${hash.slice(0, 27)}.${options.nextCursor.slice(0, 8)}`;
+  }
+
+  isRead(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  read(compressed: boolean): Readable {
+    const source = Readable.from(this.#chunks, { highWaterMark: 1 });
+    this.#readers.add(source);
+    source.once('close', () => {
+      this.#readers.delete(source);
+      this.#onUnread();
+    });
+    if (compressed) return source;
+    const text = createGunzip();
+    source.once('error', (error) => text.destroy(error));
+    text.once('close', () => source.destroy());
+    return source.pipe(text);
+  }
+
+  endReaders(): void {
+    for (const reader of this.#readers)
+      reader.destroy(new Error('a newer download needs the memory'));
+  }
+}
+
+export class Downloads {
+  readonly #options: DownloadsOptions;
+  readonly #renderings = new Map<SlugTable, Promise<Download>>();
+  readonly #current = new Map<SlugTable, Download>();
+  readonly #timers = new Map<SlugTable, NodeJS.Timeout>();
+  /** Oldest first. */
+  readonly #held = new Set<Download>();
+  #renderingBytes = 0;
+
+  constructor(options: DownloadsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns one that is complete, or was rendered within the last minute. */
+  async get(kind: SlugTable): Promise<Download> {
+    const known = this.#current.get(kind);
+    const download = known && this.#isFresh(kind, known) ? known : await this.#render(kind);
+    clearTimeout(this.#timers.get(kind));
+    this.#timers.set(kind, setTimeout(() => this.#retire(kind), keptMs).unref());
+    return download;
+  }
+
+  bytesHeld(): number {
+    return this.#renderingBytes + [...this.#held].reduce((sum, each) => sum + each.gzipBytes, 0);
+  }
+
+  #isFresh(kind: SlugTable, { revision, startedAt }: Download): boolean {
+    const { renderEveryMs = renderEverySeconds * 1_000, revisions } = this.#options;
+    return (
+      performance.now() - startedAt < renderEveryMs ||
+      revisions.current(publicEntries[kind].scope) === revision
+    );
+  }
+
+  #render(kind: SlugTable): Promise<Download> {
+    let rendering = this.#renderings.get(kind);
+    if (!rendering) {
+      rendering = this.#renderNew(kind).finally(() => this.#renderings.delete(kind));
+      this.#renderings.set(kind, rendering);
+    }
+    return rendering;
+  }
+
+  async #renderNew(kind: SlugTable): Promise<Download> {
+    const { database, cursors, publicUrl: baseUrl } = this.#options;
+    const startedAt = performance.now();
+    let bytes = 0;
+    try {
+      const rendered = await renderDownload(database, kind, {
+        baseUrl,
+        onBytes: (more) => {
+          bytes += more;
+          this.#renderingBytes += more;
+          this.#makeRoom();
+        },
+      });
+      const nextCursor = encodePosition(cursors, kind, rendered.position);
+      const onUnread = () => this.#release();
+      const download = new Download(rendered, { nextCursor, startedAt, onUnread });
+      this.#retire(kind);
+      this.#current.set(kind, download);
+      this.#held.add(download);
+      return download;
+    } finally {
+      this.#renderingBytes -= bytes;
+    }
+  }
+
+  /** Ends the readers of the oldest ones: they have had a minute at least. */
+  #makeRoom(): void {
+    const { bytesMax = bytesMaxDefault } = this.#options;
+    for (const download of this.#held) {
+      if (this.bytesHeld() <= bytesMax) return;
+      if (download.isCurrent) continue;
+      this.#held.delete(download);
+      download.endReaders();
+    }
+    if (this.bytesHeld() > bytesMax)
+      throw new ServiceError('unavailable', 'The directory is too large for a download.', {
+        headers: { 'retry-after': String(renderEverySeconds) },
+      });
+  }
+
+  #retire(kind: SlugTable): void {
+    const download = this.#current.get(kind);
+    if (download) download.isCurrent = false;
+    this.#current.delete(kind);
+    this.#release();
+  }
+
+  #release(): void {
+    for (const download of this.#held)
+      if (!download.isCurrent && !download.isRead()) this.#held.delete(download);
+  }
+}
+
+function sumOf(chunks: Buffer[]): number {
+  return chunks.reduce((sum, { length }) => sum + length, 0);
+}

@@ -1,0 +1,170 @@
+/** Everything public at once: docs/reference/reads.md#downloads */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { request } from 'undici';
+import { sql } from '../../src/database/database.ts';
+import { Downloads } from '../../src/directory/downloads.ts';
+import { createSealedCursors } from '../../src/events/cursors.ts';
+import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
+import { blueprint, put } from '../support/directory.ts';
+import { openTestDatabase } from '../support/database.ts';
+import { makeKey, startTestService, testPublicUrl, type TestService } from '../support/service.ts';
+
+const shared = await openTestDatabase();
+const service = await startTestService({ beside: shared });
+const { database, revisions } = service;
+const own = await openTestDatabase();
+const limited = await startTestService({ beside: own, env: { RATE_LIMIT_PER_MINUTE: '100' } });
+
+await put(database, 'alliances', [{ slug: 'north', name: 'North' }]);
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme', alliance: 'north', description: 'Ünïcödé' },
+  { slug: 'beta', name: 'Beta' },
+  { slug: 'hidden', name: 'Hidden', listed: false },
+]);
+await put(database, 'blueprints', [blueprint({ key: 'granite' })]);
+await service.settled();
+
+type Headers = Record<string, string | string[] | undefined>;
+async function download(
+  path: string,
+  headers: Record<string, string> = {},
+  { url, key }: Pick<TestService, 'url' | 'key'> = service,
+  method: 'GET' | 'HEAD' = 'GET',
+): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
+  const response = await request(`${url}/api/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...headers },
+  });
+  const bytes = await buffer(response.body);
+  return { status: response.statusCode, headers: response.headers, bytes };
+}
+const entriesIn = (text: Buffer) =>
+  text
+    .toString()
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as { id: string; slug: string });
+
+for (const kind of ['orgs', 'alliances', 'blueprints'])
+  test(`a download of ${kind} has what the list has, and the cursor of what comes after`, async () => {
+    const { status, headers, bytes } = await download(`/${kind}.ndjson`);
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'application/x-ndjson; charset=utf-8');
+    assert.equal(Number(headers['content-length']), bytes.length);
+    const { body } = await service.call(`/${kind}?limit=100`);
+    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+    assert.deepEqual(entriesIn(bytes), body.data.sort(byId));
+    const changes = await service.call(`/${kind}?changedSince=${String(headers['x-next-cursor'])}`);
+    assert.deepEqual(changes.body.data, []);
+    assert.equal(changes.body.meta.changes.nextCursor, headers['x-next-cursor']);
+  });
+
+test('it is compressed for whoever accepts that, and either tag is good for both', async () => {
+  const plain = await download('/orgs.ndjson');
+  assert.equal(plain.headers['content-encoding'], undefined);
+  for (const accepts of ['gzip', 'br, gzip;q=0.5', '*']) {
+    const { headers, bytes } = await download('/orgs.ndjson', { 'accept-encoding': accepts });
+    assert.equal(headers['content-encoding'], 'gzip', accepts);
+    assert.equal(headers['vary'], 'Accept-Encoding');
+    assert.deepEqual(gunzipSync(bytes), plain.bytes);
+    assert.notEqual(headers['etag'], plain.headers['etag']);
+    for (const etag of [headers['etag'], plain.headers['etag']]) {
+      const again = await download('/orgs.ndjson', { 'if-none-match': String(etag) });
+      assert.deepEqual([again.status, again.bytes.length], [304, 0]);
+    }
+  }
+  for (const refuses of ['gzip;q=0', 'br', 'identity'])
+    assert.equal(
+      (await download('/orgs.ndjson', { 'accept-encoding': refuses })).headers['content-encoding'],
+      undefined,
+      refuses,
+    );
+  const head = await download('/orgs.ndjson', {}, service, 'HEAD');
+  assert.deepEqual([head.status, head.bytes.length], [200, 0]);
+  assert.equal(head.headers['content-length'], plain.headers['content-length']);
+});
+
+test('an app may download six times per minute, with all its keys', async () => {
+  const one = await makeKey(own);
+  const statuses: number[] = [];
+  for (let count = 0; count < downloadsPerMinute; count += 1)
+    statuses.push((await download('/orgs.ndjson', {}, { ...limited, key: one.key })).status);
+  assert.deepEqual(statuses, Array(downloadsPerMinute).fill(200));
+  const refused = await download('/alliances.ndjson', {}, { ...limited, key: one.key });
+  assert.equal(refused.status, 429);
+  assert.match(String(refused.headers['retry-after']), /^\d+$/);
+  assert.equal((await limited.call('/orgs', { key: one.key })).status, 200);
+  assert.equal((await download('/orgs.ndjson', {}, limited)).status, 200);
+});
+
+const createDownloads = (options: { bytesMax?: number; renderEveryMs?: number } = {}) =>
+  new Downloads({
+    database,
+    revisions,
+    cursors: createSealedCursors(service.secretKeys),
+    publicUrl: testPublicUrl,
+    ...options,
+  });
+
+test('changes are rendered once a minute, with one rendering for all who ask', async () => {
+  const downloads = createDownloads();
+  const [first, second] = await Promise.all([downloads.get('orgs'), downloads.get('orgs')]);
+  assert.equal(first, second);
+  await sql`update orgs set name = name || '!' where slug = 'acme'`.execute(database);
+  await service.settled();
+  assert.equal(await downloads.get('orgs'), first);
+  const { body } = await service.call(`/orgs?changedSince=${first.nextCursor}`);
+  assert.deepEqual(
+    body.data.map(({ slug }: { slug: string }) => slug),
+    ['acme'],
+  );
+  const eager = createDownloads({ renderEveryMs: 0 });
+  const old = await eager.get('orgs');
+  assert.equal(await eager.get('orgs'), old, 'nothing has changed');
+  await sql`update orgs set notes = gen_random_uuid()::text where slug = 'acme'`.execute(database);
+  await service.settled();
+  assert.equal((await eager.get('orgs')).etag, old.etag, 'nothing public has changed');
+  await sql`update orgs set name = name || '!' where slug = 'acme'`.execute(database);
+  await service.settled();
+  assert.notEqual((await eager.get('orgs')).etag, old.etag);
+});
+
+/** What a reader gets that takes everything. */
+const readAll = (reader: Readable) => buffer(reader).then(entriesIn);
+
+test('slow readers share the bytes, and give way when they hold too much', async () => {
+  const rows = Array.from({ length: 3_000 }, (_, index) => ({
+    slug: `many-${index}`,
+    name: `Many ${index}`,
+    description: Buffer.from(`${index ** 3}`.repeat(20)).toString('base64'),
+  }));
+  await put(database, 'orgs', rows);
+  await service.settled();
+  const change = async () => {
+    await sql`update orgs set name = name || '!' where slug = 'acme'`.execute(database);
+    await service.settled();
+  };
+  const size = (await createDownloads().get('orgs')).gzipBytes;
+  const downloads = createDownloads({ bytesMax: size * 3.5, renderEveryMs: 0 });
+  const first = await downloads.get('orgs');
+  const slow = Array.from({ length: 50 }, (_, index) => first.read(index % 2 === 0));
+  for (const reader of slow) await once(reader, 'readable');
+  assert.equal(downloads.bytesHeld(), size);
+  const ended = slow.map((reader) => once(reader, 'error'));
+  const held: Readable[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    await change();
+    const next = await downloads.get('orgs');
+    held.push(next.read(false));
+    assert.ok(downloads.bytesHeld() <= size * 3.5);
+  }
+  await Promise.all(ended);
+  for (const reader of held) assert.equal((await readAll(reader)).length, rows.length + 2);
+  await assert.rejects(createDownloads({ bytesMax: 1_000 }).get('orgs'), /too large/);
+  assert.equal(createDownloads({ bytesMax: 1_000 }).bytesHeld(), 0);
+});
