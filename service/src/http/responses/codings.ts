@@ -1,6 +1,6 @@
 /**
- * Public content, compressed for later requests. A response never waits for it: until it is done, callers get the bytes
- * as they are. What is never compressed, and why: docs/decisions/0047-compression.md.
+ * Public content, compressed from its second request on. Only that request waits for it: until it is done, others get the
+ * bytes as they are. What is never compressed, and why: docs/decisions/0047-compression.md.
  */
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -20,7 +20,7 @@ type Coding = keyof typeof compressors;
 const codingNames = Object.keys(compressors) as Coding[];
 
 type Content = { body: Buffer; etag: string };
-type Compressed = Content & { coding: Coding };
+export type Compressed = Content & { coding: Coding };
 export type Codings = {
   /** Most pages are requested once, and compressing those would be wasted. */
   requested: boolean;
@@ -32,33 +32,42 @@ export function createCodings(onCompressed: () => void = () => {}): Codings {
   return { requested: false, compressed: {}, onCompressed };
 }
 
-/** Returns the content as the caller prefers it if it is compressed; otherwise starts that for later requests. */
+/**
+ * Returns the content as the caller prefers it, or null: it is sent as it is. A promise for the request that compresses it,
+ * which is never rejected.
+ */
 export function findCompressed(
   content: Content,
   codings: Codings,
   acceptEncoding: string | undefined,
-): Compressed | null {
+): Compressed | null | Promise<Compressed | null> {
   const isRepeated = codings.requested;
   codings.requested = true;
   const coding = content.body.length < compressedFromBytes ? null : preferredCoding(acceptEncoding);
   if (coding === null) return null;
   const found = codings.compressed[coding];
-  if (!found && isRepeated) void compress(content, codings, coding);
-  return found ?? null;
+  if (found) return found;
+  return isRepeated && !isCompressing ? compress(content, codings, coding) : null;
 }
 
 /** One at a time: it runs in the thread pool, where mail, webhooks and sign-in look up names and hash passwords. */
 let isCompressing = false;
 
-async function compress(content: Content, codings: Codings, coding: Coding): Promise<void> {
-  if (isCompressing) return;
+async function compress(
+  content: Content,
+  codings: Codings,
+  coding: Coding,
+): Promise<Compressed | null> {
   isCompressing = true;
   try {
     const body = await compressors[coding](content.body);
-    codings.compressed[coding] = { coding, body, etag: tagOf(content.etag, coding) };
+    const compressed = { coding, body, etag: tagOf(content.etag, coding) };
+    codings.compressed[coding] = compressed;
     codings.onCompressed();
+    return compressed;
   } catch {
     // There is no memory for it: the content is still sent as it is.
+    return null;
   } finally {
     isCompressing = false;
   }

@@ -1,6 +1,6 @@
 /** Sends bytes with their tag, compressed if they are public, or 304 if the caller has them already. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { findCompressed, tagsOf } from './codings.ts';
+import { findCompressed, tagsOf, type Compressed } from './codings.ts';
 import type { Entry } from './response-cache.ts';
 
 /** For responses that require a key: only the caller may store them, and must revalidate them. */
@@ -20,7 +20,13 @@ export function sendEntry(
   const matched = seen === undefined ? null : findTag(seen, entry.etag);
   if (matched !== null) return reply.header('etag', matched).code(304).send();
   reply.header('content-type', contentType);
-  const compressed = codings && findCompressed(entry, codings, headers['accept-encoding']);
+  const found = codings ? findCompressed(entry, codings, headers['accept-encoding']) : null;
+  if (!(found instanceof Promise)) return sendAs(reply, entry, found);
+  void found.then((compressed) => sendAs(reply, entry, compressed));
+  return reply;
+}
+
+function sendAs(reply: FastifyReply, entry: Entry, compressed: Compressed | null): FastifyReply {
   if (!compressed) return reply.header('etag', entry.etag).send(entry.body);
   const { coding, etag, body } = compressed;
   return reply.header('content-encoding', coding).header('etag', etag).send(body);
