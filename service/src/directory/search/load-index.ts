@@ -102,25 +102,26 @@ export async function loadIndex(
       select revision, extract(epoch from now())::float8 as read_at, (select count(*) from ${entries}) as size
       from revisions where scope = ${source.scope}
     `.execute(tx);
-    const [read] = revisions;
-    if (!read) throw new Error(`the revision of ${source.scope} is missing`);
+    const [at] = revisions;
+    if (!at) throw new Error(`the revision of ${source.scope} is missing`);
     await sql`
       declare entries no scroll cursor for
       select ${partsOf(source)} as parts
       from ${entries} s join ${sql.table(kind)} t on t.id = s.id
       order by s.name_sort, s.id
     `.execute(tx);
-    const builder = createIndexBuilder(namesOf(source), read.size);
+    const builder = createIndexBuilder(namesOf(source), at.size);
+    const read = readerOf(source);
     for (;;) {
       const { rows } = await sql<{ parts: string }>`
         fetch forward ${sql.raw(String(batchSize))} from entries
       `.execute(tx);
       signal.throwIfAborted();
       if (rows.length === 0) break;
-      for (const { parts } of rows) builder.add(toEntry(parts, source));
+      for (const { parts } of rows) builder.add(read(parts));
     }
     const index = await finishInTurns(builder.build(), signal);
-    return { index, revision: read.revision, readAt: read.read_at };
+    return { index, revision: at.revision, readAt: at.read_at };
   });
 }
 
@@ -194,36 +195,40 @@ export async function readChanges(
 
 function toChanges(rows: ChangedRow[], source: Source): Changes {
   const changes: Changes = { written: [], adjusted: [], removed: [] };
+  const read = readerOf(source);
   for (const { ordinal, parts, is_written, after } of rows) {
     if (ordinal === null) continue;
     if (parts === null) changes.removed.push(ordinal);
-    else if (is_written) changes.written.push({ ...toEntry(parts, source), after });
-    else changes.adjusted.push(toEntry(parts, source));
+    else if (is_written) changes.written.push({ ...read(parts), after });
+    else changes.adjusted.push(read(parts));
   }
   return changes;
 }
 
-/** `parts` is what `partsOf` selects. */
-function toEntry(parts: string, { choices, texts }: Source): IndexedEntry {
-  const all = parts.split(partSeparator);
-  let at = 0;
-  const next = () => all[at++] ?? '';
-  const ordinal = Number(next());
-  const members = Number(next());
-  const listed = next() === 't';
-  const hasDescription = next();
-  const id = next();
-  const take = (count: number) => all.slice(at, (at += count));
-  const numbers = take(Object.keys(times).length).map(Number);
-  const values = {
-    id,
-    numbers,
-    choices: take(Object.keys(choices).length),
-    texts: take(Object.keys(texts).length).map((text) => (text === '' ? null : foldText(text))),
+/** Reads what `partsOf` selects. */
+function readerOf({ choices, texts }: Source): (parts: string) => IndexedEntry {
+  const firstChoice = 5 + Object.keys(times).length;
+  const firstText = firstChoice + Object.keys(choices).length;
+  const last = firstText + Object.keys(texts).length;
+  return (parts) => {
+    const all = parts.split(partSeparator);
+    const [ordinal, members, listed, hasDescription = '', id = ''] = all;
+    const values = {
+      id,
+      numbers: all.slice(5, firstChoice).map(Number),
+      choices: all.slice(firstChoice, firstText),
+      texts: all.slice(firstText, last).map((text) => (text === '' ? null : foldText(text))),
+    };
+    // More parts are one text into which somebody wrote the separator.
+    const text = all.length > last + 1 ? all.slice(last).join(' ') : (all[last] ?? '');
+    return {
+      ordinal: Number(ordinal),
+      members: Number(members),
+      listed: listed === 't',
+      values,
+      texts: toTexts(text.split('\n'), hasDescription),
+    };
   };
-  // The rest is one text, unless somebody wrote the separator into it.
-  const lines = all.slice(at).join(' ').split('\n');
-  return { ordinal, members, listed, values, texts: toTexts(lines, hasDescription) };
 }
 
 /** The lines of `search_text`: the name; then, except for blueprints, the tag and the slug; then what else is searched. */

@@ -2,7 +2,8 @@
 import { inSteps, type Steps } from './steps.ts';
 import { createVocabulary, type Match, type Vocabulary } from './vocabulary.ts';
 import type { Term } from './terms.ts';
-import { wordsOf } from './words.ts';
+import { createWordTable } from './word-table.ts';
+import { visitWords } from './words.ts';
 
 /** The part of an entry that contains a word, the most relevant first. */
 export const nameField = 0;
@@ -59,36 +60,30 @@ export const fieldMask = 3;
 
 /** Collects entries, and builds their segment at the end. */
 export function createSegmentBuilder(firstSlot: number) {
-  const ids = new Map<string, number>();
-  const texts: string[] = [];
+  const table = createWordTable();
   const words = createList();
   const wordOffsets = createList();
   /** The last slot of each word: an entry's later fields are less relevant, and repetitions add nothing. */
   const lastSlots: number[] = [];
 
   /** Slots come in ascending order, and some may be missing. */
-  function add(slot: number, fieldTexts: FieldText[]): void {
+  function add(slot: number, texts: FieldText[]): void {
     while (wordOffsets.length <= slot - firstSlot) wordOffsets.push(words.length);
-    for (const { field, text } of fieldTexts)
-      for (const word of wordsOf(text)) addWord(word, slot, field);
+    for (const { field, text } of texts)
+      visitWords(text, (bytes, start, end) =>
+        addWord(table.numberOf(bytes, start, end), slot, field),
+      );
   }
 
-  function addWord(word: string, slot: number, field: Field): void {
-    let id = ids.get(word);
-    if (id === undefined) {
-      const text = ownText(word);
-      id = texts.push(text) - 1;
-      ids.set(text, id);
-      lastSlots.push(-1);
-    }
-    if (lastSlots[id] === slot) return;
-    lastSlots[id] = slot;
-    words.push((id << fieldBits) | field);
+  function addWord(word: number, slot: number, field: Field): void {
+    if (lastSlots[word] === slot) return;
+    lastSlots[word] = slot;
+    words.push((word << fieldBits) | field);
   }
 
   function* build(): Steps<Segment> {
     wordOffsets.push(words.length);
-    ids.clear();
+    const texts = yield* table.toWords();
     const bySlot = { firstSlot, wordOffsets: wordOffsets.take(), words: words.take() };
     return {
       ...bySlot,
@@ -101,11 +96,6 @@ export function createSegmentBuilder(firstSlot: number) {
   }
 
   return { add, build };
-}
-
-/** A copy of a part of a text: V8 keeps the whole text in memory for as long as a part of it is in use. */
-export function ownText(part: string): string {
-  return Buffer.from(part).toString();
 }
 
 const wordsPerStep = 500_000;

@@ -3,7 +3,6 @@
  * entries.
  */
 import { randomInt } from 'node:crypto';
-import { ownText } from './segment.ts';
 
 /**
  * The values of an entry. `choices` are shared by many entries, and each may have several, with a `valueSeparator` in
@@ -157,7 +156,8 @@ class Choices {
   set(slot: number, values: string): void {
     let number = this.#numberOf.get(values);
     if (number === undefined) {
-      const own = ownText(values);
+      // A copy: V8 keeps a whole text in memory for as long as a part of it is in use.
+      const own = Buffer.from(values).toString();
       const set = own === '' ? [] : new Set(own.split(valueSeparator));
       number = this.#sets.push([...set]) - 1;
       this.#numberOf.set(own, number);
