@@ -113,7 +113,7 @@ function createShared(options: PartsOptions) {
     watching,
     readiness: createReadinessCheck(
       watching,
-      config.roles.has('api') ? () => search.missing() : undefined,
+      config.roles.has('api') ? () => search.loading() : undefined,
     ),
     metrics,
     attemptLog: createAttemptLog(log),

@@ -23,16 +23,14 @@ export type ReadinessCheck = {
 
 /** Shorter than the usual probe timeout of a second. One check serves all probes within a moment. */
 const bounds = { timeoutMs: 900, reuseMs: 100 };
-/**
- * A million entries take some ten seconds. If the indexes cannot be loaded although the database responds, the rest of the
- * API is better than nothing.
- */
-export const loadingMaxMs = 60_000;
+/** If the indexes cannot be loaded although the database responds, the rest of the API is better than nothing. */
+export const failingMaxMs = 60_000;
+type Loading = { indexes: string[]; failingSince: number | null };
 
-/** `missingIndexes` returns the indexes that this process needs and has not loaded since its start. */
+/** `readLoading` returns the indexes that this process needs and has not loaded since its start, and since when that fails. */
 export function createReadinessCheck(
   database: Database,
-  missingIndexes: () => string[] = () => [],
+  readLoading: () => Loading = () => ({ indexes: [], failingSince: null }),
   now = () => performance.now(),
 ): ReadinessCheck {
   // Additional migrations of a newer version are fine: both versions run while one replaces the other.
@@ -52,9 +50,11 @@ export function createReadinessCheck(
         const migrations = await findMissing();
         if (migrations.length > 0) return { kind: 'outdated', migrations };
         respondsSince ??= now();
-        const indexes = missingIndexes();
-        const isLoading = indexes.length > 0 && now() - respondsSince < loadingMaxMs;
-        return isLoading ? { kind: 'loading', indexes } : { kind: 'ready' };
+        const { indexes, failingSince } = readLoading();
+        const failingMs = now() - Math.max(failingSince ?? Infinity, respondsSince);
+        return indexes.length > 0 && failingMs < failingMaxMs
+          ? { kind: 'loading', indexes }
+          : { kind: 'ready' };
       } catch {
         respondsSince = null;
         return { kind: 'unreachable' };

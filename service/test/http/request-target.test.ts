@@ -23,7 +23,7 @@ const internal = await startInternalApi(service);
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
 service.search.start();
-await eventually(async () => service.search.missing().length === 0);
+await eventually(async () => service.search.loading().indexes.length === 0);
 const publicKey = { authorization: `Bearer ${service.key}` };
 const platformKey = { authorization: `Bearer ${internal.key}` };
 

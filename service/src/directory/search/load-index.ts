@@ -76,7 +76,11 @@ function namesOf({ choices, texts }: Source): ValueNames {
 /** All that an index has of an entry in one text, which takes a fraction of the time of a column for each. */
 function partsOf({ choices, texts, hasDescription }: Source): Sql {
   const parts = [
-    ...[sql`s.ordinal`, sql`s.members`, sql`s.listed`, hasDescription, sql`t.id`],
+    sql`s.ordinal`,
+    sql`s.members`,
+    sql`s.listed`,
+    hasDescription,
+    sql`t.id`,
     ...Object.values(times).map((time) => sql`date_part('epoch', ${time})`),
     ...Object.values(choices),
     ...Object.values(texts),

@@ -31,6 +31,7 @@ export class Search {
   readonly #behind = new Set<SlugTable>();
   readonly #stopping = new AbortController();
   #loading: Promise<void> | null = null;
+  #failingSince: number | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(database: Database, revisions: Revisions, log: Logger) {
@@ -52,9 +53,10 @@ export class Search {
     await this.#loading;
   }
 
-  /** The kinds whose index has not been loaded yet. */
-  missing(): SlugTable[] {
-    return kinds.filter((kind) => !this.#states.has(kind));
+  /** The kinds whose index has not been loaded yet, and since when (`performance.now`) that fails, or null. */
+  loading(): { indexes: SlugTable[]; failingSince: number | null } {
+    const indexes = kinds.filter((kind) => !this.#states.has(kind));
+    return { indexes, failingSince: this.#failingSince };
   }
 
   /**
@@ -78,6 +80,7 @@ export class Search {
       while (!this.#states.has(kind) && !signal.aborted)
         await this.#update(kind).catch(async (error: unknown) => {
           if (signal.aborted) return;
+          this.#failingSince ??= performance.now();
           this.#log.warn({ kind, err: error }, 'search.load_failed');
           await wait(retryMs, undefined, { signal, ref: false }).catch(() => {});
         });

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { inSteps, type Steps } from './steps.ts';
 
-export type WordTable = {
+type WordTable = {
   /** The number of the word in these bytes. */
   numberOf(bytes: Uint8Array, start: number, end: number): number;
   /** The words in the order of their numbers. */

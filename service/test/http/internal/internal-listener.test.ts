@@ -9,7 +9,7 @@ import { sql, type Database } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
-import { createReadinessCheck, loadingMaxMs } from '../../../src/system/readiness.ts';
+import { createReadinessCheck, failingMaxMs } from '../../../src/system/readiness.ts';
 import { createQueueReader } from '../../../src/system/queue-state.ts';
 import { runCommand, startCommand, type Command } from '../../support/command.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
@@ -208,7 +208,7 @@ test('an api process is ready once its search indexes are loaded', async () => {
   });
   await locked;
   service.search.start();
-  await eventually(async () => service.search.missing().length === 1);
+  await eventually(async () => service.search.loading().indexes.length === 1);
   const { status, body } = await readyz(base);
   assert.equal(status, 503);
   assert.deepEqual(body.error, {
@@ -225,31 +225,39 @@ test('an api process is ready once its search indexes are loaded', async () => {
 test('an index that cannot be loaded is tried again, and keeps a process from work for a minute', async () => {
   const service = await startTestService();
   await sql`alter table searchable_orgs rename to away`.execute(service.database);
-  let now = 0;
-  const missing = () => service.search.missing();
-  const readiness = createReadinessCheck(service.database, missing, () => now);
+  let passedMs = 0;
+  const readiness = createReadinessCheck(
+    service.database,
+    () => service.search.loading(),
+    () => performance.now() + passedMs,
+  );
+  const all = loading(['orgs', 'alliances', 'blueprints']);
+  assert.deepEqual(await readiness.check(), all);
+  passedMs = failingMaxMs;
+  assert.deepEqual(await readiness.check(), all, 'it only takes long');
   service.search.start();
-  assert.deepEqual(await readiness.check(), loading(['orgs', 'alliances', 'blueprints']));
-  now = loadingMaxMs;
+  await eventually(async () => service.search.loading().failingSince !== null);
+  passedMs = 0;
+  assert.deepEqual(await readiness.check(), all);
+  passedMs = failingMaxMs;
   assert.deepEqual(await readiness.check(), { kind: 'ready' });
-  now = 0;
-  assert.equal((await readiness.check()).kind, 'loading');
+  passedMs = 0;
   await sql`alter table away rename to searchable_orgs`.execute(service.database);
   await eventually(async () => (await readiness.check()).kind === 'ready');
 });
 
-test('the minute for loading begins when the database responds', async () => {
+test('the minute in which loading may fail begins when the database responds', async () => {
   const { opened: cuttable, cut, mend } = await openCuttableDatabase();
   let now = 0;
   const readiness = createReadinessCheck(
     cuttable.database,
-    () => ['orgs'],
+    () => ({ indexes: ['orgs'], failingSince: 0 }),
     () => now,
   );
   assert.deepEqual(await readiness.check(), loading(['orgs']));
   cut();
   await eventually(async () => (await readiness.check()).kind === 'unreachable');
-  now = loadingMaxMs;
+  now = failingMaxMs;
   mend();
   await eventually(async () => (await readiness.check()).kind !== 'unreachable');
   assert.deepEqual(await readiness.check(), loading(['orgs']));
