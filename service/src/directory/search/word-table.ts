@@ -47,17 +47,12 @@ export function createWordTable(): WordTable {
   function isStored(number: number, bytes: Uint8Array, start: number, end: number): boolean {
     const from = number === 0 ? 0 : (ends[number - 1] as number);
     if ((ends[number] as number) - from !== end - start) return false;
-    for (let at = start; at < end; at += 1)
-      if (stored[from + at - start] !== bytes[at]) return false;
-    return true;
+    return isSame(stored, from, bytes, start, end);
   }
 
   return {
     numberOf(bytes, start, end) {
-      let hash = seed;
-      for (let at = start; at < end; at += 1)
-        hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
-      hash ^= hash >>> 15;
+      const hash = hashOf(bytes, start, end);
       const mask = places.length - 1;
       for (let at = hash & mask; ; at = (at + 1) & mask) {
         const number = (places[at] as number) - 1;
@@ -75,4 +70,16 @@ export function createWordTable(): WordTable {
       return words;
     },
   };
+}
+
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
+  let hash = seed;
+  for (let at = start; at < end; at += 1)
+    hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
+  return hash ^ (hash >>> 15);
+}
+
+function isSame(stored: Uint8Array, from: number, bytes: Uint8Array, start: number, end: number) {
+  for (let at = start; at < end; at += 1) if (stored[from + at - start] !== bytes[at]) return false;
+  return true;
 }
