@@ -1,6 +1,7 @@
 import { openConnection } from './connection.ts';
 import { directory, type Alliances, type Blueprints, type Orgs } from './directory.ts';
 import { events, type Events } from './events.ts';
+import { mirror, type MirrorOptions } from './mirror.ts';
 import type { ClientOptions, RequestOptions } from './options.ts';
 import type { OpenApiDocument, ServiceStatus, Suggestion } from './types.ts';
 import { webhooks, type Webhooks } from './webhooks.ts';
@@ -18,6 +19,12 @@ export type Client = {
   blueprints: Blueprints;
   events: Events;
   webhooks: Webhooks;
+  /**
+   * Keeps a copy right, over lost connections and restarts: downloads everything where `store` has no cursor, or one that is too old,
+   * and then applies changes as they come. It never resolves; it rejects with the reason of a signal that aborts, or with an
+   * error that is permanent or the store's. Requires `read:directory`.
+   */
+  mirror(options: MirrorOptions): Promise<never>;
 };
 
 /**
@@ -27,6 +34,11 @@ export type Client = {
  */
 export function createClient(options: ClientOptions): Client {
   const connection = openConnection(options);
+  const lists: Pick<Client, 'orgs' | 'alliances' | 'blueprints'> = {
+    orgs: directory(connection, 'orgs'),
+    alliances: directory(connection, 'alliances'),
+    blueprints: directory(connection, 'blueprints'),
+  };
   return {
     status: async (requestOptions) =>
       (
@@ -45,10 +57,9 @@ export function createClient(options: ClientOptions): Client {
           options: requestOptions,
         })
       ).data,
-    orgs: directory(connection, 'orgs'),
-    alliances: directory(connection, 'alliances'),
-    blueprints: directory(connection, 'blueprints'),
+    ...lists,
     events: events(connection),
     webhooks: webhooks(connection),
+    mirror: (mirrorOptions) => mirror(connection, lists, mirrorOptions),
   };
 }

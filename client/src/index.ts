@@ -3,6 +3,7 @@ export type { ClientOptions, RequestOptions } from './options.ts';
 export type { Alliances, Blueprints, Directory, Orgs } from './directory.ts';
 export type { Download } from './download.ts';
 export type { DirectoryEvent, EventPage, Events, EventsQuery, FollowQuery } from './events.ts';
+export type { MirrorEntries, MirrorKind, MirrorOptions, MirrorStore } from './mirror.ts';
 export type { AllQuery, Page } from './pages.ts';
 export type { Deliveries, DeliveriesQuery, ExplainQuery, Webhooks } from './webhooks.ts';
 export type * from './types.ts';

@@ -33,7 +33,7 @@ const announce = (name: string) => put(service.database, 'orgs', [{ name }], { e
 
 test('every example fits the types', async () => {
   const files = blocks.map((_, index) => `${index}.ts`);
-  assert.equal(files.length, 5);
+  assert.equal(files.length, 6);
   assert.equal(await consumer.check({ types: ['node'], files }), '');
 });
 
@@ -44,6 +44,15 @@ test('reading the directory', async () => {
     program.output(),
     'Acme Corporation 42\n1 of 1\nGear\norganization acme-corporation Acme Corporation\n',
   );
+});
+
+test('keeping a copy', async () => {
+  const source = await readFile(join(consumer.folder, fileOf('client.mirror')), 'utf8');
+  const tellSize = `setInterval(() => console.log('copied', copies.orgs.size), 50);\nawait client.mirror`;
+  await consumer.write('mirror.ts', source.replace('await client.mirror', tellSize));
+  const program = consumer.start('mirror.ts', { env });
+  await program.prints(/copied 1/);
+  await program.stop();
 });
 
 test('verifying with Node.js', async () => {

@@ -1,0 +1,150 @@
+/** Keeps a copy of the directory right: downloads it once, and then follows its changes. */
+import { ApiError } from './api-error.ts';
+import type { Connection } from './connection.ts';
+import type { Directory } from './directory.ts';
+import { OrgdirError } from './orgdir-error.ts';
+import { checkDuration, type RequestOptions } from './options.ts';
+import { pageLimitMax } from './pages.ts';
+import { mayRetry, type Failure } from './retry.ts';
+import type { Alliance, Blueprint, Organisation } from './types.ts';
+import { wait } from './wait.ts';
+
+export type MirrorEntries = { orgs: Organisation; alliances: Alliance; blueprints: Blueprint };
+export type MirrorKind = keyof MirrorEntries;
+type EntryOf<Kind extends MirrorKind> = MirrorEntries[Kind];
+
+/**
+ * Where the copy is. Each method that writes stores the cursor in the same transaction as the entries, and awaits the end of that
+ * transaction. So the copy is that of one moment whenever the program ends. A mirror calls one method at a time.
+ */
+export type MirrorStore = {
+  /** Returns the cursor that was stored last, or null. */
+  cursor(kind: MirrorKind): string | null | Promise<string | null>;
+  /** Replaces everything of this kind. If `batches` rejects, nothing may be replaced. */
+  replace<Kind extends MirrorKind>(
+    kind: Kind,
+    batches: AsyncIterable<EntryOf<Kind>[]>,
+    cursor: string,
+  ): void | Promise<void>;
+  /** Stores the changed entries over those with the same ids, and deletes those with the removed ids, if they are there. */
+  apply<Kind extends MirrorKind>(
+    kind: Kind,
+    changes: { changed: EntryOf<Kind>[]; removed: string[]; cursor: string },
+  ): void | Promise<void>;
+};
+
+export type MirrorOptions = RequestOptions & {
+  store: MirrorStore;
+  /** Default: all. */
+  kinds?: readonly MirrorKind[] | undefined;
+  /** The pause after the newest change, in milliseconds. Default: 5,000. */
+  pollMs?: number | undefined;
+  /** Called with each failure that is tried again, such as a lost connection. */
+  onFailure?: ((failure: OrgdirError) => void) | undefined;
+};
+
+/** What a mirror reads. */
+type Lists = { [Kind in MirrorKind]: Directory<EntryOf<Kind>, unknown, MirrorQuery> };
+type MirrorQuery = { changedSince?: string; limit?: number };
+
+const allKinds: readonly MirrorKind[] = ['orgs', 'alliances', 'blueprints'];
+const defaultPollMs = 5000;
+const pollMsMin = 100;
+const backoffMaxMs = 60_000;
+
+export async function mirror(
+  { signals }: Connection,
+  lists: Lists,
+  { store, kinds = allKinds, pollMs = defaultPollMs, onFailure, ...options }: MirrorOptions,
+): Promise<never> {
+  checkDuration('pollMs', pollMs, pollMsMin);
+  if (kinds.length === 0) throw new TypeError('kinds must not be empty');
+  const cursors = new Map<MirrorKind, string | null>();
+  for (const kind of kinds) cursors.set(kind, await store.cursor(kind));
+  const goOn = async <Kind extends MirrorKind>(kind: Kind): Promise<boolean> => {
+    const { cursor, hasMore } = await advance(kind, cursors.get(kind) ?? null, {
+      list: lists[kind],
+      store,
+      options,
+    });
+    cursors.set(kind, cursor);
+    return hasMore;
+  };
+  for (let failures = 0; ;) {
+    let waitMs = pollMs;
+    try {
+      for (const kind of kinds) if (await goOn(kind)) waitMs = 0;
+      failures = 0;
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      onFailure?.(error);
+      const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);
+      waitMs = Math.max(pollMs, backoffMs, retryAfterMs(error));
+      failures += 1;
+    }
+    await wait(waitMs, signals(options));
+  }
+}
+
+type Sides<Kind extends MirrorKind> = {
+  list: Lists[Kind];
+  store: MirrorStore;
+  options: RequestOptions;
+};
+
+async function advance<Kind extends MirrorKind>(
+  kind: Kind,
+  cursor: string | null,
+  sides: Sides<Kind>,
+): Promise<Step> {
+  try {
+    if (cursor !== null) return await applyPage(kind, cursor, sides);
+  } catch (error) {
+    // The service does not know what has changed since, or not the cursor any more.
+    if (!isExpired(error)) throw error;
+  }
+  return replaceAll(kind, sides);
+}
+
+type Step = { cursor: string; hasMore: boolean };
+
+async function replaceAll<Kind extends MirrorKind>(
+  kind: Kind,
+  { list, store, options }: Sides<Kind>,
+): Promise<Step> {
+  const { batches, nextCursor } = await list.download(options);
+  await store.replace(kind, batches as AsyncGenerator<EntryOf<Kind>[]>, nextCursor);
+  return { cursor: nextCursor, hasMore: false };
+}
+
+async function applyPage<Kind extends MirrorKind>(
+  kind: Kind,
+  changedSince: string,
+  { list, store, options }: Sides<Kind>,
+): Promise<Step> {
+  const { data, meta } = await list.list({ changedSince, limit: pageLimitMax }, options);
+  const { removed, nextCursor, hasMore } = meta.changes ?? noChanges();
+  if (nextCursor !== changedSince) {
+    await store.apply(kind, { changed: data, removed, cursor: nextCursor });
+  }
+  return { cursor: nextCursor, hasMore };
+}
+
+function noChanges(): never {
+  throw new OrgdirError('the service has no changes: it is older than this client');
+}
+
+function isExpired(error: unknown): boolean {
+  return (
+    error instanceof ApiError &&
+    (error.code === 'cursor_expired' || error.code === 'validation_failed')
+  );
+}
+
+function isTemporary(error: unknown): error is Failure {
+  return error instanceof OrgdirError && mayRetry('GET', error as Failure);
+}
+
+function retryAfterMs(failure: Failure): number {
+  return 'retryAfter' in failure ? (failure.retryAfter ?? 0) * 1000 : 0;
+}

@@ -1,0 +1,182 @@
+/** A copy stays right, whatever happens to the directory, the connection and the program. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { sql } from '../../service/src/database/database.ts';
+import {
+  dropOldEntryChanges,
+  foldEntryChanges,
+} from '../../service/src/directory/fold-entry-changes.ts';
+import { blueprint, put } from '../../service/test/support/directory.ts';
+import { openTestDatabase } from '../../service/test/support/database.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { startTestService } from '../../service/test/support/service.ts';
+import { createClient, type MirrorKind, type MirrorStore } from '@orgdir/client';
+
+/** `MIRROR_SECONDS=60` edits for a minute. */
+const editMs = Number(process.env['MIRROR_SECONDS'] ?? '5') * 1_000;
+const kinds = ['orgs', 'alliances', 'blueprints'] as const;
+
+const shared = await openTestDatabase();
+const service = await startTestService({ beside: shared, worker: true });
+const second = await startTestService({ beside: { ...shared, secretKeys: service.secretKeys } });
+/** Has made no download yet. */
+const later = await startTestService({ beside: { ...shared, secretKeys: service.secretKeys } });
+const processes = [service, second];
+const { database } = service;
+
+type Copy = Map<string, { id: string }>;
+type MemoryStore = MirrorStore & { copies: Record<MirrorKind, Copy>; replaced: MirrorKind[] };
+
+function createStore(): MemoryStore {
+  const copies: MemoryStore['copies'] = {
+    orgs: new Map(),
+    alliances: new Map(),
+    blueprints: new Map(),
+  };
+  const cursors = new Map<MirrorKind, string>();
+  const replaced: MirrorKind[] = [];
+  return {
+    copies,
+    replaced,
+    cursor: (kind) => cursors.get(kind) ?? null,
+    async replace(kind, batches, cursor) {
+      const copy: Copy = new Map();
+      for await (const entries of batches) for (const entry of entries) copy.set(entry.id, entry);
+      copies[kind] = copy;
+      cursors.set(kind, cursor);
+      replaced.push(kind);
+    },
+    apply(kind, { changed, removed, cursor }) {
+      for (const entry of changed) copies[kind].set(entry.id, entry);
+      for (const id of removed) copies[kind].delete(id);
+      cursors.set(kind, cursor);
+    },
+  };
+}
+
+let requests = 0;
+/** Set while each third request fails. */
+let isBroken = false;
+const client = createClient({
+  baseUrl: 'http://directory.test',
+  apiKey: service.key,
+  retries: 0,
+  // Every request goes to the other process than the one before.
+  async fetch(input, init) {
+    requests += 1;
+    if (isBroken && requests % 3 === 0) throw new TypeError('the connection was lost');
+    const { url } = processes[requests % processes.length] ?? service;
+    return fetch((input as string).replace('http://directory.test', url), init);
+  },
+});
+
+/** Starts a mirror and returns how to stop it. */
+function startMirror(store: MirrorStore): () => Promise<void> {
+  const stop = new AbortController();
+  const ended = client.mirror({ store, pollMs: 100, signal: stop.signal }).then(
+    () => assert.fail('a mirror never resolves'),
+    (error: unknown) => assert.equal(error, stop.signal.reason),
+  );
+  return () => {
+    stop.abort(new Error('stopped'));
+    return ended;
+  };
+}
+
+async function listed(kind: MirrorKind): Promise<object[]> {
+  const entries = await Array.fromAsync<{ id: string }>(client[kind].all({ sort: 'createdAt' }));
+  return entries.sort(byId);
+}
+const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1);
+const isRight = async (store: MemoryStore) => {
+  for (const kind of kinds) {
+    const copy = [...store.copies[kind].values()].sort(byId);
+    if (JSON.stringify(copy) !== JSON.stringify(await listed(kind))) return false;
+  }
+  return true;
+};
+const settled = async (store: MemoryStore) => {
+  for (const each of processes) await each.settled();
+  await eventually(() => isRight(store));
+};
+
+/** Two at the same time, for as long as `until` says. */
+async function edit(until: number): Promise<void> {
+  const random = (max: number) => Math.floor(Math.random() * max);
+  const one = async () => {
+    const [slug, value] = [`org-${random(30)}`, random(1_000)];
+    const edits = [
+      () => put(database, 'orgs', [{ slug, name: `${slug} ${value}`, listed: value % 3 > 0 }]),
+      () => put(database, 'orgs', [{ slug, name: slug, alliance: `alliance-${random(3)}` }]),
+      () => sql`update orgs set listed = not listed where slug = ${slug}`.execute(database),
+      () => sql`update orgs set notes = ${value} where slug = ${slug}`.execute(database),
+      () => sql`delete from orgs where slug = ${slug}`.execute(database),
+      () => put(database, 'alliances', [{ slug: `alliance-${random(3)}`, name: `A ${value}` }]),
+      () =>
+        put(database, 'blueprints', [blueprint({ key: `key-${random(9)}`, version: `${value}` })]),
+      () => sql`delete from blueprints where key = ${`key-${random(9)}`}`.execute(database),
+    ];
+    await edits[random(edits.length)]?.();
+  };
+  while (performance.now() < until) {
+    await Promise.all([one(), one()]);
+    await wait(random(50));
+  }
+}
+
+await put(
+  database,
+  'alliances',
+  [0, 1, 2].map((number) => ({ slug: `alliance-${number}`, name: `Alliance ${number}` })),
+);
+await put(
+  database,
+  'orgs',
+  Array.from({ length: 250 }, (_, number) => ({ slug: `first-${number}`, name: `${number}` })),
+);
+for (const each of processes) await each.settled();
+
+test('a copy is right after random edits on two processes, lost connections and restarts', async () => {
+  const store = createStore();
+  let stop = startMirror(store);
+  isBroken = true;
+  const start = performance.now();
+  for (let part = 1; part <= 4; part += 1) {
+    await edit(start + (editMs * part) / 4);
+    await stop();
+    stop = startMirror(store);
+  }
+  isBroken = false;
+  await settled(store);
+  await stop();
+  assert.deepEqual(store.replaced.sort(), [...kinds].sort(), 'each list was downloaded once');
+});
+
+test('a mirror begins again when its cursor is too old', async () => {
+  const store = createStore();
+  let stop = startMirror(store);
+  await settled(store);
+  await stop();
+  await sql`delete from orgs where slug = 'first-0'`.execute(database);
+  while (await foldEntryChanges(database));
+  await sql`update entry_changes set at = now() - interval '1 year'`.execute(database);
+  while (await dropOldEntryChanges(database));
+  processes.splice(0, 2, later);
+  stop = startMirror(store);
+  await settled(store);
+  await stop();
+  assert.equal(store.replaced.filter((kind) => kind === 'orgs').length, 2);
+});
+
+test('a mirror ends with an error of its store, and with one that stays', async () => {
+  const store = createStore();
+  const fault = new Error('disk full');
+  await assert.rejects(
+    client.mirror({ store: { ...store, replace: () => Promise.reject(fault) } }),
+    fault,
+  );
+  const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_unknown' });
+  await assert.rejects(stranger.mirror({ store }), { code: 'unauthorized' });
+  await assert.rejects(client.mirror({ store, kinds: [] }), TypeError);
+});
