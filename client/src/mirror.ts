@@ -142,7 +142,7 @@ function isExpired(error: unknown): boolean {
 }
 
 function isTemporary(error: unknown): error is Failure {
-  return error instanceof OrgdirError && mayRetry('GET', error as Failure);
+  return error instanceof OrgdirError && mayRetry(true, error as Failure);
 }
 
 function retryAfterMs(failure: Failure): number {

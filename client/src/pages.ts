@@ -6,8 +6,10 @@ export type Page<T> = { data: T[]; pagination: Pagination };
 /** The query of a list without its start. `limit` is the number of entries per request. */
 export type AllQuery<Q> = Omit<Q, 'page' | 'after' | 'changedSince'>;
 
-/** An undefined parameter is omitted. */
-export type Loose<Q> = { [Name in keyof Q]?: Q[Name] | undefined };
+/** An undefined parameter is omitted. One that may be repeated takes a single value, too. */
+export type Loose<Q> = {
+  [Name in keyof Q]?: Q[Name] | undefined | (string[] extends Q[Name] ? string : never);
+};
 
 /** The API's maximum, for as few requests as possible. */
 export const pageLimitMax = 100;

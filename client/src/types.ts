@@ -1036,49 +1036,49 @@ export interface ListOrgsQuery {
    * @minItems 1
    * @maxItems 100
    */
-  slug?: string | string[];
+  slug?: string[];
   /**
    * Return only members of the alliance with this slug. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  alliance?: string | string[];
+  alliance?: string[];
   /**
    * Return only organisations with this primary or secondary activity. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  activity?: string | string[];
+  activity?: string[];
   /**
    * Return only organisations with this BCP 47 language tag. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  language?: string | string[];
+  language?: string[];
   /**
    * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  tag?: string | string[];
+  tag?: string[];
   /**
    * Return only organisations with this location, regardless of case and accents. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  location?: string | string[];
+  location?: string[];
   /**
    * Return only organisations with this status. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  status?: ('active' | 'closed') | ('active' | 'closed')[];
+  status?: ('active' | 'closed')[];
   /** Return only organisations that are, or are not, verified. */
   verified?: boolean;
   /** Return only entries with at least so many members. */
@@ -1117,21 +1117,21 @@ export interface ListAlliancesQuery {
    * @minItems 1
    * @maxItems 100
    */
-  slug?: string | string[];
+  slug?: string[];
   /**
    * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  tag?: string | string[];
+  tag?: string[];
   /**
    * Return only alliances with this status. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  status?: ('active' | 'disbanded') | ('active' | 'disbanded')[];
+  status?: ('active' | 'disbanded')[];
   /** Return only alliances that are, or are not, recruiting. */
   recruiting?: boolean;
   /** Return only entries with at least so many members. */
@@ -1166,14 +1166,14 @@ export interface ListBlueprintsQuery {
    * @minItems 1
    * @maxItems 100
    */
-  slug?: string | string[];
+  slug?: string[];
   /**
    * Return only blueprints of this category. Repeat the parameter for several, up to 100.
    *
    * @minItems 1
    * @maxItems 100
    */
-  category?: string | string[];
+  category?: string[];
   /** Return only active (true) or only retired (false) blueprints. Default: both. */
   active?: boolean;
   /**
@@ -1182,7 +1182,7 @@ export interface ListBlueprintsQuery {
    * @minItems 1
    * @maxItems 100
    */
-  ingredient?: string | string[];
+  ingredient?: string[];
   /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
   /** Facets to count under `meta.facets`, separated by commas: `category`. */

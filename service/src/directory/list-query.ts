@@ -53,16 +53,15 @@ function repeated(
     examples?: string[];
   } = {},
 ) {
-  const { examples, ...each } = { ...noNul, minLength: 1, maxLength: 100, ...schema };
+  const { examples, ...rules } = { ...noNul, minLength: 1, maxLength: 100, ...schema };
   return Type.Optional(
     Type.Unsafe<string | string[]>({
       type: ['string', 'array'],
-      ...each,
-      items: { type: 'string', ...each },
+      ...rules,
+      items: { type: 'string', ...rules, ...(examples && { examples }) },
       minItems: 1,
       maxItems: repeatedMax,
       description: `${description} Repeat the parameter for several, up to ${repeatedMax}.`,
-      ...(examples ? { examples } : {}),
     }),
   );
 }

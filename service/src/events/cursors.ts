@@ -35,15 +35,15 @@ type Keys = { mac: Buffer; cipher: Buffer };
 
 /** `secretKeys` as in SECRET_KEY: the first encrypts, all decrypt. */
 export function createCursors(secretKeys: readonly Buffer[]): Cursors {
-  const { seal, open } = createSealedCursors(secretKeys);
+  const sealed = createSealedCursors(secretKeys);
   return {
     encode(appId, position) {
       const content = Buffer.alloc(positionBytes);
       content.writeBigUInt64BE(BigInt(position));
-      return seal(appId, content);
+      return sealed.seal(appId, content);
     },
     decode(appId, cursor) {
-      const content = open(appId, cursor);
+      const content = sealed.open(appId, cursor);
       return content?.length === positionBytes ? Number(content.readBigUInt64BE()) : null;
     },
   };

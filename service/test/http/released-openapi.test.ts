@@ -81,9 +81,8 @@ const breaking: Record<string, Change> = {
   },
   'a repeated parameter accepts less': (document) => {
     Object.assign(parameter(document, 'alliance').schema, {
-      type: ['string', 'array'],
-      items: { type: 'string' },
-      maxLength: 10,
+      type: 'array',
+      items: { type: 'string', maxLength: 10 },
     });
   },
   'a facet is removed': (document) => {
@@ -122,8 +121,8 @@ for (const [name, change] of Object.entries(breaking))
 const additions: Change[] = [
   (document) => {
     operation(document, '/api/v1/orgs').parameters.reverse();
-    const { schema: alliance } = parameter(document, 'alliance');
-    Object.assign(alliance, { type: ['string', 'array'], items: { ...alliance }, maxItems: 9 });
+    const alliance = parameter(document, 'alliance');
+    alliance.schema = { type: 'array', items: alliance.schema, maxItems: 9 };
   },
   ({ paths }) => {
     paths['/api/v1/things'] = structuredClone(paths['/api/v1/orgs'] ?? {});

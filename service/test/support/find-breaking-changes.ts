@@ -57,7 +57,8 @@ function withStatesOf(revision: unknown, base: unknown, path: string, lost: stri
   );
 }
 
-type Parameter = { name: string; in: string; schema?: { type?: unknown; pattern?: string } };
+type ParameterSchema = { type?: unknown; pattern?: string; items?: object };
+type Parameter = { name: string; in: string; schema?: ParameterSchema };
 type Document = { paths?: Record<string, Record<string, { parameters?: Parameter[] }>> };
 
 /**
@@ -88,11 +89,8 @@ function asBefore(old: Parameter, now: Parameter): Parameter {
   if (namesIn(old.schema.pattern).some((name) => !namesIn(pattern).includes(name))) return now;
   const schema = { ...now.schema } as Record<string, unknown>;
   if (namesIn(pattern).length > 0) schema['pattern'] = old.schema.pattern;
-  if (old.schema.type === 'string' && String(now.schema.type) === 'string,array') {
-    schema['type'] = 'string';
-    for (const keyword of ['items', 'minItems', 'maxItems']) delete schema[keyword];
-  }
-  return { ...now, schema };
+  const isRepeated = old.schema.type === 'string' && now.schema.type === 'array';
+  return { ...now, schema: isRepeated ? now.schema.items : schema } as Parameter;
 }
 
 /** Those of a pattern that `facetsQuery` made. */

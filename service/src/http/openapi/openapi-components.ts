@@ -125,16 +125,25 @@ const ifNew = conditional(
 
 function parametersOf(method: string, { parameters = [], responses }: Operation): JsonObject[] {
   return [
-    // A parameter with a default is optional for callers, although the validator sees it as always present.
-    ...parameters.map((parameter) =>
-      'default' in (parameter['schema'] as JsonObject)
-        ? { ...parameter, required: false }
-        : parameter,
-    ),
+    ...parameters.map((parameter) => {
+      const schema = parameter['schema'] as JsonObject;
+      // The validator sees one with a default as always present.
+      const optional = 'default' in schema ? { required: false } : {};
+      return { ...parameter, ...optional, schema: asList(schema) };
+    }),
     ...('304' in responses ? [ifNoneMatch] : []),
     ...('412' in responses ? [ifMatch] : []),
     ...('412' in responses && method === 'put' ? [ifNew] : []),
   ];
+}
+
+/** The validator sees a repeated parameter that is there once as a text. Generators of clients know only lists. */
+function asList(schema: JsonObject): JsonObject {
+  const { type } = schema;
+  if (!Array.isArray(type) || !type.includes('array')) return schema;
+  const ofLists = new Set(['items', 'minItems', 'maxItems', 'description']);
+  const rules = Object.entries(schema).filter(([name]) => ofLists.has(name));
+  return { type: 'array', ...Object.fromEntries(rules) };
 }
 
 /** Header components are named after the header, error components after their codes. */
