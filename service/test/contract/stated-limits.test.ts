@@ -26,6 +26,7 @@ import {
   slugReservedDays,
   temporaryKeyMinutes,
 } from '../../src/contract/periods.ts';
+import { changesMax } from '../../src/directory/search/load-index.ts';
 import { aliasesMax, aliasLengthMax, managersMax } from '../../src/contract/shared-fields.ts';
 import { badLinesNamedMax } from '../../src/directory/import.ts';
 import { lineBytesMax } from '../../src/directory/import-source.ts';
@@ -281,6 +282,7 @@ const sentences: Record<string, string[]> = {
   ],
   'reads.md': [
     `takes 1 to ${searchTextMax} characters`,
+    `more than ${n(changesMax)} entries at once`,
     `come compressed, from ${kib(compressedFromBytes)} on`,
     `For ${slugReservedDays} days nobody else gets the old slug`,
     `A cursor works for at least ${changesKeptDays} days`,

@@ -130,7 +130,7 @@ export async function loadIndex(
 }
 
 /** More changes than these are slower to read than everything. */
-const changesMax = 2_000;
+export const changesMax = 2_000;
 /** Some minutes less than `move_revision` keeps them. */
 const changesKeptSeconds = 10 * 60;
 
