@@ -13,9 +13,11 @@ import { startTestService, type Answer } from '../support/service.ts';
 const lines: string[] = [];
 const log = pino({}, { write: (line: string) => void lines.push(line) });
 const service = await startTestService({ log });
-const { database, publishing, readiness, revisions } = service;
+const { database, publishing, readiness, revisions, search } = service;
 const internal = await startInternalApi(service);
 await put(database, 'alliances', [{ slug: 'league', name: 'League' }]);
+search.start();
+await eventually(async () => search.loading().indexes.length === 0);
 
 const event = (id: number) => ({
   event: 'resource.offer.created',
