@@ -54,8 +54,15 @@ test(
     const publishing = publisher.publishSlowly(Infinity, publishEveryMs);
     const cuts: { cutAt: number; takenOverAt: number; mendedAt: number; leads: boolean }[] = [];
     for (const links of [[toDatabase], [toDatabase, toReceivers]]) {
+      const publishedAt = Date.now();
       await publisher.publish(eventsBeforeCut);
       await receivers.more(requestsBeforeCut);
+      // Its receivers are slow, so what it has just sent is under way when the link is cut.
+      await until('a request of the machine', giveUpMs, async () =>
+        (await receivers.report()).some(
+          ({ from, at }) => from === toReceivers.far && at > publishedAt,
+        ),
+      );
       await world.fault(async () => {
         for (const link of links) await link.cut();
         const cutAt = Date.now();
