@@ -32,11 +32,12 @@ export const links = {
 /** Per organisation or alliance. */
 export const aliasesMax = 10;
 export const aliasLengthMax = 100;
+/** A bar separates aliases in a cell of a CSV file, which loses the spaces around it. */
+export const aliasPattern = /^[^|\s]([^|]*[^|\s])?$/;
 const alias = Type.String({
   minLength: 1,
   maxLength: aliasLengthMax,
-  // A bar separates those in a cell of a CSV file.
-  pattern: '^[^|\\s]([^|]*[^|\\s])?$',
+  pattern: aliasPattern.source,
 });
 
 /** A write that omits them keeps them. */

@@ -22,7 +22,7 @@ import {
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
 import type { AllianceInput } from './inputs.ts';
-import { storedAliases } from './aliases.ts';
+import { withStoredAliases } from './aliases.ts';
 import type { AllianceQuery } from './list-query.ts';
 import {
   filtersBy,
@@ -135,10 +135,7 @@ export async function upsertAlliances(
   tx: Transaction,
   inputs: WritableAlliance[],
 ): Promise<WrittenAlliance[]> {
-  const stored = await storedAliases(tx, 'alliances', inputs);
-  const rows = inputs.map((input) =>
-    toColumns({ ...input, aliases: input.aliases ?? stored.get(input.slug) ?? [] }),
-  );
+  const rows = (await withStoredAliases(tx, 'alliances', inputs)).map(toColumns);
   const { rows: written } = await sql<WrittenAlliance>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(${columnTypes(columns)})

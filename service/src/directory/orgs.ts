@@ -6,7 +6,7 @@ import {
   orgFields,
   orgSearch,
 } from '../contract/organisation.ts';
-import { storedAliases } from './aliases.ts';
+import { withStoredAliases } from './aliases.ts';
 import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
 import { publicUrlOr } from '../database/public-url.ts';
 import {
@@ -116,10 +116,7 @@ const columns = [...computedColumns, ...fieldColumns, { column: 'alliance_id', t
 
 /** Inserts or updates by slug, one statement for the batch. Every input has its slug; alliances are given by id. */
 export async function upsertOrgs(tx: Transaction, inputs: WritableOrg[]): Promise<WrittenOrg[]> {
-  const stored = await storedAliases(tx, 'orgs', inputs);
-  const rows = inputs.map((input) =>
-    toColumns({ ...input, aliases: input.aliases ?? stored.get(input.slug) ?? [] }),
-  );
+  const rows = (await withStoredAliases(tx, 'orgs', inputs)).map(toColumns);
   const { rows: written } = await sql<WrittenOrg>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(${columnTypes(columns)})

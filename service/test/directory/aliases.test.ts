@@ -72,15 +72,23 @@ for (const kind of kinds) {
     assert.deepEqual(await aliasesOf(kind, 'mover'), ['Fourth Name', 'Third Name']);
   });
 
+  test(`the spaces around a former name of ${kind} are not part of its alias`, async () => {
+    await put(database, kind, [{ slug: 'spaced', name: ' Spaced ' }]);
+    await write('PATCH', `/${kind}/spaced?keepName=true`, { name: 'New' });
+    assert.deepEqual(await aliasesOf(kind, 'spaced'), ['Spaced']);
+  });
+
   test(`a name of ${kind} that cannot be an alias is refused, and nothing changes`, async () => {
     const aliases = Array.from({ length: 10 }, (_, number) => `Alias ${number}`);
     await put(database, kind, [
       { slug: 'full', name: 'Full', aliases },
       { slug: 'long', name: 'x'.repeat(101) },
+      { slug: 'bar', name: 'A | B' },
     ]);
     for (const [slug, message] of [
       ['full', 'there are 10 aliases already; remove one'],
       ['long', 'the former name has more than the 100 characters of an alias'],
+      ['bar', 'the former name has a bar (|), which no alias may have'],
     ] as const) {
       const { status, body } = await write('PATCH', `/${kind}/${slug}?keepName=true`, {
         name: 'New',
