@@ -5,33 +5,48 @@
 import { changesKeptDays } from '../contract/periods.ts';
 import { sql, type Database } from '../database/database.ts';
 
-/** Notes per call; an import makes one for some hundred entries. The next call takes the rest. */
+/** Notes that a call looks at. */
 const notesMax = 200;
+/** Entries per call, about a second. A note of a statement over the whole directory is moved in parts. */
+export const foldedMax = 50_000;
 /** Deleted per call, of each kind. */
 const deletedMax = 10_000;
 /** One process at a time: two would lock the same entries in different orders. */
 const foldLock = 70420025;
 
-/** Returns whether more notes may wait. */
+/** Returns whether more may wait. */
 export async function foldEntryChanges(database: Database): Promise<boolean> {
-  const { rows } = await sql<{ taken: number }>`
+  const max = sql.lit(foldedMax);
+  const { rows } = await sql<{ notes: number; entries: number }>`
     with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(foldLock)}) as mine),
-    taken as (
-      delete from search_changes where ctid = any(array(
-        select ctid from search_changes
+    oldest as materialized (
+      select *, sum(cardinality(entries)) over (order by revision, place) - cardinality(entries) as before
+      from (
+        select ctid as place, kind, revision, at, entries from search_changes
         where (select mine from turn) and entries is not null and revision is not null
-        order by revision limit ${sql.lit(notesMax)}
-      ))
-      returning kind, revision, at, entries
+        order by revision, place limit ${sql.lit(notesMax)}
+      ) as notes
+    ),
+    taken as materialized (
+      select place, kind, revision, at, entries[:${max} - before] as entries, entries[${max} - before + 1:] as rest
+      from oldest where before < ${max}
+    ),
+    emptied as (
+      delete from search_changes where ctid = any(array(select place from taken where rest = '{}'))
+    ),
+    shortened as (
+      update search_changes s set entries = t.rest from taken t
+      where s.ctid = any(array(select place from taken where rest <> '{}')) and t.place = s.ctid
     ),
     folded as (
       insert into entry_changes as c (kind, id, revision, at)
       select kind, id, max(revision), max(at) from taken cross join unnest(entries) as id group by kind, id
       on conflict (kind, id) do update set revision = excluded.revision, at = excluded.at where excluded.revision > c.revision
     )
-    select count(*) as taken from taken
+    select count(*) as notes, coalesce(sum(cardinality(entries)), 0)::int8 as entries from oldest
   `.execute(database);
-  return rows[0]?.taken === notesMax;
+  const [{ notes, entries } = { notes: 0, entries: 0 }] = rows;
+  return notes === notesMax || entries > foldedMax;
 }
 
 /** Deletes changes that are older than cursors are accepted for. Returns whether there may be more. */

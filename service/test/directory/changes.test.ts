@@ -4,7 +4,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { changesKeptDays } from '../../src/contract/periods.ts';
 import { sql, type Executor } from '../../src/database/database.ts';
-import { dropOldEntryChanges, foldEntryChanges } from '../../src/directory/fold-entry-changes.ts';
+import {
+  dropOldEntryChanges,
+  foldedMax,
+  foldEntryChanges,
+} from '../../src/directory/fold-entry-changes.ts';
 import type { ImportKind } from '../../src/directory/import.ts';
 import { blueprint, put } from '../support/directory.ts';
 import { openTestDatabase } from '../support/database.ts';
@@ -339,3 +343,27 @@ test('who follows the changes has the listed organisations at any time', async (
 function byId(one: object, other: object): number {
   return (one as Entry).id < (other as Entry).id ? -1 : 1;
 }
+
+test('a note of more entries than are moved at once is moved in parts, and holds up no later one', async () => {
+  await sql`delete from entry_changes where kind = 'alliances'`.execute(database);
+  const note = (revision: number, entries: number) =>
+    sql`
+      insert into search_changes (kind, revision, at, written, adjusted, entries, was_public, is_public)
+      select 'alliances', ${revision}, now(), '{}', '{}', array_agg(gen_random_uuid()), true, true
+      from generate_series(1, ${entries})
+    `.execute(database);
+  const moved = async (revision: number): Promise<number> => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) from entry_changes where kind = 'alliances' and revision = ${revision}
+    `.execute(database);
+    return rows[0]?.count ?? 0;
+  };
+  while (await foldEntryChanges(database));
+  await note(1, foldedMax + 1);
+  await note(2, 2);
+  assert.equal(await foldEntryChanges(database), true);
+  assert.deepEqual([await moved(1), await moved(2)], [foldedMax, 0]);
+  assert.equal(await foldEntryChanges(database), false);
+  assert.deepEqual([await moved(1), await moved(2)], [foldedMax + 1, 2]);
+  await sql`delete from entry_changes where kind = 'alliances'`.execute(database);
+});

@@ -1,7 +1,8 @@
 /**
  * Runs the worker's tasks: takes in events published by SQL, fans out events, claims deliveries, attempts and records
- * them, updates the health of webhooks, the totals of lists and the changes of the directory, recovers leases and rotates partitions. The tasks keep
- * nothing only in memory that must not be lost. The way of an event is in `dispatch/dispatcher.ts`.
+ * them, updates the health of webhooks, the totals of lists and the changes of the directory, recovers leases and rotates
+ * partitions. The tasks keep nothing only in memory that must not be lost. The way of an event is in
+ * `dispatch/dispatcher.ts`.
  *
  * One process leads: it is notified of new work and looks for it most often. The others take what is left for a moment,
  * because the leader is full, frozen or gone. So another worker costs next to nothing.
