@@ -7,7 +7,7 @@ import { createGunzip } from 'node:zlib';
 import type { Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { encodePosition } from './changes.ts';
-import { renderDownload, type RenderedDownload } from './download.ts';
+import { renderDownload, type RenderedDownload } from './render-download.ts';
 import type { SlugTable } from './lock-directory.ts';
 import { publicEntries } from './public-entries.ts';
 import { ServiceError } from '../errors.ts';
