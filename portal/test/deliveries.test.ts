@@ -220,7 +220,7 @@ test('one finds what failed by its response, its subject and its body', options,
   const id = await ended(webhook, 1);
   const page = await portal.open({ as: bob, path: `/apps/${webhook.appId}/deliveries` });
   const row = rowsOf(page).filter({ hasText: 'Failed' });
-  await row.getByText('503').waitFor();
+  await row.getByText('503', { exact: true }).waitFor();
   await row.getByText('Acme').waitFor();
   await assertAccessible(page, 'the deliveries of an app');
   const nothing = page.getByRole('heading', { name: 'Nothing matches these filters' });
