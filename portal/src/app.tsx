@@ -20,6 +20,7 @@ import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
 import { Deferred } from './ui/deferred.tsx';
+import { TimesProvider } from './ui/times.tsx';
 
 const pages = { name: 'pages', load: () => import('./pages.ts') };
 
@@ -96,7 +97,9 @@ export function App() {
     >
       <QueryClientProvider client={queryClient}>
         <Notifications position="bottom-right" containerWidth="min(26rem, calc(100vw - 2rem))" />
-        <RouterProvider router={router} />
+        <TimesProvider>
+          <RouterProvider router={router} />
+        </TimesProvider>
       </QueryClientProvider>
     </MantineProvider>
   );

@@ -275,6 +275,50 @@ test('one finds what failed by its response, its subject and its body', options,
   await page.getByRole('button', { name: 'Filters (1)' }).waitFor();
 });
 
+test('times name their zone: local, or UTC for as long as somebody wants', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(bob, receiver.url);
+  await announce(portal.service.database);
+  await ended(webhook, 1);
+  const path = `${webhook.path}/deliveries`;
+  const page = await portal.open({ as: bob, path, timezoneId: 'Asia/Tokyo' });
+  const chart = page.getByRole('figure', { name: 'Deliveries' });
+  const since = async (): Promise<string> => {
+    await page.getByLabel('Time', { exact: true }).selectOption('Custom range');
+    await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.waitForURL(/since=/);
+    const { searchParams } = new URL(page.url());
+    await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
+    return `${searchParams.get('since')}`;
+  };
+  const choose = async (choice: string): Promise<void> => {
+    await page.getByRole('button', { name: 'Your account' }).click();
+    await page.getByRole('menuitem', { name: choice }).click();
+  };
+  await rowsOf(page)
+    .getByText(/:\d\d [AP]M GMT\+9$/)
+    .waitFor();
+  await chart.getByText('times in GMT+9').waitFor();
+  assert.equal(await since(), '2019-12-31T15:00:00.000Z');
+
+  await choose('Show times in UTC');
+  await rowsOf(page)
+    .getByText(/:\d\d [AP]M UTC$/)
+    .waitFor();
+  await chart.getByText('times in UTC').waitFor();
+  assert.equal(await since(), '2020-01-01T00:00:00.000Z');
+  await page.reload();
+  await rowsOf(page)
+    .getByText(/:\d\d [AP]M UTC$/)
+    .waitFor();
+
+  await choose('Show times in local time');
+  await rowsOf(page)
+    .getByText(/:\d\d [AP]M GMT\+9$/)
+    .waitFor();
+});
+
 test('several are selected and redelivered, and what cannot be is said', options, async () => {
   const receiver = await startReceiver((response) => response.writeHead(500).end());
   const webhook = await makeWebhook(bob, receiver.url);

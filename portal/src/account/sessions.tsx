@@ -10,7 +10,8 @@ import { moveFocus } from '../ui/move-focus.ts';
 import { sessionDaysInWords } from '../../../service/src/contract/periods.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
-import { formatExact, Time } from '../ui/time.tsx';
+import { Time } from '../ui/time.tsx';
+import { useTimes, type Times } from '../ui/times.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { describeBrowser } from './describe-browser.ts';
 
@@ -66,7 +67,7 @@ function SessionEntry({ session, ended }: { session: AccountSession; ended: () =
 }
 
 function EndSession({ session, ended }: { session: AccountSession; ended: () => void }) {
-  const name = describeSession(session);
+  const name = describeSession(session, useTimes());
   const write = useWrite(() => endAccountSession(session.id), ['/account'], {
     done: () => {
       toastSuccess('Session ended.');
@@ -107,7 +108,10 @@ function EndOthers({ ended }: { ended: () => void }) {
 }
 
 /** Identifies a session among others in the same kind of browser. */
-function describeSession({ userAgent, ipAddress, createdAt }: AccountSession): string {
+function describeSession(
+  { userAgent, ipAddress, createdAt }: AccountSession,
+  { exact }: Times,
+): string {
   const from = ipAddress ? `, from ${ipAddress}` : '';
-  return `${describeBrowser(userAgent)}${from}, signed in ${formatExact(createdAt)}`;
+  return `${describeBrowser(userAgent)}${from}, signed in ${exact(createdAt)}`;
 }

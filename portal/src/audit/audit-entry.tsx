@@ -5,12 +5,14 @@ import { SmallFold } from '../ui/fold.tsx';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
+import { useTimes } from '../ui/times.tsx';
 import { describeDetails } from './describe-details.ts';
 import { describeEntry } from './describe-entry.ts';
 
 /** One entry of the audit log. A deleted app has no page, so its name links to its entries. */
 export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
   const { appId, appName, appDeleted } = entry;
+  const times = useTimes();
   const { who, did } = describeEntry(entry);
   return (
     <li>
@@ -28,7 +30,7 @@ export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
           </PageLink>
         </Note>
         <SmallFold title="Details">
-          <DescriptionList entries={describeDetails(entry)} layout="line" />
+          <DescriptionList entries={describeDetails(entry, times)} layout="line" />
         </SmallFold>
       </Group>
     </li>

@@ -1,7 +1,7 @@
 /** Describes the details of an audit log entry as names and values. */
 import type { PortalAuditEntry } from '../api/types.ts';
 import { capitalise } from '../ui/capitalise.ts';
-import { formatExact } from '../ui/time.tsx';
+import type { Times } from '../ui/times.tsx';
 
 const names: Record<string, string> = {
   last4: 'Last four characters',
@@ -14,13 +14,16 @@ const names: Record<string, string> = {
   slug: 'Slug',
 };
 
-export function describeDetails({ at, subject, details }: PortalAuditEntry): [string, string][] {
+export function describeDetails(
+  { at, subject, details }: PortalAuditEntry,
+  { exact }: Times,
+): [string, string][] {
   const known = Object.entries(details).map(([name, value]): [string, string] => [
     names[name] ?? formatFieldName(name),
-    describeValue(value),
+    describeValue(value, exact),
   ]);
-  const exact: [string, string] = ['Time', formatExact(at)];
-  return subject.id === null ? [exact, ...known] : [exact, ...known, ['Id', subject.id]];
+  const time: [string, string] = ['Time', exact(at)];
+  return subject.id === null ? [time, ...known] : [time, ...known, ['Id', subject.id]];
 }
 
 /** `somethingNew` → `Something new`. */
@@ -28,10 +31,10 @@ function formatFieldName(name: string): string {
   return capitalise(name.replaceAll(/([A-Z])/g, ' $1').toLowerCase());
 }
 
-function describeValue(value: unknown): string {
+function describeValue(value: unknown, exact: Times['exact']): string {
   if (value === null || value === undefined) return 'None';
-  if (Array.isArray(value)) return value.map(describeValue).join(', ');
-  if (typeof value === 'string') return isTime(value) ? formatExact(value) : value;
+  if (Array.isArray(value)) return value.map((each) => describeValue(each, exact)).join(', ');
+  if (typeof value === 'string') return isTime(value) ? exact(value) : value;
   return JSON.stringify(value);
 }
 

@@ -2,8 +2,8 @@ import { Group, Text } from '@mantine/core';
 import { useRef, type KeyboardEvent, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { Note } from '../ui/note.tsx';
+import { useTimes } from '../ui/times.tsx';
 import classes from './chart.module.css';
-import { formatPeriod, formatTick } from './format-period.ts';
 
 type LegendEntry = { name: string; className: string | undefined };
 export type Period = {
@@ -31,11 +31,17 @@ type Props = {
 
 /** A chart over time: scale, grid and times around the drawing, and a link with a tip for each period. */
 export function Chart({ title, legend, top, unit = '', periods, periodHours, children }: Props) {
+  const times = useTimes();
   return (
     <figure className={classes['figure']} aria-label={title}>
       <Group component="figcaption" justify="space-between" gap="xs" mb="sm">
         <Text size="sm" fw={600}>
-          {title}
+          {title}{' '}
+          {periods[0] && (
+            <Note span size="xs" fw={400}>
+              times in {times.zoneAt(periods[0].start)}
+            </Note>
+          )}
         </Text>
         <Legend legend={legend} />
       </Group>
@@ -71,7 +77,7 @@ export function Chart({ title, legend, top, unit = '', periods, periodHours, chi
         <div className={classes['times']} aria-hidden>
           {ticksOf(periods).map(({ start }) => (
             <Note key={start} size="xs">
-              {formatTick(start, periodHours)}
+              {times.tick(start, periodHours)}
             </Note>
           ))}
         </div>
@@ -97,6 +103,7 @@ function Legend({ legend }: { legend: LegendEntry[] }) {
 
 /** One stop for Tab: the arrow keys, Home and End move between the periods. */
 function Periods({ periods, periodHours }: Pick<Props, 'periods' | 'periodHours'>) {
+  const times = useTimes();
   const list = useRef<HTMLUListElement>(null);
   const move = (event: KeyboardEvent) => {
     const links = [...(list.current?.querySelectorAll('a') ?? [])];
@@ -115,7 +122,7 @@ function Periods({ periods, periodHours }: Pick<Props, 'periods' | 'periodHours'
   return (
     <ul ref={list} className={classes['periods']} role="list" onKeyDown={move}>
       {periods.map(({ start, text, to }, index) => {
-        const time = formatPeriod(start, periodHours);
+        const time = times.period(start, periodHours);
         return (
           <li key={start}>
             <Link

@@ -3,8 +3,8 @@ import type { DeliveryPeriod, DeliveryStats } from '../api/types.ts';
 import { SmallFold } from '../ui/fold.tsx';
 import { formatDuration } from '../ui/format-duration.ts';
 import { PageLink } from '../ui/page-link.tsx';
+import { useTimes } from '../ui/times.tsx';
 import { TableHead } from '../ui/table-head.tsx';
-import { formatPeriod } from './format-period.ts';
 
 const columns = ['Time', 'Succeeded', 'Failed', 'Cancelled', 'Pending', 'p50', 'p95'].map(
   (title) => ({ title }),
@@ -13,6 +13,7 @@ const columns = ['Time', 'Succeeded', 'Failed', 'Cancelled', 'Pending', 'p50', '
 type Props = { stats: DeliveryStats; listOf: (start: string) => string };
 
 export function PeriodsTable({ stats: { periods, periodHours }, listOf }: Props) {
+  const times = useTimes();
   return (
     <SmallFold title="Show the values as a table">
       <Table.ScrollContainer
@@ -29,7 +30,7 @@ export function PeriodsTable({ stats: { periods, periodHours }, listOf }: Props)
               <Table.Tr key={period.start}>
                 <Table.Th scope="row">
                   <PageLink to={listOf(period.start)} size="sm">
-                    {formatPeriod(period.start, periodHours)}
+                    {times.period(period.start, periodHours)}
                   </PageLink>
                 </Table.Th>
                 <Values period={period} />

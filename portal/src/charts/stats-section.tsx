@@ -9,8 +9,9 @@ import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
+import { endOf } from '../ui/times.tsx';
 import { CountsChart } from './counts-chart.tsx';
-import { endOf } from './format-period.ts';
+
 import { LatencyChart } from './latency-chart.tsx';
 import { PeriodsTable } from './periods-table.tsx';
 

@@ -4,6 +4,7 @@ import { deliveries, type DeliveryScope } from '../api/operations.ts';
 import { StatsSection } from '../charts/stats-section.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { useTimes } from '../ui/times.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
 import { toQuery, useFilters, type Filters } from './filters.ts';
@@ -62,10 +63,11 @@ function useDeliveries(
   pausedAt: number | null,
 ) {
   const isPaused = pausedAt !== null;
+  const times = useTimes();
   const nowMs = pausedAt ?? Date.now();
   const query = useQuery({
     ...deliveries(appId, {
-      ...toQuery(filters, nowMs),
+      ...toQuery(filters, nowMs, times),
       ...(webhookId !== null && { webhookId }),
       limit: perPage,
     }),

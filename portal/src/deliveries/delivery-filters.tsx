@@ -7,7 +7,7 @@ import { catalogue, webhooks as webhooksOperation } from '../api/operations.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { Search } from '../ui/icons.tsx';
-import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { useTimes } from '../ui/times.tsx';
 import { nameOf } from '../webhooks/describe-webhook.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusLabels } from './delivery-status.tsx';
@@ -264,26 +264,30 @@ function OwnSpan({ filters: { since, until }, changeAndFocus }: Props) {
 type TimesProps = Pick<Filters, 'since' | 'until'> & { change: ChangeFilters };
 
 function Times({ since, until, change }: TimesProps) {
-  const [from, setFrom] = useState(toLocalInput(since));
-  const [to, setTo] = useState(toLocalInput(until));
+  const { fromInput, toInput, zoneAt } = useTimes();
+  const zone = `In ${zoneAt(since ?? new Date().toISOString())}`;
+  const [from, setFrom] = useState(toInput(since));
+  const [to, setTo] = useState(toInput(until));
   const fault = from !== '' && to !== '' && from >= to ? 'Choose a time after “From”.' : null;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!fault) change({ since: fromLocalInput(from), until: fromLocalInput(to) });
+        if (!fault) change({ since: fromInput(from), until: fromInput(to) });
       }}
     >
       <Group align="flex-end" gap="sm">
         <TextInput
           type="datetime-local"
           label="From"
+          description={zone}
           value={from}
           onChange={({ currentTarget }) => setFrom(currentTarget.value)}
         />
         <TextInput
           type="datetime-local"
           label="To"
+          description={zone}
           value={to}
           error={fault}
           onChange={({ currentTarget }) => setTo(currentTarget.value)}

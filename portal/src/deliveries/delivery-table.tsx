@@ -8,7 +8,8 @@ import { formatDuration } from '../ui/format-duration.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { TableHead } from '../ui/table-head.tsx';
-import { formatExact, Time } from '../ui/time.tsx';
+import { Time } from '../ui/time.tsx';
+import { useTimes } from '../ui/times.tsx';
 import { nameOf } from '../webhooks/describe-webhook.ts';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { keepRange, writeFilters, type Filters } from './filters.ts';
@@ -88,6 +89,7 @@ type RowProps = { delivery: PortalDelivery; from: FromList } & Pick<
 
 function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
   const { id, event, subject, createdAt, attemptCount, lastAttempt, webhook } = delivery;
+  const { exact } = useTimes();
   const duration = lastAttempt && formatDuration(lastAttempt.durationMs);
   const attempts = formatCount(attemptCount, 'attempt');
   return (
@@ -132,7 +134,7 @@ function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
         <Text size="sm">
           <Time at={createdAt} />
         </Text>
-        <Note size="xs">{formatExact(createdAt)}</Note>
+        <Note size="xs">{exact(createdAt)}</Note>
       </Table.Td>
     </Table.Tr>
   );
@@ -140,11 +142,12 @@ function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
 
 function SelectCell({ delivery, selection }: { delivery: PortalDelivery; selection: Selection }) {
   const { id, event, createdAt } = delivery;
+  const { exact } = useTimes();
   return (
     <Table.Td w={36}>
       {selection.mayBe(delivery) && (
         <Checkbox
-          aria-label={`Select ${event} of ${formatExact(createdAt)}`}
+          aria-label={`Select ${event} of ${exact(createdAt)}`}
           checked={selection.ids.includes(id)}
           onChange={({ nativeEvent }) =>
             selection.toggle(id, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)

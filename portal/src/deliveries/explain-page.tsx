@@ -7,7 +7,7 @@ import { explainEvent, explainTime, type WebhookId } from '../api/operations.ts'
 import type { ExplainTimeQuery } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { useTimes, type Times } from '../ui/times.tsx';
 import { Section } from '../ui/section.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { ExplanationSection } from './explanation.tsx';
@@ -49,13 +49,14 @@ export function ExplainPage() {
 
 function EventForm({ asked }: { asked: URLSearchParams }) {
   const [, setAsked] = useSearchParams();
+  const times = useTimes();
   const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
   return (
     <Section title="Event">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked(toAddress(new FormData(event.currentTarget)));
+          setAsked(toAddress(new FormData(event.currentTarget), times));
         }}
       >
         <Stack align="flex-start">
@@ -90,6 +91,8 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
 }
 
 function TimeFields({ asked }: { asked: URLSearchParams }) {
+  const { toInput, zoneAt } = useTimes();
+  const at = asked.get('at') || new Date().toISOString();
   return (
     <Group align="flex-end" gap="sm">
       <NativeSelect
@@ -113,24 +116,25 @@ function TimeFields({ asked }: { asked: URLSearchParams }) {
       <TextInput
         type="datetime-local"
         label="Time"
+        description={`In ${zoneAt(at)}`}
         name="at"
         required
         withAsterisk={false}
-        defaultValue={toLocalInput(asked.get('at'))}
+        defaultValue={toInput(asked.get('at'))}
       />
     </Group>
   );
 }
 
 /** The radio buttons have a field too, whose name Mantine makes up. */
-function toAddress(fields: FormData): Record<string, string> {
+function toAddress(fields: FormData, times: Times): Record<string, string> {
   const address: Record<string, string> = {};
   for (const name of ['id', 'event', 'subject', 'at']) {
     const value = fields.get(name);
     if (typeof value === 'string') address[name] = value.trim();
   }
   if (address['subject'] !== undefined) address['subject'] = address['subject'].toLowerCase();
-  if (address['at'] !== undefined) address['at'] = fromLocalInput(address['at']) ?? '';
+  if (address['at'] !== undefined) address['at'] = times.fromInput(address['at']) ?? '';
   return address;
 }
 

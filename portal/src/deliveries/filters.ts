@@ -3,6 +3,7 @@ import { useSearchParams } from 'react-router';
 import type { ListAppDeliveriesQuery } from '../api/types.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusLabels } from './delivery-status.tsx';
+import type { Times } from '../ui/times.tsx';
 import { toSubject } from './subject.ts';
 
 export type Span = 'hour' | 'day' | 'yesterday' | 'week' | 'own';
@@ -113,9 +114,14 @@ export function countFilters(filters: Filters): number {
 }
 
 /** Rounds the start down to the minute, so that the query and its cached response stay the same for a minute. */
-export function toQuery(filters: Filters, nowMs: number): Omit<ListAppDeliveriesQuery, 'limit'> {
+export function toQuery(
+  filters: Filters,
+  nowMs: number,
+  { midnight }: Times,
+): Omit<ListAppDeliveriesQuery, 'limit'> {
   const { span, event, webhook, since, until, ...others } = filters;
-  const [start, end] = span === null || span === 'own' ? [since, until] : timesOf(span, nowMs);
+  const [start, end] =
+    span === null || span === 'own' ? [since, until] : timesOf(span, nowMs, midnight);
   return {
     ...withoutNulls(others),
     ...(webhook && { webhookId: webhook }),
@@ -126,13 +132,14 @@ export function toQuery(filters: Filters, nowMs: number): Omit<ListAppDeliveries
   };
 }
 
-function timesOf(span: Exclude<Span, 'own'>, nowMs: number): [since: string, until: string | null] {
+function timesOf(
+  span: Exclude<Span, 'own'>,
+  nowMs: number,
+  midnight: Times['midnight'],
+): [since: string, until: string | null] {
   if (span !== 'yesterday')
     return [new Date(Math.floor(nowMs / minuteMs) * minuteMs - spanMs[span]).toISOString(), null];
-  const midnight = new Date(nowMs).setHours(0, 0, 0, 0);
-  const before = new Date(midnight);
-  before.setDate(before.getDate() - 1);
-  return [before.toISOString(), new Date(midnight).toISOString()];
+  return [midnight(nowMs, 1), midnight(nowMs)];
 }
 
 type WithoutNulls<T> = { [Key in keyof T]?: NonNullable<T[Key]> };

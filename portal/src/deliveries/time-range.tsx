@@ -2,7 +2,7 @@ import { NativeSelect, TextInput } from '@mantine/core';
 import { recoverDaysMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
 import { describeError } from '../ui/describe-error.ts';
-import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { useTimes } from '../ui/times.tsx';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -19,8 +19,9 @@ export type TimeRange = ReturnType<typeof useTimeRange>;
 
 /** The time range of a recovery or replay. At first, the shortest one that begins before the last success. */
 export function useTimeRange(lastSuccessAt: string | null) {
+  const { toInput, fromInput } = useTimes();
   const [span, setSpan] = useState(() => spanSince(lastSuccessAt));
-  const [from, setFrom] = useState(() => toLocalInput(timeAgo(dayMs)));
+  const [from, setFrom] = useState(() => toInput(timeAgo(dayMs)));
   const [to, setTo] = useState('');
   const [spanStart, setSpanStart] = useState(() => timeAgo(Number(span)));
   const isCustom = span === 'own';
@@ -30,9 +31,9 @@ export function useTimeRange(lastSuccessAt: string | null) {
     to,
     isCustom,
     /** RFC 3339; empty if the field is empty. */
-    since: isCustom ? (fromLocalInput(from) ?? '') : spanStart,
+    since: isCustom ? (fromInput(from) ?? '') : spanStart,
     /** RFC 3339; null for now. */
-    until: isCustom ? fromLocalInput(to) : null,
+    until: isCustom ? fromInput(to) : null,
     setFrom,
     setTo,
     chooseSpan(chosen: string) {

@@ -5,6 +5,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
 import { Fold } from '../ui/fold.tsx';
 import { Form } from '../ui/form.tsx';
+import { useTimes } from '../ui/times.tsx';
 import { Section } from '../ui/section.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { expiryChoices, readExpiry, today } from './expiry.ts';
@@ -28,9 +29,10 @@ type Props = {
 };
 
 export function CreateKey({ appId, done }: Props) {
+  const times = useTimes();
   const write = useWrite(
     ({ expiry, expiresAt, ...chosen }: Fields) =>
-      createKey(appId, { ...chosen, expiresAt: readExpiry(expiry, expiresAt) ?? null }),
+      createKey(appId, { ...chosen, expiresAt: readExpiry(expiry, expiresAt, times) ?? null }),
     appChanges,
     { done, waits: false },
   );
@@ -40,7 +42,7 @@ export function CreateKey({ appId, done }: Props) {
       name: validateName,
       scopes: (scopes) => (scopes.length === 0 ? 'Choose at least one.' : null),
       expiresAt: (day, { expiry }) =>
-        readExpiry(expiry, day) === undefined ? 'Choose today or a later day.' : null,
+        readExpiry(expiry, day, times) === undefined ? 'Choose today or a later day.' : null,
     },
   });
   return (
@@ -61,8 +63,8 @@ export function CreateKey({ appId, done }: Props) {
               <TextInput
                 type="date"
                 label="Last day"
-                description="The key expires at the end of this day, in your time zone."
-                min={today()}
+                description={`The key expires at the end of this day, ${times.isUtc ? 'in UTC' : 'in your time zone'}.`}
+                min={today(times)}
                 required
                 {...form.getInputProps('expiresAt')}
               />

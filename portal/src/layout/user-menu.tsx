@@ -2,10 +2,12 @@ import { ActionIcon, Menu } from '@mantine/core';
 import { CircleUser } from '../ui/icons.tsx';
 import { Link } from 'react-router';
 import { useSession, useSignOut } from '../session/use-session.ts';
+import { useUtc } from '../ui/times.tsx';
 import { toastError } from '../ui/toast.ts';
 
 export function UserMenu() {
   const { data: session } = useSession();
+  const [isUtc, setUtc] = useUtc();
   const leaving = useSignOut('/sign-in');
   return (
     <Menu position="bottom-end" width={220}>
@@ -21,6 +23,9 @@ export function UserMenu() {
         </Menu.Item>
         <Menu.Item component={Link} to="/security">
           Security
+        </Menu.Item>
+        <Menu.Item onClick={() => setUtc(!isUtc)}>
+          {isUtc ? 'Show times in local time' : 'Show times in UTC'}
         </Menu.Item>
         <Menu.Item onClick={() => leaving.mutate(undefined, { onError: toastError })}>
           Sign out

@@ -1,8 +1,8 @@
 import { Text } from '@mantine/core';
 import { formatRelative } from './format-relative.ts';
+import { useTimes } from './times.tsx';
 import { useNow } from './use-now.ts';
 
-const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 /** Older times show as a date. */
 const relativeMaxMs = 14 * 86_400_000;
 
@@ -16,18 +16,15 @@ type Shown = {
 
 /** Shows a time relative to now and keeps it up to date. The tooltip has the exact time. */
 export function Time({ at, exact = false, past }: Shown) {
+  const exactly = useTimes().exact(at);
   const text = useNow((nowMs) => {
     const ms = new Date(at).getTime() - nowMs;
     if (past !== undefined && ms <= 0) return past;
-    return exact || Math.abs(ms) > relativeMaxMs ? formatExact(at) : formatRelative(ms);
+    return exact || Math.abs(ms) > relativeMaxMs ? exactly : formatRelative(ms);
   });
   return (
-    <Text component="time" span inherit dateTime={at} title={formatExact(at)}>
+    <Text component="time" span inherit dateTime={at} title={exactly}>
       {text}
     </Text>
   );
-}
-
-export function formatExact(at: string): string {
-  return exactly.format(new Date(at));
 }
