@@ -100,10 +100,10 @@ test('roll a secret without losing a delivery', options, () =>
     const own = page.getByRole('region', { name: 'Webhooks of Announcer' });
     await click(own.getByRole('link', { name: new URL(receiver.url).host }));
     await click(page.getByRole('link', { name: 'Signing' }));
-    await click(page.getByRole('button', { name: 'Replace the secret' }));
+    await click(page.getByRole('button', { name: 'Rotate the secret' }));
     const dialog = page.getByRole('dialog');
     assert.ok(await dialog.getByLabel('24 hours').isChecked(), 'both secrets sign for a day');
-    await click(dialog.getByRole('button', { name: 'Replace the secret' }));
+    await click(dialog.getByRole('button', { name: 'Rotate the secret' }));
     await page.getByRole('heading', { name: 'The new secret' }).waitFor();
   }),
 );

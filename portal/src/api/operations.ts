@@ -215,6 +215,8 @@ export const completeSignIn = (body: Api.FactorCode) =>
 export const signInWithProvider = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/sign-in/provider', body });
 export const signOut = () => write({ method: 'POST', path: '/sign-out' });
+export const firstAccountLink = (token: string) =>
+  checkLink<Api.Done>('/first-account/check', token);
 export const createFirstAccount = (body: Api.NewFirstAccount) =>
   write<Api.FirstAccount>({ method: 'POST', path: '/first-account', body });
 

@@ -25,7 +25,7 @@ function Previous({ endsAt }: { endsAt: string }) {
   if (Date.parse(endsAt) <= Date.now()) return <Text size="sm">The old key no longer works.</Text>;
   return (
     <Text size="sm">
-      The old key works until <Time at={endsAt} />. Replace it by then.
+      The old key works until <Time at={endsAt} />. Use the new one by then.
     </Text>
   );
 }

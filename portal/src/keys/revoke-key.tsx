@@ -26,7 +26,7 @@ export function RevokeKey({ appId, apiKey, done }: Props) {
     >
       <Text size="sm">
         The key that ends in {apiKey.last4} stops working within a second, for good. Programs that
-        use it are refused. To replace it without downtime, rotate it instead.
+        use it are refused. For a new one without downtime, rotate it instead.
       </Text>
     </Confirm>
   );

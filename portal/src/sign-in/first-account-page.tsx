@@ -1,10 +1,13 @@
-import { Text } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { Alert, Text } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useNavigate } from 'react-router';
-import { createFirstAccount } from '../api/operations.ts';
+import { isForbidden } from '../api/call.ts';
+import { createFirstAccount, firstAccountLink } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { useSignInAfterLink } from '../session/use-session.ts';
 import { Form } from '../ui/form.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import {
@@ -30,15 +33,35 @@ export function FirstAccountPage() {
           the #. While there is no account, each start prints a new link.
         </Text>
       ) : (
-        <FirstAccountForm token={token} />
+        <CheckedLink key={token} token={token} />
       )}
     </SignedOutLayout>
   );
 }
 
+function CheckedLink({ token }: { token: string }) {
+  const [isUsed, setIsUsed] = useState(false);
+  const link = useQuery(firstAccountLink(token));
+  if (isUsed || isForbidden(link.error))
+    return (
+      <Alert color="red" title="This link can't be used" role="alert">
+        <Text size="sm">
+          It was used or has expired, or this service has an account already. If that is yours,{' '}
+          <PageLink to="/sign-in">sign in</PageLink>.
+        </Text>
+      </Alert>
+    );
+  return (
+    <Loaded query={link}>
+      {() => <FirstAccountForm token={token} failed={(error) => setIsUsed(isForbidden(error))} />}
+    </Loaded>
+  );
+}
+
+type Props = { token: string; failed: (error: Error) => void };
 type Fields = { name: string; email: string; password: string };
 
-function FirstAccountForm({ token }: { token: string }) {
+function FirstAccountForm({ token, failed }: Props) {
   const signIn = useSignInAfterLink();
   const navigate = useNavigate();
   const write = useMutation({
@@ -47,6 +70,7 @@ function FirstAccountForm({ token }: { token: string }) {
       await createFirstAccount({ token, name: name.trim(), email, password });
       if (await signIn({ email, password })) await navigate('/', { replace: true });
     },
+    onError: failed,
   });
   const { form, formProps } = useWriteForm(write, {
     initialValues: { name: '', email: '', password: '' },

@@ -12,7 +12,7 @@ import { Receivers } from './receivers.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
 
-/** Replaces the secret, and shows how receivers check signatures. */
+/** Rotates the secret, and shows how receivers check signatures. */
 export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   const opener = useRef<HTMLButtonElement>(null);
   const [secret, setSecret] = useState<string | null>(null);
@@ -25,10 +25,10 @@ export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   return (
     <Section
       title="Secret and signatures"
-      lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last replaced."
+      lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last rotated."
       actions={
         mayChange && (
-          <ReplaceSecret opener={opener} done={setSecret} hasOverlap={overlapEnd !== null} />
+          <RotateSecret opener={opener} done={setSecret} hasOverlap={overlapEnd !== null} />
         )
       }
     >
@@ -49,20 +49,20 @@ export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   );
 }
 
-type ReplaceProps = {
+type RotateProps = {
   opener: Ref<HTMLButtonElement>;
   done: (secret: string) => void;
   /** True if two secrets are already valid. */
   hasOverlap: boolean;
 };
 
-function ReplaceSecret({ opener, done, hasOverlap }: ReplaceProps) {
+function RotateSecret({ opener, done, hasOverlap }: RotateProps) {
   const id = useWebhookId();
   return (
     <Rotate
-      button={{ ref: opener, children: 'Replace the secret' }}
-      title="Replace the secret"
-      action="Replace the secret"
+      button={{ ref: opener, children: 'Rotate the secret' }}
+      title="Rotate the secret"
+      action="Rotate the secret"
       rotate={(overlapSeconds) => rotateWebhookSecret(id, overlapSeconds)}
       done={({ secret }) => done(secret)}
       thing="secret"

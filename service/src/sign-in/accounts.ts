@@ -114,11 +114,16 @@ export class Accounts {
     return used;
   }
 
+  /** Whether the link for the first account can be used. */
+  async mayCreateFirst(token: string): Promise<boolean> {
+    return isFirstAccountLink(this.#dependencies.database, token);
+  }
+
   /** Returns the id of the account, or null if the link was used or has expired, or there is an account already. */
   async createFirst(account: FirstAccount, caller: Caller): Promise<string | null> {
-    const { database, hash: hashOf } = this.#dependencies;
+    const { hash: hashOf } = this.#dependencies;
     const { token, name } = account;
-    if (!(await isFirstAccountLink(database, token))) return null;
+    if (!(await this.mayCreateFirst(token))) return null;
     const email = readMailbox(account.email);
     const hash = await hashOf(account.password);
     return this.#inTransaction(async (tx) => {

@@ -205,6 +205,21 @@ const passwordOperations = [
     },
   }),
   operation({
+    operationId: 'checkFirstAccountLink',
+    method: 'POST',
+    path: '/first-account/check',
+    summary: 'Check the link of the first account',
+    description:
+      'Returns `forbidden` if the link was used or has expired, or there is an account already.',
+    body: PasswordLinkToken,
+    returns: { 200: 'The link can be used.' },
+    response: doneResponse,
+    async run({ signIn, body }) {
+      if (!(await signIn.accounts.mayCreateFirst(body.token))) throw unusableFirstLink();
+      return done;
+    },
+  }),
+  operation({
     operationId: 'createFirstAccount',
     method: 'POST',
     path: '/first-account',
@@ -219,11 +234,7 @@ const passwordOperations = [
       const userId = await limits.hash(caller.ip, () =>
         signIn.accounts.createFirst(account, caller),
       );
-      if (userId === null)
-        throw new ServiceError(
-          'forbidden',
-          'The link was used or has expired, or an account already exists.',
-        );
+      if (userId === null) throw unusableFirstLink();
       return envelope({ userId });
     },
   }),
@@ -237,6 +248,13 @@ export function requireLinks(links: SignIn['links']): void {
     'This service sends no mail, and so no links to sign up, set a password or change an address. Ask its operator.',
     // Only another configuration changes this.
     { headers: { 'retry-after': '3600' } },
+  );
+}
+
+function unusableFirstLink(): ServiceError {
+  return new ServiceError(
+    'forbidden',
+    'The link was used or has expired, or an account already exists.',
   );
 }
 

@@ -63,6 +63,7 @@ testHostileRequests({
   body: (example) => ({ ...example, ...('url' in example ? { url: receiver.url } : {}) }),
   // There is an account already, and the tokens, the address and the password of the examples are nobody's.
   refused: {
+    checkFirstAccountLink: [403],
     createFirstAccount: [403],
     signIn: [401],
     signInWithProvider: [404],
