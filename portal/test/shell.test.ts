@@ -5,7 +5,7 @@ import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import { pressOn, tabTo } from './support/keyboard.ts';
-import { openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
+import { comeBack, openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -28,6 +28,29 @@ test('without a connection a page says so, and with one again it goes on', optio
   await page.context().setOffline(false);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
+});
+
+test('a page that gets no response says so, and goes on by itself', options, async () => {
+  const dora = await signUp(portal.service, 'dora@example.org');
+  const { id } = await create(dora, '/apps', { name: 'Before' });
+  const page = await portal.open({ as: dora });
+  await page.clock.install();
+  await page.goto(`${portalUrl}/apps`);
+  const link = page.getByRole('main').getByRole('link', { name: 'Before' });
+  await link.waitFor();
+  const banner = page.getByRole('status').filter({ hasText: 'The service does not respond' });
+  await page.context().setOffline(true);
+  await page.clock.fastForward(30_000);
+  await comeBack(page);
+  await banner.waitFor();
+  await link.waitFor();
+  await assertAccessible(page, 'a page without a response');
+  assert.equal(await page.getByRole('alert').count(), 0, 'it is said once');
+  await dora.call(`/apps/${id}`, { method: 'PATCH', json: { name: 'After' } });
+  await page.context().setOffline(false);
+  await page.clock.fastForward(5_000);
+  await page.getByRole('main').getByRole('link', { name: 'After' }).waitFor();
+  await banner.waitFor({ state: 'detached' });
 });
 
 test('nobody sees a page, and is sent to sign in and back', options, async () => {

@@ -106,6 +106,16 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof ApiError && error.status === 401;
 }
 
+/** Whether the service did not respond at all: it is down, restarting or without its database, or the connection is. */
+export function isUnreachable(error: unknown): boolean {
+  if (error instanceof ApiError) return error.code === 'unavailable';
+  return (
+    error instanceof NetworkError ||
+    error instanceof TimeoutError ||
+    (error instanceof UnexpectedResponseError && error.status >= 500)
+  );
+}
+
 export function isForbidden(error: unknown): boolean {
   return error instanceof ApiError && error.status === 403;
 }

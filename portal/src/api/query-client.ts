@@ -1,7 +1,7 @@
 /** Configures caching, retries and refetching of reads. */
 import { ApiError } from '@orgdir/client';
 import { focusManager, QueryCache, QueryClient } from '@tanstack/react-query';
-import { isUnauthorized } from './call.ts';
+import { isUnauthorized, isUnreachable } from './call.ts';
 import { sessionKey } from './read.ts';
 
 // Two windows next to each other are both always visible, so a change of visibility alone is not enough.
@@ -41,8 +41,10 @@ function endSession(error: Error): void {
   else queryClient.setQueryData(sessionKey, null);
 }
 
-/** A refusal repeats. If the response has a Retry-After header, the page shows it at once instead of retrying. */
+/** A refusal repeats. A service that does not respond is shown at once, and `ConnectionBanner` asks again. */
 function shouldRetry(failures: number, error: Error): boolean {
-  const isFinal = error instanceof ApiError && (error.status < 500 || error.retryAfter !== null);
+  const isFinal =
+    isUnreachable(error) ||
+    (error instanceof ApiError && (error.status < 500 || error.retryAfter !== null));
   return failures < 2 && !isFinal;
 }

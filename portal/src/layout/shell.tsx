@@ -3,6 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useEffect } from 'react';
 import { Outlet, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
+import { ConnectionBanner } from './connection-banner.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { SchemeButton } from './scheme-button.tsx';
@@ -35,6 +36,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Container size="lg" px={0}>
+          <ConnectionBanner />
           <MaintenanceBanner />
           <Outlet />
         </Container>

@@ -2,6 +2,7 @@ import { Skeleton, Stack } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { isUnreachable } from '../api/call.ts';
 import { Problem } from './problem.tsx';
 
 type Props<T> = { query: UseQueryResult<T>; children: (data: T) => ReactNode };
@@ -11,7 +12,10 @@ export function Loaded<T>({ query, children }: Props<T>) {
   if (query.data !== undefined && !isGone(query.error))
     return (
       <>
-        {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
+        {/* `ConnectionBanner` says once for all parts that the service does not respond. */}
+        {query.isError && !isUnreachable(query.error) && (
+          <Problem error={query.error} retry={() => void query.refetch()} />
+        )}
         {children(query.data)}
       </>
     );
