@@ -16,13 +16,12 @@ import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { pageData, styleNonce } from './page-data.ts';
+import { pages } from './pages-script.ts';
 import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
 import { Deferred } from './ui/deferred.tsx';
 import { TimesProvider } from './ui/times.tsx';
-
-const pages = { name: 'pages', load: () => import('./pages.ts') };
 
 /** Addresses that need no session. */
 const signedOutPages = {

@@ -1,4 +1,4 @@
-/** All pages except the overview, as one script. Few people open only one of them, and a cache keeps it. */
+/** All pages except the overview, and the dialogs of its first steps, as one script. Few people open only one of them, and a cache keeps it. */
 export { AccountPage } from './account/account-page.tsx';
 export { DeleteAccountPage } from './account/delete-account.tsx';
 export { SecurityPage } from './security/security-page.tsx';
@@ -16,6 +16,7 @@ export { WebhookTestPage } from './webhooks/test-page.tsx';
 export { WebhooksPage } from './webhooks/webhooks-page.tsx';
 export { AuditPage } from './audit/audit-page.tsx';
 export { EventsPage } from './events/events-page.tsx';
+export { FirstStep } from './overview/first-step.tsx';
 export { ChangeAddressPage } from './account/change-address-page.tsx';
 export { SetPasswordPage } from './account/set-password-page.tsx';
 export { InvitationPage } from './members/invitation-page.tsx';

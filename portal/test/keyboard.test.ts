@@ -144,7 +144,7 @@ async function confirm(page: Page, action: string): Promise<void> {
 async function chooseFromMenu(page: Page, chosen: 'Account' | 'Sign out'): Promise<void> {
   await pressOn(page, page.getByRole('button', { name: 'Your account' }));
   await page.getByRole('menu').locator(':focus').waitFor({ state: 'attached' });
-  const items = ['Account', 'Security', 'Sign out'];
+  const items = ['Account', 'Security', 'Show times in UTC', 'Sign out'];
   for (const name of items.slice(0, items.indexOf(chosen) + 1)) {
     await page.keyboard.press('ArrowDown');
     await page.getByRole('menuitem', { name }).and(page.locator(':focus')).waitFor();

@@ -24,9 +24,37 @@ test('somebody new is told what to do next', options, async () => {
   const page = await portal.open({ as: person });
   await page.getByText('Nothing. No webhook fails').waitFor();
   await assertAccessible(page, 'an empty overview');
-  await page.getByRole('link', { name: 'Create an app' }).click();
-  await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
-  assert.equal(page.url(), `${portalUrl}/apps`);
+  await page.getByRole('button', { name: 'Hide' }).click();
+  await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'detached' });
+});
+
+test('the first steps lead in one dialog to a webhook that works', options, async () => {
+  const person = await signUp(portal.service, 'first@example.org');
+  const receiver = await startReceiver();
+  const page = await portal.open({ as: person });
+  await page.getByRole('button', { name: 'Create an app' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('Announcer');
+  await dialog.getByRole('button', { name: 'Create app' }).click();
+  await dialog.getByLabel('URL').fill('ftp://example.org');
+  await dialog.getByRole('button', { name: 'Create webhook' }).click();
+  await dialog.locator('input[aria-invalid="true"]').waitFor();
+  await dialog.getByLabel('URL').fill(receiver.url);
+  await assertAccessible(page, 'the first steps');
+  await dialog.getByRole('button', { name: 'Create webhook' }).click();
+  await dialog.getByRole('button', { name: "Done, I've saved it" }).click();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await dialog.getByRole('button', { name: 'Send a test' }).click();
+  await dialog.getByText('Accepted with 200').first().waitFor();
+  await dialog.getByRole('button', { name: 'Next: verify signatures' }).click();
+  await dialog.getByText('Receivers that check signatures').waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Verify signatures' }).click();
+  await dialog.getByRole('button', { name: 'My server verifies signatures' }).click();
+  await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'Webhooks of Announcer' }).waitFor();
+  assert.equal(receiver.received.length, 1);
 });
 
 test('it shows what fails, what expires, and the deliveries of the day', options, async () => {

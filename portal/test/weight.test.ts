@@ -26,7 +26,7 @@ test(
     const portal = await openPortal();
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
     await page.getByText('Nothing. No webhook fails').waitFor();
-    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
     .map(({ name, startTime, responseEnd, transferSize }) =>

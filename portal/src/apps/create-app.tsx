@@ -29,17 +29,17 @@ export function CreateApp({ opened, close }: { opened: boolean; close: () => voi
 
 type Props = {
   write: ReturnType<typeof useWrite<{ name: string }, PortalApp>>;
-  cancel: () => void;
+  cancel?: () => void;
 };
 
 /** A separate component, so that each opening starts with an empty field. */
-function CreateAppForm({ write, cancel }: Props) {
+export function CreateAppForm({ write, cancel }: Props) {
   const { form, formProps } = useWriteForm(write, {
     initialValues: { name: '' },
     validate: { name: validateName },
   });
   return (
-    <Form {...formProps} layout="dialog" action="Create app" cancel={cancel}>
+    <Form {...formProps} layout="dialog" action="Create app" {...(cancel && { cancel })}>
       <NameField
         description="For example, what the program does. Only its members see it, and you can change it later."
         autoComplete="off"

@@ -10,15 +10,16 @@ import { BusyButton } from '../ui/busy-button.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
-import { useWebhookId } from './use-webhook-id.ts';
 
 const noSample = '';
 
-export function SendTest({ webhook }: { webhook: Webhook }) {
-  const id = useWebhookId();
-  const events = useQuery(eventsOperation(id.appId));
+export function SendTest({ appId, webhook }: { appId: string; webhook: Webhook }) {
+  const events = useQuery(eventsOperation(appId));
   const [event, setEvent] = useState(noSample);
-  const send = useWrite(() => testWebhook(id, event === noSample ? null : event), appChanges);
+  const send = useWrite(
+    () => testWebhook({ appId, webhookId: webhook.id }, event === noSample ? null : event),
+    appChanges,
+  );
   const allowed = events.data?.entries.filter((each) => each.allowed) ?? [];
   const attempt = send.data?.attempts.at(-1);
   return (

@@ -1,14 +1,16 @@
 import { Listen } from '../apps/listen.tsx';
 import { SendTest } from './send-test.tsx';
+import { useWebhookId } from './use-webhook-id.ts';
 import { WebhookFrame } from './webhook-frame.tsx';
 
 export function WebhookTestPage() {
+  const { appId } = useWebhookId();
   return (
     <WebhookFrame tab="Test">
       {({ webhook, mayChange }) =>
         mayChange && (
           <>
-            <SendTest webhook={webhook} />
+            <SendTest appId={appId} webhook={webhook} />
             <Listen />
           </>
         )

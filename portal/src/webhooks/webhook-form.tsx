@@ -26,7 +26,7 @@ type Props = {
   write: UseMutationResult<unknown, Error, WebhookSettings>;
   /** Set if the form replaces the button that opened it. */
   autoFocus?: boolean;
-  cancel: () => void;
+  cancel?: () => void;
 };
 
 export function WebhookForm({ appId, initial, action, write, autoFocus = false, cancel }: Props) {
@@ -39,7 +39,7 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
     },
   });
   return (
-    <Form {...formProps} action={action} cancel={cancel} maw={640}>
+    <Form {...formProps} action={action} {...(cancel && { cancel })} maw={640}>
       <TextInput
         label="URL"
         description={urlHint}

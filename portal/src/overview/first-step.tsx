@@ -1,0 +1,79 @@
+import { Button, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { createApp, createWebhook } from '../api/operations.ts';
+import type { CreatedWebhook, PortalApp } from '../api/types.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
+import { CreateAppForm } from '../apps/create-app.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
+import { Section } from '../ui/section.tsx';
+import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { Receivers } from '../webhooks/receivers.tsx';
+import { SendTest } from '../webhooks/send-test.tsx';
+import { WebhookForm, type WebhookSettings } from '../webhooks/webhook-form.tsx';
+import { useFirstSteps } from './use-first-steps.ts';
+
+/** The next of the first steps, in a dialog that goes on to the one after it. */
+export function FirstStep() {
+  const { app, webhook, isTested, hide } = useFirstSteps();
+  const [created, setCreated] = useState<CreatedWebhook | null>(null);
+  const [goesOn, setGoesOn] = useState(isTested);
+  const guard = useLeaveGuard(created !== null, 'secret');
+  if (created)
+    return (
+      <>
+        {guard.dialog}
+        <SecretOnce
+          title="The secret of your webhook"
+          secret={created.secret}
+          done={() => setCreated(null)}
+        />
+      </>
+    );
+  if (!app) return <NewApp />;
+  if (!webhook) return <NewWebhook app={app} done={setCreated} />;
+  if (!goesOn)
+    return (
+      <Stack>
+        {isTested && (
+          <div>
+            <Button onClick={() => setGoesOn(true)}>Next: verify signatures</Button>
+          </div>
+        )}
+        <SendTest appId={app.id} webhook={webhook} />
+      </Stack>
+    );
+  return (
+    <Section title="Verify signatures">
+      <Text size="sm">
+        Anybody who knows its URL can send a request to your server. Check with the secret that it
+        came from this service.
+      </Text>
+      <Receivers />
+      <div>
+        <Button onClick={hide}>My server verifies signatures</Button>
+      </div>
+    </Section>
+  );
+}
+
+function NewApp() {
+  return (
+    <Section title="Create an app">
+      <CreateAppForm write={useWrite(createApp, appChanges)} />
+    </Section>
+  );
+}
+
+function NewWebhook({ app, done }: { app: PortalApp; done: (webhook: CreatedWebhook) => void }) {
+  const write = useWrite(
+    (settings: WebhookSettings) => createWebhook(app.id, settings),
+    appChanges,
+    { done, waits: false },
+  );
+  const initial = { url: '', description: null, events: null };
+  return (
+    <Section title="Add a webhook">
+      <WebhookForm appId={app.id} initial={initial} action="Create webhook" write={write} />
+    </Section>
+  );
+}

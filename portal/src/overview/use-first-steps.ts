@@ -1,0 +1,32 @@
+import { useLocalStorage } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+
+/** The way from an account to a webhook that works: how far somebody is, from what exists. */
+export function useFirstSteps() {
+  // In this browser: after the last step, or when somebody has hidden them.
+  const [isHidden, setHidden] = useLocalStorage({
+    key: 'first-steps-hidden',
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
+  const apps = useQuery(appsOperation()).data?.entries;
+  const usable = apps?.filter((each) => can(each, 'changeWebhooks'));
+  const app = usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
+  const count = apps?.reduce((sum, { webhookCount }) => sum + webhookCount, 0) ?? 0;
+  const isShown = !isHidden && apps !== undefined && count < 2 && (apps.length === 0 || !!app);
+  const { data: hooks } = useQuery({
+    ...webhooks(app?.id ?? ''),
+    enabled: isShown && (app?.webhookCount ?? 0) > 0,
+  });
+  const webhook = hooks?.entries[0];
+  const accepted = { event: 'webhook.test', status: 'succeeded', limit: 1 } as const;
+  const { data: tests } = useQuery({
+    ...deliveries(app?.id ?? '', accepted),
+    enabled: isShown && webhook !== undefined,
+  });
+  const isTested = (tests?.pagination.total ?? 0) > 0;
+  const done = [app, webhook, isTested].filter(Boolean).length;
+  return { isShown, app, webhook, isTested, done, hide: () => setHidden(true) };
+}
