@@ -479,7 +479,7 @@ test('suggestions come from all kinds, the most relevant first', async () => {
   assert.deepEqual(await suggestions('-'), []);
 });
 
-test('10,000 odd texts are found or not, and none is an error', { timeout: 300_000 }, async () => {
+test('2,000 odd texts are found or not, and none is an error', { timeout: 300_000 }, async () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '😀',
@@ -534,6 +534,6 @@ test('10,000 odd texts are found or not, and none is an error', { timeout: 300_0
         }),
       );
     }),
-    { numRuns: 500 },
+    { numRuns: 100 },
   );
 });
