@@ -365,9 +365,12 @@ table entry_changes
   id uuid not null
   revision bigint not null
   at timestamp with time zone not null
+  announce_at timestamp with time zone
+  announced bigint not null default 0
   entry_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
   entry_changes_pkey: PRIMARY KEY (kind, id)
   CREATE UNIQUE INDEX entry_changes_by_revision ON orgdir.entry_changes USING btree (kind, revision, id)
+  CREATE INDEX entry_changes_to_announce ON orgdir.entry_changes USING btree (announce_at) WHERE (announce_at IS NOT NULL)
 
 table entry_changes_dropped
   kind text not null
@@ -699,6 +702,7 @@ table search_changes
   entries uuid[]
   was_public boolean
   is_public boolean
+  silent boolean not null default false
   search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
   CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
   CREATE INDEX search_changes_by_time ON orgdir.search_changes USING btree (at)
@@ -1421,7 +1425,7 @@ CREATE OR REPLACE FUNCTION orgdir.mark_events_of_deleted()
 AS $function$
 begin
   update events e set hidden = true
-  from old_rows o where e.audience = 'global' and e.org_id = o.id and not e.hidden;
+  from old_rows o where e.audience = 'global' and e.org_id = o.id and not e.hidden and e.name = 'org.created';
   return null;
 end $function$
 
@@ -1449,7 +1453,8 @@ begin
   end if;
   update events e set hidden = not n.listed
   from old_rows o join new_rows n using (id)
-  where o.listed <> n.listed and e.audience = 'global' and e.org_id = n.id and e.hidden = n.listed;
+  where o.listed <> n.listed and e.audience = 'global' and e.org_id = n.id and e.hidden = n.listed
+    and e.name = 'org.created';
   return null;
 end $function$
 
@@ -1550,8 +1555,9 @@ begin
     end if;
   end if;
   if cardinality(changed) > 0 then
-    insert into search_changes (kind, revision, at, written, adjusted, entries, was_public, is_public)
-    values (changed_kind, own, clock_timestamp(), '{}', '{}', changed, was_public, is_public);
+    insert into search_changes (kind, revision, at, written, adjusted, entries, was_public, is_public, silent)
+    values (changed_kind, own, clock_timestamp(), '{}', '{}', changed, was_public, is_public,
+      coalesce(current_setting('orgdir.silent', true) = 'on', false));
   end if;
 end $function$
 
@@ -1873,7 +1879,12 @@ CREATE OR REPLACE FUNCTION orgdir.takes_event(active boolean, events text[], nam
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-AS $function$ select active and (events is null or name = any(events)) $function$
+AS $function$
+    select active and case
+      when events is null then name <> all('{org.updated,org.removed,alliance.updated,alliance.removed,blueprint.updated,blueprint.removed}'::text[])
+      else name = any(events)
+    end
+  $function$
 
 CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  RETURNS trigger

@@ -125,6 +125,34 @@ export interface AllianceReference {
   tag: string | null;
 }
 
+/** The request body for `alliance.removed`. */
+export interface AllianceRemovedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'alliance.removed';
+  /** When the event happened. */
+  createdAt: string;
+  data: RemovedEntry;
+}
+
+/** An entry that is not public any more. */
+export interface RemovedEntry {
+  /** The id of the entry. */
+  id: string;
+}
+
+/** The request body for `alliance.updated`. */
+export interface AllianceUpdatedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'alliance.updated';
+  /** When the event happened. */
+  createdAt: string;
+  data: Alliance;
+}
+
 /** An application to join an organisation. */
 export interface Application {
   /** The platform's id. */
@@ -270,6 +298,17 @@ export interface FacetValue {
   count: number;
 }
 
+/** The request body for `blueprint.removed`. */
+export interface BlueprintRemovedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'blueprint.removed';
+  /** When the event happened. */
+  createdAt: string;
+  data: RemovedEntry;
+}
+
 /** A blueprint sync that succeeded. */
 export interface BlueprintSyncCompleted {
   /** The id of the run. */
@@ -310,6 +349,17 @@ export interface BlueprintSyncCompletedDelivery {
   /** When the event happened. */
   createdAt: string;
   data: BlueprintSyncCompleted;
+}
+
+/** The request body for `blueprint.updated`. */
+export interface BlueprintUpdatedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'blueprint.updated';
+  /** When the event happened. */
+  createdAt: string;
+  data: Blueprint;
 }
 
 /** An event of an organisation. */
@@ -675,6 +725,28 @@ export interface Organisation {
   updatedAt: string;
 }
 
+/** The request body for `org.removed`. */
+export interface OrgRemovedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'org.removed';
+  /** When the event happened. */
+  createdAt: string;
+  data: RemovedEntry;
+}
+
+/** The request body for `org.updated`. */
+export interface OrgUpdatedDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'org.updated';
+  /** When the event happened. */
+  createdAt: string;
+  data: Organisation;
+}
+
 /** The requested facets, over all entries that the request matches. */
 export interface OrganisationFacets {
   /** At most 100 values, the most frequent first. */
@@ -951,7 +1023,7 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -972,7 +1044,7 @@ export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -1237,6 +1309,12 @@ export interface ListDeliveriesQuery {
   event?:
     | 'org.created'
     | 'alliance.created'
+    | 'org.updated'
+    | 'org.removed'
+    | 'alliance.updated'
+    | 'alliance.removed'
+    | 'blueprint.updated'
+    | 'blueprint.removed'
     | 'blueprint.sync.completed'
     | 'chat.sync.completed'
     | 'system.maintenance.enabled'
@@ -1262,7 +1340,9 @@ export interface ExplainTimeQuery {
     | 'application.created'
     | 'event.created'
     | 'resource.request.created'
-    | 'resource.offer.created';
+    | 'resource.offer.created'
+    | 'org.updated'
+    | 'alliance.updated';
   /** The slug of the organisation or alliance of the event. */
   subject: string;
   /** When the event happened. */
@@ -1273,6 +1353,12 @@ export interface ExplainTimeQuery {
 export type WebhookEvent =
   | OrgCreatedDelivery
   | AllianceCreatedDelivery
+  | OrgUpdatedDelivery
+  | OrgRemovedDelivery
+  | AllianceUpdatedDelivery
+  | AllianceRemovedDelivery
+  | BlueprintUpdatedDelivery
+  | BlueprintRemovedDelivery
   | BlueprintSyncCompletedDelivery
   | ChatSyncCompletedDelivery
   | SystemMaintenanceEnabledDelivery

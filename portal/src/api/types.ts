@@ -451,6 +451,8 @@ export interface CatalogueEvent {
   event: string;
   /** When the event occurs. */
   description: string;
+  /** Whether only webhooks that name the event get it. */
+  optIn: boolean;
   /** The JSON Schema of its `data`. */
   schema: {
     [k: string]: unknown;
@@ -1130,6 +1132,8 @@ export interface PortalEvent {
   event: string;
   /** When the event occurs. */
   description: string;
+  /** Whether only webhooks that name the event get it. */
+  optIn: boolean;
   /** The JSON Schema of its `data`. */
   schema: {
     [k: string]: unknown;
@@ -1432,7 +1436,7 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -1453,7 +1457,7 @@ export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -1531,6 +1535,12 @@ export interface ListDeliveriesQuery {
   event?:
     | 'org.created'
     | 'alliance.created'
+    | 'org.updated'
+    | 'org.removed'
+    | 'alliance.updated'
+    | 'alliance.removed'
+    | 'blueprint.updated'
+    | 'blueprint.removed'
     | 'blueprint.sync.completed'
     | 'chat.sync.completed'
     | 'system.maintenance.enabled'
@@ -1556,7 +1566,9 @@ export interface ExplainTimeQuery {
     | 'application.created'
     | 'event.created'
     | 'resource.request.created'
-    | 'resource.offer.created';
+    | 'resource.offer.created'
+    | 'org.updated'
+    | 'alliance.updated';
   /** The slug of the organisation or alliance of the event. */
   subject: string;
   /** When the event happened. */
@@ -1581,6 +1593,12 @@ export interface ListAppDeliveriesQuery {
   event?:
     | 'org.created'
     | 'alliance.created'
+    | 'org.updated'
+    | 'org.removed'
+    | 'alliance.updated'
+    | 'alliance.removed'
+    | 'blueprint.updated'
+    | 'blueprint.removed'
     | 'blueprint.sync.completed'
     | 'chat.sync.completed'
     | 'system.maintenance.enabled'

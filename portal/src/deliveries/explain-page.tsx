@@ -21,6 +21,8 @@ type EventName = ExplainTimeQuery['event'];
 const eventNames = Object.keys({
   'org.created': true,
   'alliance.created': true,
+  'org.updated': true,
+  'alliance.updated': true,
   'application.created': true,
   'event.created': true,
   'resource.request.created': true,

@@ -1,28 +1,47 @@
 import type { CatalogueEvent } from '../api/types.ts';
 
-type Audience = { name: CatalogueEvent['audience']; title: string; lead: string };
+type Kind = Pick<CatalogueEvent, 'audience' | 'optIn'>;
+type Group = Kind & { title: string; lead: string };
 
 /** Who gets which events, in the order of the lists. */
-const audiences: Audience[] = [
-  { name: 'global', title: 'For every app', lead: 'Public events of the whole directory.' },
+const groups: Group[] = [
   {
-    name: 'organization',
+    audience: 'global',
+    optIn: false,
+    title: 'For every app',
+    lead: 'Public events of the whole directory.',
+  },
+  {
+    audience: 'global',
+    optIn: true,
+    title: 'For every app, opt-in',
+    lead: "Every change of the directory, only for webhooks that name these events. The API's list of events does not have them.",
+  },
+  {
+    audience: 'organization',
+    optIn: false,
     title: 'For apps of an organisation',
     lead: 'Internal events, only for apps bound to the organisation.',
   },
   {
-    name: 'alliance',
+    audience: 'alliance',
+    optIn: false,
     title: 'For apps of an alliance',
     lead: 'Internal events, only for apps bound to the alliance.',
   },
-  { name: 'webhook', title: 'For one webhook', lead: 'Sent only when you send a test.' },
+  {
+    audience: 'webhook',
+    optIn: false,
+    title: 'For one webhook',
+    lead: 'Sent only when you send a test.',
+  },
 ];
 
-/** The events of each audience that has any. */
-export function byAudience<Event extends { audience: string }>(all: Event[]) {
-  return audiences
-    .map(({ name, title, lead }) => {
-      const events = all.filter(({ audience }) => audience === name);
+/** The events of each audience that has any; opt-in ones apart. */
+export function byAudience<Event extends { audience: string; optIn: boolean }>(all: Event[]) {
+  return groups
+    .map(({ audience, optIn, title, lead }) => {
+      const events = all.filter((event) => event.audience === audience && event.optIn === optIn);
       return { title, lead, events };
     })
     .filter(({ events }) => events.length > 0);

@@ -34,7 +34,9 @@ export function describeFailures({
 }
 
 export function describeEvents(events: string[] | null): string {
-  return events?.join(', ') ?? 'All events the app can get, including future ones';
+  return (
+    events?.join(', ') ?? 'All events the app can get, including future ones, except opt-in ones'
+  );
 }
 
 /** The description, which distinguishes webhooks of one host; without one, the host. */

@@ -23,7 +23,7 @@ type EventChoiceProps = {
   error?: ReactNode;
 };
 
-/** Chooses the events of a webhook. Null: all events the app can get, including future ones. */
+/** Chooses the events of a webhook. Null: all events the app can get, including future ones, except opt-in ones. */
 export function EventChoice({ appId, value, onChange, error }: EventChoiceProps) {
   // Remembers the chosen ones while all are.
   const [chosen, setChosen] = useState(value ?? []);
@@ -37,7 +37,10 @@ export function EventChoice({ appId, value, onChange, error }: EventChoiceProps)
         {...(error && { 'aria-describedby': errorId })}
       >
         <Stack gap="xs" mt={6}>
-          <Radio value="every" label="All events this app can get, including future ones" />
+          <Radio
+            value="every"
+            label="All events this app can get, including future ones, except opt-in ones"
+          />
           <Radio value="chosen" label="Only selected events" />
         </Stack>
       </Radio.Group>

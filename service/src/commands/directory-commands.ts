@@ -43,10 +43,7 @@ export function addDirectoryCommands(program: Command): void {
       '--allow-duplicates',
       'create entries without a slug even if their names are already in the directory',
     )
-    .option(
-      '--emit-events',
-      'publish org.created and alliance.created for entries that become public',
-    )
+    .option('--emit-events', 'publish events of entries that become public or change')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

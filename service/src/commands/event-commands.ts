@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { invalid } from '../errors.ts';
-import { catalogue, subscribableEvents } from '../events/catalogue.ts';
+import { catalogue, publishableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import { listRejected, type RejectedEvent } from '../events/published-events.ts';
 import { listSetAside } from '../events/set-aside.ts';
@@ -37,7 +37,7 @@ function addPublish(events: Command): void {
   events
     .command('publish')
     .description('Publish an event. The running service delivers it.')
-    .argument('<name>', `one of ${subscribableEvents.join(', ')}`)
+    .argument('<name>', `one of ${publishableEvents.join(', ')}`)
     .option('--org <slug>', 'organisation that the event is about')
     .option('--alliance <slug>', 'alliance that the event is about')
     .option('--data <json>', 'data of an internal event: its inner object')

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { Explanation } from '../contract/explanation.ts';
-import { publishableEvents } from '../events/catalogue.ts';
+import { subjectEvents } from '../events/catalogue.ts';
 import { explainEvent, explainTime } from '../webhooks/management/explain.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
@@ -27,7 +27,7 @@ export function addExplainCommand(program: Command): void {
     )
     .addOption(
       new Option('--event <name>', 'without --event-id: the name of the event').choices(
-        publishableEvents,
+        subjectEvents,
       ),
     )
     .option('--subject <slug>', 'without --event-id: its organisation or alliance')

@@ -212,6 +212,7 @@ export const RotatedKey = strictObject(
 const eventFields = {
   event: text('The name of the event.', 'org.created'),
   description: text('When the event occurs.', 'An organisation can be seen for the first time.'),
+  optIn: Type.Boolean({ description: 'Whether only webhooks that name the event get it.' }),
   schema: Type.Object(
     {},
     { additionalProperties: true, description: 'The JSON Schema of its `data`.' },

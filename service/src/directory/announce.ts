@@ -1,5 +1,5 @@
 /** Publishes events for organisations and alliances that are public for the first time, in the same transaction. */
-import type { Transaction } from '../database/database.ts';
+import { sql, type Transaction } from '../database/database.ts';
 import { recordEvents } from '../events/record-event.ts';
 import { publicAlliances, type WrittenAlliance } from './alliances.ts';
 import { publicOrgs, type WrittenOrg } from './orgs.ts';
@@ -30,4 +30,9 @@ export async function announceAlliances(
     tx,
     alliances.map((data) => ({ name: 'alliance.created', data, allianceId: data.id })),
   );
+}
+
+/** No entry that the rest of the transaction changes gets an event (`announce-changes.ts`). Triggers read the setting. */
+export async function announceNothing(tx: Transaction): Promise<void> {
+  await sql`select set_config('orgdir.silent', 'on', true)`.execute(tx);
 }

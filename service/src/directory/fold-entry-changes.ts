@@ -1,9 +1,12 @@
 /**
  * Moves the notes of changed entries (`search_changes`, written by triggers) to `entry_changes`, which has each entry once,
- * so that it stays as small as the directory. Reads look into both, so nobody waits for this. `changes.ts` reads them.
+ * so that it stays as small as the directory. Reads look into both, so nobody waits for this. `changes.ts` reads them, and
+ * `announce-changes.ts` makes events of them.
  */
 import { changesKeptDays } from '../contract/periods.ts';
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
+import { optInEvents } from '../events/catalogue.ts';
 
 /** Notes that a call looks at. */
 const notesMax = 200;
@@ -12,7 +15,15 @@ export const foldedMax = 50_000;
 /** Deleted per call, of each kind. */
 const deletedMax = 10_000;
 /** One process at a time: two would lock the same entries in different orders. */
-const foldLock = 70420025;
+export const foldLock = 70420025;
+/** How long the changes of an entry are collected for one event. */
+export const announceDelayMs = 1_000;
+
+/** The events of entries that active webhooks name. */
+export const namedEvents = sql`
+  select distinct name from webhooks cross join lateral unnest(events) as name
+  where active and name = any(${arrayLiteral(optInEvents)}::text[])
+`;
 
 /** Returns whether more may wait. */
 export async function foldEntryChanges(database: Database): Promise<boolean> {
@@ -22,13 +33,13 @@ export async function foldEntryChanges(database: Database): Promise<boolean> {
     oldest as materialized (
       select *, sum(cardinality(entries)) over (order by revision, place) - cardinality(entries) as before
       from (
-        select ctid as place, kind, revision, at, entries from search_changes
+        select ctid as place, kind, revision, at, silent, entries from search_changes
         where (select mine from turn) and entries is not null and revision is not null
         order by revision, place limit ${sql.lit(notesMax)}
       ) as notes
     ),
     taken as materialized (
-      select place, kind, revision, at, entries[:${max} - before] as entries, entries[${max} - before + 1:] as rest
+      select place, kind, revision, at, silent, entries[:${max} - before] as entries, entries[${max} - before + 1:] as rest
       from oldest where before < ${max}
     ),
     emptied as (
@@ -38,10 +49,19 @@ export async function foldEntryChanges(database: Database): Promise<boolean> {
       update search_changes s set entries = t.rest from taken t
       where s.ctid = any(array(select place from taken where rest <> '{}')) and t.place = s.ctid
     ),
+    -- The kinds of which a webhook wants events.
+    named as materialized (select distinct split_part(name, '.', 1) || 's' as kind from (${namedEvents}) as events),
     folded as (
-      insert into entry_changes as c (kind, id, revision, at)
-      select kind, id, max(revision), max(at) from taken cross join unnest(entries) as id group by kind, id
-      on conflict (kind, id) do update set revision = excluded.revision, at = excluded.at where excluded.revision > c.revision
+      insert into entry_changes as c (kind, id, revision, at, announce_at)
+      select kind, id, max(revision), max(at),
+        case when kind in (select kind from named) then
+          min(at) filter (where not silent) + ${sql.lit(announceDelayMs)} * interval '1 millisecond'
+        end
+      from taken cross join unnest(entries) as id group by kind, id
+      on conflict (kind, id) do update set revision = excluded.revision, at = excluded.at,
+        -- An event that was made since may show this change already.
+        announce_at = coalesce(c.announce_at, case when excluded.revision > c.announced then excluded.announce_at end)
+      where excluded.revision > c.revision
     )
     select count(*) as notes, coalesce(sum(cardinality(entries)), 0)::int8 as entries from oldest
   `.execute(database);

@@ -7,7 +7,7 @@ import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import { upsertAlliances } from './alliances.ts';
-import { announceAlliances, announceOrgs } from './announce.ts';
+import { announceAlliances, announceNothing, announceOrgs } from './announce.ts';
 import { upsertBlueprints } from './blueprints.ts';
 import { ExistingNames } from './existing-names.ts';
 import { checkBatch, nameAll, type Accepted, type Input, type Named } from './import-batch.ts';
@@ -31,7 +31,7 @@ export type ImportOptions = {
   kind: ImportKind;
   /** Skips bad lines; otherwise one of them undoes everything. */
   skipBad: boolean;
-  /** Publishes an event for each entry that is public for the first time. */
+  /** Publishes events for entries that become public or change. */
   emitEvents: boolean;
   /** Creates entries without a slug even if others have their names; otherwise one such name undoes everything. */
   allowDuplicates?: boolean;
@@ -135,7 +135,7 @@ function createRun(tx: Transaction, options: ImportOptions) {
   }
 
   async function write(batch: Accepted[]): Promise<void> {
-    slugs ??= await takeTurn(tx, kind);
+    slugs ??= await takeTurn(tx, options);
     const known = await checkBatch(tx, kind, batch, refuse);
     await existing?.look(known);
     // After a refusal nothing is stored; the rest is read only to report all that is wrong.
@@ -171,11 +171,15 @@ function repetitionFault(
 }
 
 /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */
-async function takeTurn(tx: Transaction, kind: ImportKind): Promise<SlugAllocator> {
+async function takeTurn(
+  tx: Transaction,
+  { kind, emitEvents }: ImportOptions,
+): Promise<SlugAllocator> {
   // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
   // the connection after 65 s.
   await sql`set local statement_timeout = 0`.execute(tx);
   await lockDirectory(tx, kind);
+  if (!emitEvents) await announceNothing(tx);
   return SlugAllocator.start(tx, kind);
 }
 

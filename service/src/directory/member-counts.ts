@@ -1,5 +1,6 @@
 /** Stores the sizes of organisations that chat servers report, and sums them up. */
 import { sql, type Transaction } from '../database/database.ts';
+import { announceNothing } from './announce.ts';
 import { lockDirectory } from './lock-directory.ts';
 
 /** `members` is null if the server gave no count. */
@@ -17,6 +18,8 @@ export type ChatCounts = {
 export async function writeMemberCounts(tx: Transaction, counts: ChatCount[]): Promise<ChatCounts> {
   // Takes turns with other writers of the same rows and their alliances.
   await lockDirectory(tx, 'orgs');
+  // A sync may change every organisation. It is announced as a whole: `chat.sync.completed`.
+  await announceNothing(tx);
   const given = counts.map(({ id, serverId, members }) => ({ id, server_id: serverId, members }));
   const { rows } = await sql<ChatCounts>`
     with given as (

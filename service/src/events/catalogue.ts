@@ -4,6 +4,7 @@
  */
 import { type TSchema, Type } from 'typebox';
 import { Alliance } from '../contract/alliance.ts';
+import { Blueprint } from '../contract/blueprint.ts';
 import { exampleId, exampleLaterTime, exampleTime, examples } from '../contract/examples.ts';
 import { Organisation } from '../contract/organisation.ts';
 import { nullable, slug, strictObject, time, uuid, webAddress } from '../contract/shapes.ts';
@@ -12,10 +13,11 @@ import { type Validator, createValidator } from '../contract/validate.ts';
 type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
 /**
  * `bound`: the publisher supplies the field `inner` of the data, and the service adds the subject. `rendered`: the
- * service creates all of the data.
+ * service creates all of the data. `optIn`: goes only to webhooks that name it, and `GET /events` does not list it.
  */
 type Entry = {
   audience: Audience;
+  optIn?: true;
   description: string;
   data: TSchema;
   sample: unknown;
@@ -178,6 +180,28 @@ function bound(
 
 const rendered = { audience: 'global', inner: null } as const;
 
+const RemovedEntry = strictObject(
+  { id: uuid({ description: 'The id of the entry.' }) },
+  { title: 'RemovedEntry', description: 'An entry that is not public any more.' },
+);
+
+/** An opt-in event of an entry that the public sees differently. */
+function updated(data: TSchema, sample: unknown, description: string): Entry {
+  return entry({
+    ...rendered,
+    optIn: true,
+    data,
+    sample,
+    description: `${description} ${optInRule}`,
+  });
+}
+
+function removed(description: string): Entry {
+  return updated(RemovedEntry, { id: exampleId }, description);
+}
+
+const optInRule = 'Opt-in: it is sent only to webhooks that name it.';
+
 export const catalogue = {
   'org.created': entry({
     ...rendered,
@@ -191,6 +215,24 @@ export const catalogue = {
     sample: examples.alliance,
     description: 'An alliance was added to the directory.',
   }),
+  'org.updated': updated(
+    Organisation,
+    examples.organisation,
+    'A public field of an organisation has changed, or it is listed.',
+  ),
+  'org.removed': removed('An organisation was deleted, or is not listed any more.'),
+  'alliance.updated': updated(
+    Alliance,
+    examples.alliance,
+    'A field of an alliance has changed, or it was added.',
+  ),
+  'alliance.removed': removed('An alliance was deleted.'),
+  'blueprint.updated': updated(
+    Blueprint,
+    examples.blueprint,
+    'A field of a blueprint has changed, or it was added.',
+  ),
+  'blueprint.removed': removed('A blueprint was deleted.'),
   'blueprint.sync.completed': entry({
     ...rendered,
     data: BlueprintSync,
@@ -319,13 +361,25 @@ export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter
   (name) => catalogue[name].audience !== 'webhook',
 );
 
+/** The names that a webhook must ask for. */
+export const optInEvents = subscribableEvents.filter((name) => catalogueEntry(name)?.optIn);
+
+/** The names that `GET /events` lists. */
+export const listedEvents = subscribableEvents.filter((name) => !optInEvents.includes(name));
+
+const quoted = (names: EventName[]) => names.map((name) => `\`${name}\``).join(', ');
+
 /** For descriptions: v1 may get more events, so no schema of a response closes the list. */
-export const eventNames = `Events today: ${subscribableEvents.map((name) => `\`${name}\``).join(', ')}. More may be added.`;
+export const listedNames = `Events today: ${quoted(listedEvents)}. More may be added.`;
+export const eventNames = `Events today: ${quoted(listedEvents)}; opt-in: ${quoted(optInEvents)}. More may be added.`;
 
 /** The events that a platform may publish. The service publishes the others itself. */
 export const publishableEvents = subscribableEvents.filter(
   (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',
 );
+
+/** The events of one organisation or alliance, which its slug finds. */
+export const subjectEvents = [...publishableEvents, 'org.updated', 'alliance.updated'] as const;
 
 /** Returns an event's entry, or undefined for an unknown name. */
 export function catalogueEntry(name: string): Entry | undefined {

@@ -6,6 +6,7 @@ import { Replicas } from '../database/replicas.ts';
 import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
 import { Revisions } from '../database/revisions.ts';
 import { Session } from '../database/session.ts';
+import { createChangesAnnouncer } from '../directory/announce-changes.ts';
 import { dropOldEntryChanges, foldEntryChanges } from '../directory/fold-entry-changes.ts';
 import { ingestPublished } from '../directory/ingest-published.ts';
 import { onSetAside } from '../events/set-aside.ts';
@@ -187,7 +188,11 @@ function createConfiguredWorker(shared: Shared): Worker {
     leaseMs: shared.leaseMs,
     retentionDays,
     ingestPublished: (on, floor) => ingestPublished(on, publicUrl, floor),
-    entryChanges: { fold: foldEntryChanges, dropOld: dropOldEntryChanges },
+    entryChanges: {
+      fold: foldEntryChanges,
+      announce: createChangesAnnouncer(publicUrl, log),
+      dropOld: dropOldEntryChanges,
+    },
   });
 }
 

@@ -132,7 +132,7 @@ async function write(tx: Transaction, options: MergeOptions): Promise<ImportResu
     return await importLines(tx, readChanged(tx, signal), {
       kind: 'blueprints',
       skipBad,
-      emitEvents: false,
+      emitEvents: true,
       publicUrl,
     });
   } catch (error) {

@@ -10,6 +10,7 @@ import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { ingestPublished } from '../../src/directory/ingest-published.ts';
 import {
   catalogue,
+  listedEvents,
   publishableEvents,
   subscribableEvents,
   type EventName,
@@ -600,7 +601,7 @@ test('SQL and the catalogue know the same events', async () => {
   };
   assert.deepEqual(
     rows,
-    subscribableEvents.toSorted().map((name) => {
+    listedEvents.toSorted().map((name) => {
       const { audience, inner } = catalogue[name];
       return {
         name,

@@ -48,7 +48,7 @@ const BulkQuery = Type.Object(
     emitEvents: Type.Boolean({
       default: true,
       description:
-        'Send an event for each entry that becomes public for the first time. Set it to false for the first load.',
+        'Send events of the entries that become public or change. Set it to false for the first load.',
     }),
   },
   { additionalProperties: false },

@@ -11,6 +11,7 @@ const example = {
   event: 'org.created',
   audience: 'global',
   description: catalogue['org.created'].description,
+  optIn: false,
   schema: { type: 'object' },
   sample: examples.organisation,
 };
@@ -52,6 +53,6 @@ export const eventOperations = [
 ];
 
 function entryOf(event: EventName) {
-  const { audience, description, data: schema, sample } = catalogue[event];
-  return { event, audience, description, schema, sample };
+  const { audience, description, optIn = false, data: schema, sample } = catalogue[event];
+  return { event, audience, description, optIn, schema, sample };
 }

@@ -5,7 +5,7 @@ import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
-import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
+import { listedEvents, listedNames } from '../../events/catalogue.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
 import { callerOf } from '../admission/admit.ts';
@@ -29,7 +29,7 @@ const EventQuery = Type.Object(
       description: 'The maximum number of entries on a page.',
     }),
     event: Type.Optional(
-      Type.Enum(subscribableEvents, { type: 'string', description: 'Return only this event.' }),
+      Type.Enum(listedEvents, { type: 'string', description: 'Return only this event.' }),
     ),
   },
   { additionalProperties: false },
@@ -39,8 +39,8 @@ const EventRecord = strictObject(
   {
     id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
     event: Type.String({
-      description: `The name of the event. ${eventNames}`,
-      examples: [...subscribableEvents],
+      description: `The name of the event. ${listedNames}`,
+      examples: [...listedEvents],
     }),
     createdAt: time({ description: 'When the event happened.' }),
     data: Type.Object(
@@ -91,7 +91,7 @@ const listEvents = operationFor<EventContext>()({
   path: '/events',
   summary: 'List events',
   description:
-    'Returns the events that this app can receive, in the order in which they were sent. Continue from `nextCursor` to miss none. Events of its organisation or alliance are included from the time when the app was bound to it.',
+    'Returns the events that this app can receive, except for opt-in events, in the order in which they were sent. Continue from `nextCursor` to miss none. Events of its organisation or alliance are included from the time when the app was bound to it.',
   query: EventQuery,
   returns: { 200: 'The events.' },
   response: { schema: cursorList(EventRecord, 'EventList'), example },

@@ -17,7 +17,7 @@ import {
   repeatableMinutes,
 } from '../../contract/periods.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
+import { eventNames, subjectEvents, subscribableEvents } from '../../events/catalogue.ts';
 
 const address = Type.String({
   ...noNul,
@@ -164,7 +164,7 @@ export const DeliveryQuery = Type.Object(
 );
 
 export const ExplainQuery = strictObject({
-  event: Type.Enum([...publishableEvents], {
+  event: Type.Enum([...subjectEvents], {
     type: 'string',
     description: 'The name of the event.',
   }),

@@ -11,7 +11,7 @@ import { catalogueEntry } from '../../events/catalogue.ts';
 import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
 
 export type Explained = { appId: string; webhookId: string };
-/** An event that the caller cannot name by its id: one of the `publishableEvents`, and the slug of its subject. */
+/** An event that the caller cannot name by its id: one of the `subjectEvents`, and the slug of its subject. */
 export type EventAt = { event: string; slug: string; at: Date };
 type Checks = Explanation['checks'];
 type Verdict = Pick<Explanation, 'result' | 'message'>;
@@ -103,7 +103,7 @@ export async function explainTime(
   { event, slug, at }: EventAt,
 ): Promise<Explanation> {
   const audience = catalogueEntry(event)?.audience ?? '';
-  const isOrg = audience === 'organization' || event === 'org.created';
+  const isOrg = audience === 'organization' || event.startsWith('org.');
   const time = sql`${at.toISOString()}::timestamptz`;
   type TimeRow = Checks & { sent: boolean; nearby: Explanation['nearby'] | null };
   const { rows } = await sql<TimeRow>`
@@ -191,7 +191,10 @@ function verdictOfChecks(
     bound === false &&
       'The app was not bound to the organisation or alliance then. An app gets only what happens while it is bound.',
     listed === false && 'The organisation was not listed then, so its event was sent to nobody.',
-    existed === false && 'The webhook did not exist then. Read earlier events from GET /events.',
+    existed === false &&
+      (catalogueEntry(name)?.optIn
+        ? 'The webhook did not exist then. Read earlier changes with changedSince.'
+        : 'The webhook did not exist then. Read earlier events from GET /events.'),
     subscribed === false &&
       `The webhook was not subscribed to ${name}. Add it to the events of the webhook.`,
     active === false &&
@@ -244,7 +247,7 @@ function checksOf({ bound, listed, existed, active, subscribed }: Checks): Check
 function unknownChecks(checks: Checks, name: string): Explanation['unknown'] {
   const applying = {
     bound: catalogueEntry(name)?.audience !== 'global',
-    listed: name === 'org.created',
+    listed: name === 'org.created' || name === 'org.updated',
     existed: true,
     active: checks.existed !== false,
     subscribed: checks.existed !== false,

@@ -38,9 +38,12 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'wake
   clock: DatabaseClock;
   leaseMs: number;
   retentionDays: number;
-  /** The notes of changed entries of the directory. Each returns whether more may be left. */
+  /** The notes of changed entries of the directory. */
   entryChanges: {
+    /** Returns whether more may be left, as `dropOld` does. */
     fold: (database: Database) => Promise<boolean>;
+    /** Returns the milliseconds until more is due. */
+    announce: (database: Database) => Promise<number>;
     dropOld: (database: Database) => Promise<boolean>;
   };
 };
@@ -199,7 +202,11 @@ class Run {
       replays: () => this.#replay(),
       leases: () => this.#recoverLeases(),
       totals: () => this.#foldTotals(),
-      changes: async () => ((await entryChanges.fold(this.#database)) ? 0 : checkMs),
+      changes: async () => {
+        const more = await entryChanges.fold(this.#database);
+        const dueInMs = await entryChanges.announce(this.#database);
+        return more ? 0 : Math.min(dueInMs, checkMs);
+      },
       partitions: () => pruneHistory(this.#database, this.#dependencies),
     };
   }

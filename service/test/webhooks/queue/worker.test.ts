@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/settings/config.ts';
+import { createChangesAnnouncer } from '../../../src/directory/announce-changes.ts';
 import {
   dropOldEntryChanges,
   foldEntryChanges,
@@ -60,7 +61,11 @@ function startWorker(
     version: '0',
     retentionDays: 30,
     ingestPublished: (queue) => ingestPublished(queue, testPublicUrl),
-    entryChanges: { fold: foldEntryChanges, dropOld: dropOldEntryChanges },
+    entryChanges: {
+      fold: foldEntryChanges,
+      announce: createChangesAnnouncer(testPublicUrl, log),
+      dropOld: dropOldEntryChanges,
+    },
     log,
     attemptLog: log,
   });
