@@ -13,7 +13,8 @@ import { allianceSlug, startReceivers, type ReceiverAddress } from '../harness/r
 import { cleanUpsOf, makeFolder } from '../harness/run.ts';
 import { orgdir, root, shortTimes, startService } from '../harness/service.ts';
 import type { Env } from '../harness/start-process.ts';
-import { drained, openPool } from '../harness/world.ts';
+import { drained, openPool, until } from '../harness/world.ts';
+import { sql, type Database } from '../service/src/database/database.ts';
 import { installEarlierRelease } from './earlier-release.ts';
 import { createTraffic } from './load.ts';
 
@@ -22,6 +23,8 @@ const requestsPerSecond = 50;
 const webhooks = 4;
 const drainMs = 60_000;
 const owner = 'ada@example.org';
+/** An event that the release before does not know. */
+const newEvent = 'alliance.updated';
 
 test(
   'processes of the release before are replaced under load without a failed request or a lost delivery',
@@ -52,9 +55,14 @@ test(
     };
     const old = await startBoth(earlier);
     const keys = await createKeys(earlier, env);
-    const kinds = [{ behaviour: 'prompt', webhooks, event: commonEvent }] as const;
+    const kinds = [
+      { behaviour: 'prompt', webhooks, event: commonEvent },
+      { behaviour: 'prompt', name: 'new', webhooks: 1, event: newEvent },
+    ] as const;
     const receivers = await startReceivers(kinds, cleanUps);
-    await receivers.expect(await createWebhooks(old.address, keys.app, receivers.addresses));
+    const addressesOf = (name: string) => receivers.addresses.filter(({ event }) => event === name);
+    const secrets = await createWebhooks(old.address, keys.app, addressesOf(commonEvent));
+    await receivers.expect(secrets);
     const traffic = createTraffic(keys, requestsPerSecond);
     traffic.add(old);
     const running = traffic.run();
@@ -63,6 +71,11 @@ test(
     await wait(phaseMs);
     const now = await startBoth(root);
     traffic.add(now);
+    const database = openPool(databaseUrl, cleanUps);
+    const added = await createWebhooks(now.address, keys.app, addressesOf(newEvent));
+    await receivers.expect({ ...secrets, ...added });
+    // The worker of the release before leads, so it distributes the event that one of this version makes.
+    traffic.committed.add(await changeAlliance(database, old.internalAddress, keys.platform));
     await wait(phaseMs);
     for (const each of old.roles.toReversed()) {
       assert.deepEqual(await each.stop(), { code: 0, signal: null });
@@ -71,7 +84,6 @@ test(
     traffic.stop();
     await running;
 
-    const database = openPool(databaseUrl, cleanUps);
     await drained(database, drainMs);
     const { counts, wrong } = checkLedger({
       ...(await readRecords(database)),
@@ -105,6 +117,25 @@ async function createKeys(folder: string, env: Env): Promise<{ platform: string;
   const scopes = ['read:directory', 'write:webhooks'];
   const key = await run('keys', 'create', '--app', app.id, '--scope', ...scopes);
   return { platform: (await run('keys', 'create', '--platform')).key, app: key.key };
+}
+
+/** Changes it in a process of the release before. Returns the id of the event once it is distributed. */
+async function changeAlliance(database: Database, internalAddress: string, key: string) {
+  const response = await fetch(`${internalAddress}/internal/v1/alliances/${allianceSlug}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ description: 'Changed during the upgrade.' }),
+  });
+  assert.equal(response.status, 200);
+  let id: string | undefined;
+  await until(`an ${newEvent}`, drainMs, async () => {
+    const { rows } = await sql<{ id: string }>`
+      select id from events where name = ${newEvent} limit 1
+    `.execute(database);
+    id = rows[0]?.id;
+    return id !== undefined;
+  });
+  return id as string;
 }
 
 /** Returns the secret of each webhook by its path. */
