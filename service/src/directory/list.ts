@@ -79,16 +79,16 @@ export async function readPage<Row>(database: Database, plan: FoundPlan): Promis
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
   const { revision } = first;
   const page = rows.filter((row) => row.ordinal !== null);
-  const search = found && plan.search !== undefined ? foundBy(found, page) : null;
+  const search = plan.search === undefined ? null : foundBy(found, page);
   const facets = found && plan.facets ? mapFacets(found.facets) : null;
   const foundAt = found?.revision ?? revision;
   return { revision, foundAt, total: first.total, facets, rows: page, search };
 }
 
-function foundBy(
-  { isRelaxed, ignored, levels }: FoundAt,
-  rows: { id: string; ordinal: number }[],
-): FoundBy {
+/** A text without words matches everything, so it may have needed no search. */
+function foundBy(found: FoundAt | null, rows: { id: string; ordinal: number }[]): FoundBy {
+  if (found === null) return { relaxed: false, ignored: [], typos: [] };
+  const { isRelaxed, ignored, levels } = found;
   const isMistyped = (ordinal: number) => (levels[ordinal - 1] as number) >= mistypedLevel;
   const typos = rows.filter(({ ordinal }) => isMistyped(ordinal)).map(({ id }) => id);
   return { relaxed: isRelaxed, ignored, typos };

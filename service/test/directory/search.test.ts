@@ -138,6 +138,10 @@ test('an entry is found however its name is spelled', async () => {
   }
   const { body } = await service.call('/orgs?search=dargonchip');
   assert.deepEqual(body.meta.search, { ...asTyped, typos: [body.data[0].id] });
+  for (const rest of ['', '&sort=-updatedAt', '&recruiting=false', '&facets=status']) {
+    const wordless = await service.call(`/orgs?search=-${rest}`);
+    assert.deepEqual(wordless.body.meta.search, asTyped, `a text without words${rest}`);
+  }
 });
 
 test('a search that finds nothing is relaxed step by step, and says so', async () => {
