@@ -53,12 +53,19 @@ function repeated(
     examples?: string[];
   } = {},
 ) {
-  const { examples, ...rules } = { ...noNul, minLength: 1, maxLength: 100, ...schema };
+  const {
+    examples,
+    enum: values,
+    ...rules
+  } = { ...noNul, minLength: 1, maxLength: 100, ...schema };
+  const choice = values && { enum: values };
   return Type.Optional(
     Type.Unsafe<string | string[]>({
       type: ['string', 'array'],
       ...rules,
-      items: { type: 'string', ...rules, ...(examples && { examples }) },
+      // Unlike the other keywords, `enum` would apply to a list, too.
+      ...(choice && { if: { type: 'string' }, then: choice }),
+      items: { type: 'string', ...rules, ...choice, ...(examples && { examples }) },
       minItems: 1,
       maxItems: repeatedMax,
       description: `${description} Repeat the parameter for several, up to ${repeatedMax}.`,

@@ -350,6 +350,7 @@ test('lists are filtered by each field that allows it, and by several values', a
     ['tag=oko', ['emu-1']],
     ['location=GENEVE', ['emu-1']],
     ['status=closed', ['emu-1']],
+    ['status=closed&status=active&search=emu&sort=name', ['emu-1', 'emu-3', 'emu-2']],
     ['verified=true', ['emu-1']],
     ['memberCountMin=20&memberCountMax=30&search=emu', ['emu-3', 'emu-2']],
     ['language=de&language=en&search=emu', ['emu-3', 'emu-2']],
@@ -367,6 +368,7 @@ test('lists are filtered by each field that allows it, and by several values', a
     [tooMany, 'query.slug: must NOT have more than 100 items'],
     ['language=en&language=', 'query.language.1: must NOT have fewer than 1 characters'],
     ['status=gone', 'query.status: must be one of active, closed'],
+    ['status=active&status=gone', 'query.status.1: must be one of active, closed'],
     ['verified=true&verified=false', 'query.verified: must be boolean'],
     ['memberCountMin=-1', 'query.memberCountMin: must be >= 0'],
     [
