@@ -12,6 +12,7 @@ import { openTestDatabase } from '../../service/test/support/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 import { createClient, type MirrorKind, type MirrorStore } from '@orgdir/client';
+import { createMemoryStore, type MemoryStore } from './support/memory-store.ts';
 
 /** `MIRROR_SECONDS=60` edits for a minute. */
 const editMs = Number(process.env['MIRROR_SECONDS'] ?? '5') * 1_000;
@@ -24,36 +25,6 @@ const second = await startTestService({ beside: { ...shared, secretKeys: service
 const later = await startTestService({ beside: { ...shared, secretKeys: service.secretKeys } });
 const processes = [service, second];
 const { database } = service;
-
-type Copy = Map<string, { id: string }>;
-type MemoryStore = MirrorStore & { copies: Record<MirrorKind, Copy>; replaced: MirrorKind[] };
-
-function createStore(): MemoryStore {
-  const copies: MemoryStore['copies'] = {
-    orgs: new Map(),
-    alliances: new Map(),
-    blueprints: new Map(),
-  };
-  const cursors = new Map<MirrorKind, string>();
-  const replaced: MirrorKind[] = [];
-  return {
-    copies,
-    replaced,
-    cursor: (kind) => cursors.get(kind) ?? null,
-    async replace(kind, batches, cursor) {
-      const copy: Copy = new Map();
-      for await (const entries of batches) for (const entry of entries) copy.set(entry.id, entry);
-      copies[kind] = copy;
-      cursors.set(kind, cursor);
-      replaced.push(kind);
-    },
-    apply(kind, { changed, removed, cursor }) {
-      for (const entry of changed) copies[kind].set(entry.id, entry);
-      for (const id of removed) copies[kind].delete(id);
-      cursors.set(kind, cursor);
-    },
-  };
-}
 
 let requests = 0;
 /** Set while each third request fails. */
@@ -138,7 +109,7 @@ await put(
 for (const each of processes) await each.settled();
 
 test('a copy is right after random edits on two processes, lost connections and restarts', async () => {
-  const store = createStore();
+  const store = createMemoryStore();
   let stop = startMirror(store);
   isBroken = true;
   const start = performance.now();
@@ -154,7 +125,7 @@ test('a copy is right after random edits on two processes, lost connections and 
 });
 
 test('a mirror begins again when its cursor is too old', async () => {
-  const store = createStore();
+  const store = createMemoryStore();
   let stop = startMirror(store);
   await settled(store);
   await stop();
@@ -170,7 +141,7 @@ test('a mirror begins again when its cursor is too old', async () => {
 });
 
 test('a mirror ends with an error of its store, and with one that stays', async () => {
-  const store = createStore();
+  const store = createMemoryStore();
   const fault = new Error('disk full');
   await assert.rejects(
     client.mirror({ store: { ...store, replace: () => Promise.reject(fault) } }),

@@ -1,9 +1,8 @@
 /** What `changedSince` shows: docs/reference/reads.md#changes */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { changesKeptDays } from '../../src/contract/periods.ts';
-import { sql, type Executor } from '../../src/database/database.ts';
+import { sql } from '../../src/database/database.ts';
 import {
   dropOldEntryChanges,
   foldedMax,
@@ -276,73 +275,6 @@ test('the notes of a change are not deleted before a worker has taken them', asy
   await update('beta', sql`name = name || '.'`);
   assert.deepEqual((await changesSince(start)).changed, ['acme', 'beta']);
 });
-
-/** Random edits, some of them together: whoever follows from any moment has what the list shows. */
-test('who follows the changes has the listed organisations at any time', async () => {
-  const slugs = ['r1', 'r2', 'r3', 'r4'];
-  const kinds = ['create', 'rename', 'hide', 'show', 'delete', 'join', 'leave', 'alliance', 'fold'];
-  const edit = fc.record({
-    slug: fc.constantFrom(...slugs),
-    what: fc.constantFrom(...kinds),
-    number: fc.nat(9),
-  });
-  const perform = async (on: Executor, { slug, what, number }: Record<string, any>) => {
-    const set = {
-      rename: sql`name = ${`${slug} ${number}`}`,
-      hide: sql`listed = false`,
-      show: sql`listed = true`,
-      join: sql`alliance_id = (select id from alliances where slug = 'north')`,
-      leave: sql`alliance_id = null`,
-    }[what as 'rename'];
-    if (what === 'create')
-      await sql`insert into orgs (id, slug, name, name_sort, search_text, listed)
-                values (gen_random_uuid(), ${slug}, ${slug}, ${slug}, ${slug}, ${number % 2 === 0})
-                on conflict do nothing`.execute(on);
-    else if (what === 'delete') await sql`delete from orgs where slug = ${slug}`.execute(on);
-    else if (what === 'alliance')
-      await sql`update alliances set name = ${`North ${number}`} where slug = 'north'`.execute(on);
-    else if (set) await sql`update orgs set ${set} where slug = ${slug}`.execute(on);
-  };
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.array(edit, { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
-      async (transactions) => {
-        const copy = new Map<string, object>();
-        const known = new Set<string>();
-        let cursor = await now();
-        const list = async () =>
-          (await service.call('/orgs?limit=100&sort=createdAt')).body.data as Entry[];
-        for (const entry of await list()) copy.set(entry.id, entry);
-        for (const edits of transactions) {
-          await database.transaction().execute(async (tx) => {
-            for (const each of edits) await perform(tx, each);
-          });
-          if (edits.some(({ what }) => what === 'fold')) await foldAll();
-          await service.settled();
-          for (const id of copy.keys()) known.add(id);
-          const { changed, removed, nextCursor } = await since(cursor);
-          for (const entry of changed) copy.set(entry.id, entry);
-          for (const id of removed) {
-            assert.ok(known.has(id), 'only what was listed can be removed');
-            assert.ok(copy.delete(id), 'once');
-          }
-          cursor = nextCursor;
-          const listed = await list();
-          assert.deepEqual(
-            [...copy.values()].sort(byId),
-            listed.sort(byId),
-            JSON.stringify(transactions),
-          );
-        }
-      },
-    ),
-    { numRuns: 25 },
-  );
-});
-
-function byId(one: object, other: object): number {
-  return (one as Entry).id < (other as Entry).id ? -1 : 1;
-}
 
 test('a note of more entries than are moved at once is moved in parts, and holds up no later one', async () => {
   await sql`delete from entry_changes where kind = 'alliances'`.execute(database);

@@ -8,7 +8,7 @@ import { createIndexBuilder, type SearchIndex } from '../../src/directory/search
 import { finish } from '../../src/directory/search/steps.ts';
 import { isMistyped } from '../../src/directory/search/vocabulary.ts';
 import { termsOf, type Term } from '../../src/directory/search/terms.ts';
-import { wordsOf } from '../../src/directory/search/words.ts';
+import { levelOf } from '../support/rank-by-comparison.ts';
 
 type Entry = { name: string; tag: string; text: string; members: number; listed: boolean };
 type Model = Map<number, Entry>;
@@ -190,26 +190,11 @@ function rank(model: Model, terms: Term[], typos: boolean): number[] {
     .map(([ordinal, each]) => ({
       ordinal,
       members: each.members,
-      level: Math.max(...terms.map((term) => levelOf(each, term, typos))),
+      level: levelOf(fieldsOf(each), terms, typos),
     }))
     .filter(({ level }) => level < Number.POSITIVE_INFINITY)
     .sort((a, b) => a.level - b.level || b.members - a.members)
     .map(({ ordinal }) => ordinal);
-}
-
-function levelOf(each: Entry, term: Term, typos: boolean): number {
-  const levels = fieldsOf(each).flatMap(({ field, text }) =>
-    wordsOf(text).map((word) => field + 3 * matchOf(word, term, typos)),
-  );
-  return Math.min(Number.POSITIVE_INFINITY, ...levels);
-}
-
-function matchOf(word: string, { text, spellings, words }: Term, typos: boolean): number {
-  const spelled = [text, ...spellings];
-  if (spelled.includes(word) || words.includes(word)) return 0;
-  if (spelled.some((each) => word.startsWith(each))) return 1;
-  if (spelled.some((each) => word.includes(each))) return 2;
-  return typos && text.length >= 5 && isMistyped(word, text, 1) ? 3 : Number.POSITIVE_INFINITY;
 }
 
 test('typing errors are counted as the textbook does', () => {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { importLines, type ImportKind, type ImportResult } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { readNdjson } from '../../src/directory/import-source.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Database, Transaction } from '../../src/database/database.ts';
 import { testPublicUrl } from './service.ts';
 
 export async function put(
@@ -12,17 +12,24 @@ export async function put(
   rows: object[],
   options: { emitEvents?: boolean } = {},
 ): Promise<ImportResult> {
+  return database.transaction().execute((tx) => putIn(tx, kind, rows, options));
+}
+
+/** The same in a transaction of the test. */
+export function putIn(
+  tx: Transaction,
+  kind: ImportKind,
+  rows: object[],
+  options: { emitEvents?: boolean } = {},
+): Promise<ImportResult> {
   const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-  const lines = readNdjson(Readable.from([Buffer.from(text)]));
-  return database.transaction().execute((tx) =>
-    importLines(tx, lines, {
-      kind,
-      skipBad: false,
-      emitEvents: options.emitEvents ?? false,
-      allowDuplicates: true,
-      publicUrl: testPublicUrl,
-    }),
-  );
+  return importLines(tx, readNdjson(Readable.from([Buffer.from(text)])), {
+    kind,
+    skipBad: false,
+    emitEvents: options.emitEvents ?? false,
+    allowDuplicates: true,
+    publicUrl: testPublicUrl,
+  });
 }
 
 /** Announces a listed organisation again, as an operator does: an event for everyone. Returns the event's id. */
