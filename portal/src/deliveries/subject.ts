@@ -1,5 +1,5 @@
 /** The slug of the organisation or alliance that an event is about, as users type it. */
-import { slugPattern } from '../../../service/src/contract/slug-pattern.ts';
+import { slugPattern } from '../../../service/src/contract/patterns.ts';
 
 export const subjectLabel = 'Slug of the organisation or alliance';
 export const subjectFault = 'Enter a slug: letters, digits and hyphens, such as acme-corporation';

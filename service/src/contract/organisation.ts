@@ -11,6 +11,7 @@ import {
   responseProperties,
   type Fields,
 } from './field.ts';
+import { languagePattern } from './patterns.ts';
 import { aliases, links, managers, name, times } from './shared-fields.ts';
 import { nullable, objectUrl, slug, strictObject, uuid } from './shapes.ts';
 
@@ -59,7 +60,7 @@ export const orgFields = {
   ),
   recruiting: flag('recruiting', false, 'Whether the organisation accepts new members.'),
   language: optionalText('language', 35, 'A BCP 47 language tag.', 'en', {
-    pattern: '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$',
+    pattern: languagePattern,
   }),
   timezone: optionalText('timezone', 64, 'An IANA time zone.', 'Europe/Berlin'),
   location: optionalText('location', 200, 'The location, as free text.', 'Germany'),

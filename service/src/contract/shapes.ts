@@ -1,6 +1,12 @@
 /** Building blocks of the API's schemas. A schema is the validation, the type and the documentation. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
-import { slugPattern } from './slug-pattern.ts';
+import {
+  idempotencyKeyPattern,
+  plainNamePattern,
+  plainTextPattern,
+  slugPattern,
+  webAddressPattern,
+} from './patterns.ts';
 
 /** A nullable field is always present. Simple types list null in `type`, named objects in `anyOf`. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
@@ -15,12 +21,8 @@ export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null
 /** PostgreSQL cannot store U+0000, so no text may contain it. */
 export const noNul = { pattern: '^[^\\u0000]*$' };
 
-/** Control characters, line separators and characters that reverse the direction of text, for a character class. */
-const control =
-  '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
-
 /** Text that its author shows to others. */
-export const plainText = { pattern: `^[^${control}]*$` };
+export const plainText = { pattern: plainTextPattern };
 
 /** The longest name, in characters. */
 export const nameCharsMax = 100;
@@ -30,17 +32,16 @@ export const plainName = (description: string, example: string) =>
   Type.String({
     minLength: 1,
     maxLength: nameCharsMax,
-    pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
+    pattern: plainNamePattern,
     description: `${description}, without control characters.`,
     examples: [example],
   });
 
-/** Visible ASCII, so that a header can hold it. */
 export const idempotencyKey = (description: string, example: string) =>
   Type.String({
     minLength: 1,
     maxLength: 255,
-    pattern: '^[!-~]+$',
+    pattern: idempotencyKeyPattern,
     description,
     examples: [example],
   });
@@ -116,7 +117,7 @@ export const objectUrl = (example: string) =>
 
 export const webAddress = (options: object = {}) =>
   Type.String({
-    pattern: '^https?://',
+    pattern: webAddressPattern,
     maxLength: 2048,
     examples: ['https://example.org'],
     ...options,

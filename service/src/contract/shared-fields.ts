@@ -1,9 +1,10 @@
 import { Type, type TSchema } from 'typebox';
 import { orNull, requiredText } from './field.ts';
+import { aliasPattern, namePattern } from './patterns.ts';
 import { nullable, strictObject, time, webAddress } from './shapes.ts';
 
 export const name = (example: string) =>
-  requiredText('name', 'The name.', example, { maxLength: 200, pattern: '\\S' });
+  requiredText('name', 'The name.', example, { maxLength: 200, pattern: namePattern });
 
 const Links = strictObject(
   {
@@ -32,12 +33,10 @@ export const links = {
 /** Per organisation or alliance. */
 export const aliasesMax = 10;
 export const aliasLengthMax = 100;
-/** A bar separates aliases in a cell of a CSV file, which loses the spaces around it. */
-export const aliasPattern = /^[^|\s]([^|]*[^|\s])?$/;
 const alias = Type.String({
   minLength: 1,
   maxLength: aliasLengthMax,
-  pattern: aliasPattern.source,
+  pattern: aliasPattern,
 });
 
 /** A write that omits them keeps them. */

@@ -5,6 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
 import { parseTime } from './parse-time.ts';
+import { patternMessages } from './patterns.ts';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -92,10 +93,7 @@ function issueOf(error: ErrorObject, root: string): Issue {
         message: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}`,
       };
     case 'pattern':
-      return {
-        path,
-        message: describeList(params['pattern'] as string) ?? error.message ?? 'is not valid',
-      };
+      return { path, message: describePattern(params['pattern'] as string) };
     case 'format':
       return { path, message: formatMessages[params['format'] as string] ?? 'is not valid' };
     case 'type':
@@ -105,10 +103,12 @@ function issueOf(error: ErrorObject, root: string): Issue {
   }
 }
 
-/** For a pattern such as `^(a|b)(,(a|b))*$`, which `facetsQuery` makes. */
-function describeList(pattern: string): string | null {
+/** The other patterns are such as `^(a|b)(,(a|b))*$`, which `facetsQuery` makes, or of what the portal's own pages send. */
+function describePattern(pattern: string): string {
+  const message = patternMessages[pattern];
+  if (message) return message;
   const names = /^\^\((.+)\)\(,\(\1\)\)\*\$$/.exec(pattern)?.[1]?.split('|');
-  if (!names) return null;
+  if (!names) return 'is not valid';
   return names.length === 1
     ? `must be ${names[0]}`
     : `must be one or more of ${names.join(', ')}, separated by commas`;

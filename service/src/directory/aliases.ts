@@ -1,5 +1,6 @@
 /** The other names of organisations and alliances: those that a write keeps, and a name that becomes one. */
-import { aliasesMax, aliasLengthMax, aliasPattern } from '../contract/shared-fields.ts';
+import { aliasPattern } from '../contract/patterns.ts';
+import { aliasesMax, aliasLengthMax } from '../contract/shared-fields.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 
@@ -44,7 +45,7 @@ export function withFormerName<Input extends Renamed>(
   const kept = new Set([...aliases, former]);
   kept.delete(name);
   if (kept.size > aliasesMax) throw refused(`there are ${aliasesMax} aliases already; remove one`);
-  if (!aliasPattern.test(former))
+  if (!new RegExp(aliasPattern, 'u').test(former))
     throw refused('the former name has a bar (|), which no alias may have');
   if (former.length > aliasLengthMax)
     throw refused(`the former name has more than the ${aliasLengthMax} characters of an alias`);

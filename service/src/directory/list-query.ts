@@ -5,7 +5,7 @@ import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch, orgStatuses } from '../contract/organisation.ts';
 import { facetsQuery } from '../contract/facets.ts';
 import { noNul } from '../contract/shapes.ts';
-import { slugPattern } from '../contract/slug-pattern.ts';
+import { slugPattern } from '../contract/patterns.ts';
 
 /** A value of `changedSince` instead of a cursor: nothing, and the cursor from which changes go on. */
 export const newest = 'now';
