@@ -105,6 +105,16 @@ export class DirectoryModel {
     );
   }
 
+  /** Whether the public could see a change since a step. */
+  hasChanged(kind: Kind, step: number): boolean {
+    return this.steps
+      .slice(step + 1)
+      .some(
+        ({ entries }, at) =>
+          differing(this.steps[step + at]?.entries[kind] ?? new Map(), entries[kind]).length > 0,
+      );
+  }
+
   /** Which entries must, and which may, be in the changes since a step. */
   changesSince(kind: Kind, step: number) {
     const now = new Map(this.entries(kind).map((entry) => [entry.id, entry]));
