@@ -39,6 +39,7 @@ const signedInPages = {
   '/apps': 'AppsPage',
   '/apps/:appId': 'AppPage',
   '/apps/:appId/keys': 'KeysPage',
+  '/apps/:appId/events': 'AppEventsPage',
   '/apps/:appId/deliveries': 'AppDeliveriesPage',
   '/apps/:appId/members': 'MembersPage',
   '/apps/:appId/webhooks': 'WebhooksPage',

@@ -15,6 +15,7 @@ export { WebhookSigningPage } from './webhooks/signing-page.tsx';
 export { WebhookTestPage } from './webhooks/test-page.tsx';
 export { WebhooksPage } from './webhooks/webhooks-page.tsx';
 export { AuditPage } from './audit/audit-page.tsx';
+export { AppEventsPage } from './events/app-events-page.tsx';
 export { EventsPage } from './events/events-page.tsx';
 export { FirstStep } from './overview/first-step.tsx';
 export { ChangeAddressPage } from './account/change-address-page.tsx';

@@ -18,6 +18,7 @@ import {
   portalUrl,
   signUp,
 } from './support/portal-browser.ts';
+import { create } from './support/create.ts';
 import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
 
 const options = { skip: noBrowser };
@@ -575,7 +576,7 @@ test('an event that a webhook did not get is explained', options, async () => {
   await page.getByRole('heading', { name: 'Not available to this app' }).waitFor();
   await page.getByLabel('Event id').fill('it');
   await page.getByRole('button', { name: 'Explain' }).click();
-  await page.locator('input:invalid').and(page.locator(':focus')).waitFor();
+  await page.getByText('Enter the id of an event').waitFor();
 });
 
 function fannedOut(eventId: string): Promise<unknown> {
@@ -593,6 +594,49 @@ function localMinute(): string {
   const now = new Date();
   return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
+
+test(
+  'the events of an app say which webhooks got each, which did not, and why',
+  options,
+  async () => {
+    const receiver = await startReceiver();
+    const broken = await startReceiver((response) => response.writeHead(500).end());
+    const { appId } = await makeWebhook(cleo, receiver.url);
+    const named = async (url: string, description: string, events: string[] | null) =>
+      create(cleo, `/apps/${appId}/webhooks`, { url, description, events });
+    await named(broken.url, 'Broken', null);
+    await named(receiver.url, 'Only alliances', ['alliance.created']);
+    const page = await portal.open({ as: cleo, path: `/apps/${appId}` });
+    const sections = page.getByRole('navigation', { name: 'App sections' });
+    await sections.getByRole('link', { name: 'Events' }).click();
+    await page.getByRole('heading', { name: 'Events of Announcer' }).waitFor();
+    const eventId = await announce(portal.service.database);
+    await fannedOut(eventId);
+    await eventually(async () => {
+      const { rows } = await sql`
+      select from deliveries where event_id = ${eventId} and webhook_id in (select id from webhooks where app_id = ${appId})
+    `.execute(portal.service.database);
+      return rows.length === 2 || null;
+    });
+    await page.reload();
+    const newest = rowsOf(page).first();
+    await newest.getByText('Acme', { exact: true }).waitFor();
+    await newest.getByText('All attempts failed.').waitFor();
+    await newest.getByRole('link', { name: 'Succeeded' }).waitFor();
+    await newest.getByText('The webhook was not subscribed to org.created.').waitFor();
+    await assertAccessible(page, 'the events of an app');
+    await newest.getByRole('link', { name: 'Failed' }).click();
+    await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+    await page.goBack();
+    await newest.getByRole('link', { name: 'Not sent' }).click();
+    await page.getByRole('link', { name: 'Change the events of the webhook' }).click();
+    await page.getByRole('heading', { name: 'Only alliances' }).waitFor();
+
+    const first = await portal.open({ as: cleo, path: `/apps/${appId}/events?before=${eventId}` });
+    await first.getByRole('button', { name: 'Newest' }).click();
+    await rowsOf(first).first().getByText('Acme', { exact: true }).waitFor();
+  },
+);
 
 test('a recovery that is refused says why, whichever time was chosen', options, async () => {
   const webhook = await makeWebhook(bob, (await startReceiver()).url);

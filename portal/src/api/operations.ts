@@ -125,6 +125,17 @@ export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {
   searched: Api.SearchedDeliveries | null;
 };
 /** The deliveries of all webhooks, or of the one that the query names. */
+type PastEvents = {
+  data: Api.AppEvent[];
+  pagination: { nextCursor: string | null; hasMore: boolean };
+};
+/** Those before an event, newest first. */
+export const pastEvents = (appId: string, before: string | null) =>
+  queryOptions({
+    queryKey: [`${appPath(appId)}/past-events`, { before }] as const,
+    queryFn: ({ signal, queryKey: [listPath, query] }) =>
+      call<PastEvents>({ path: listPath, query, signal }),
+  });
 export const deliveries = (appId: string, query: Api.ListAppDeliveriesQuery) =>
   queryOptions({
     queryKey: [`${appPath(appId)}/deliveries`, query] as const,

@@ -357,6 +357,48 @@ export interface AppChanges {
   name: string;
 }
 
+/** An event that the app can receive. */
+export interface AppEvent {
+  /** The id of the event: the `eventId` of its deliveries. */
+  id: string;
+  /** The name of the event. */
+  event: string;
+  /** When the event happened. */
+  createdAt: string;
+  subject: DeliverySubject | null;
+  /** Every webhook of the app. */
+  webhooks: EventOutcome[];
+}
+
+/** The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event. */
+export interface DeliverySubject {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** What became of the event at a webhook, and why. */
+export interface EventOutcome {
+  /** The id of the webhook. */
+  webhookId: string;
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed, or an error of the service keeps it back. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. New values may be added. */
+  result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
+  /** What happened and what you can change, for people to read. */
+  message: string;
+  delivery: EventDelivery | null;
+}
+
+/** The delivery. Null if there is none. */
+export interface EventDelivery {
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
+  id: string;
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+}
+
 /** An invitation to become a member of an app. */
 export interface AppInvitation {
   /** The id of the invitation. */
@@ -565,6 +607,16 @@ export interface CurrentPassword {
   password: string;
 }
 
+/** The position where this page ends. */
+export interface CursorPagination {
+  /** The maximum number of entries on a page. */
+  limit: number;
+  /** Send it as `after` to get the next page, now or later. As it was sent if the page is empty, and null if there was no `after` either. */
+  nextCursor: string | null;
+  /** Whether there are more entries now. */
+  hasMore: boolean;
+}
+
 /** Confirms that the app was deleted. */
 export interface DeletedApp {
   /** The id of the deleted app. */
@@ -674,16 +726,6 @@ export interface DeliveryTotals {
   latencyP50Ms: number | null;
   /** The 95th percentile of that duration. Null if there were none. */
   latencyP95Ms: number | null;
-}
-
-/** The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event. */
-export interface DeliverySubject {
-  /** The kind of the object. */
-  kind: 'organization' | 'alliance';
-  /** The unique name in URLs. */
-  slug: string;
-  /** The name of the organisation or alliance. */
-  name: string;
 }
 
 /** Confirms that the operation succeeded. */
@@ -1631,4 +1673,10 @@ export interface GetDeliveryStatsQuery {
   range?: 'day' | 'week';
   /** Only deliveries to this webhook. */
   webhookId?: string;
+}
+
+/** The query parameters of `listPastEvents`. */
+export interface ListPastEventsQuery {
+  /** Return only events before this one. */
+  before?: string;
 }

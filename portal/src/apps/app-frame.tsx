@@ -12,6 +12,7 @@ const tabs = [
   { below: '', title: 'App' },
   { below: '/keys', title: 'Keys' },
   { below: '/webhooks', title: 'Webhooks' },
+  { below: '/events', title: 'Events' },
   { below: '/deliveries', title: 'Deliveries' },
   { below: '/members', title: 'Members' },
 ];

@@ -29,7 +29,7 @@ const eventNames = Object.keys({
   'resource.offer.created': true,
 } satisfies Record<EventName, true>);
 
-const uuidPattern = String.raw`\s*[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}\s*`;
+const uuidPattern = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 export function ExplainPage() {
   const id = useWebhookId();
@@ -52,13 +52,17 @@ export function ExplainPage() {
 function EventForm({ asked }: { asked: URLSearchParams }) {
   const [, setAsked] = useSearchParams();
   const times = useTimes();
+  const [isFaulty, setFaulty] = useState(false);
   const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
   return (
     <Section title="Event">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          setAsked(toAddress(new FormData(event.currentTarget), times));
+          const address = toAddress(new FormData(event.currentTarget), times);
+          const { id } = address;
+          setFaulty(id !== undefined && !uuidPattern.test(id));
+          if (id === undefined || uuidPattern.test(id)) setAsked(address);
         }}
       >
         <Stack align="flex-start">
@@ -76,8 +80,11 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
               withAsterisk={false}
               w="100%"
               maw={420}
-              pattern={uuidPattern}
-              title="A UUID"
+              description="In the list of events, in the body of a delivery, and in GET /events."
+              error={
+                isFaulty &&
+                'Enter the id of an event, such as 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f.'
+              }
               autoComplete="off"
               spellCheck={false}
               defaultValue={asked.get('id') ?? ''}

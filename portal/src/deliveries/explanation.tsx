@@ -47,10 +47,21 @@ export function ExplanationSection({ explanation }: { explanation: Explanation }
           ]}
         />
       )}
+      {result === 'not_sent' && <Remedy checks={explanation.checks} />}
       {!withoutChecks.has(result) && <Checks explanation={explanation} />}
       {nearby.length > 0 && <Nearby events={nearby} />}
     </Section>
   );
+}
+
+/** Leads to what changes the answer for the next event. */
+function Remedy({ checks: { bound, subscribed, active } }: { checks: ExplanationChecks }) {
+  const { appId, page } = useWebhookId();
+  if (bound === false)
+    return <PageLink to={`/apps/${appId}`}>Change the binding of the app</PageLink>;
+  if (subscribed === false)
+    return <PageLink to={`${page}/settings`}>Change the events of the webhook</PageLink>;
+  return active === false && <PageLink to={`${page}/settings`}>Activate the webhook</PageLink>;
 }
 
 function eventTerms({ name, createdAt }: NonNullable<Explanation['event']>): Term[] {

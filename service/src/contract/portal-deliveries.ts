@@ -1,6 +1,7 @@
 /** The portal's schemas of deliveries: lists over all webhooks of an app, redelivery of several, and charts. */
 import { Type, type Static } from 'typebox';
 import { list } from './envelope.ts';
+import { Explanation } from './explanation.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 import { Attempt, Delivery } from './webhook.ts';
 
@@ -18,6 +19,27 @@ export const LastError = strictObject(
     error: Attempt.properties.error,
   },
   { title: 'LastError', description: 'The outcome of the last attempt that failed.' },
+);
+
+const subject = nullable(
+  strictObject(
+    {
+      kind: Type.Enum(['organization', 'alliance'], {
+        type: 'string',
+        description: 'The kind of the object.',
+      }),
+      slug: slug({ description: 'The unique name in URLs.' }),
+      name: Type.String({
+        description: 'The name of the organisation or alliance.',
+        examples: ['Acme Corporation'],
+      }),
+    },
+    {
+      title: 'DeliverySubject',
+      description:
+        'The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event.',
+    },
+  ),
 );
 
 export const PortalDelivery = strictObject(
@@ -38,26 +60,7 @@ export const PortalDelivery = strictObject(
       },
       { title: 'WebhookOfDelivery', description: 'The webhook that the delivery is sent to.' },
     ),
-    subject: nullable(
-      strictObject(
-        {
-          kind: Type.Enum(['organization', 'alliance'], {
-            type: 'string',
-            description: 'The kind of the object.',
-          }),
-          slug: slug({ description: 'The unique name in URLs.' }),
-          name: Type.String({
-            description: 'The name of the organisation or alliance.',
-            examples: ['Acme Corporation'],
-          }),
-        },
-        {
-          title: 'DeliverySubject',
-          description:
-            'The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event.',
-        },
-      ),
-    ),
+    subject,
     lastAttempt: nullable(
       strictObject(
         {
@@ -73,6 +76,35 @@ export const PortalDelivery = strictObject(
   { title: 'PortalDelivery', description: 'A delivery with its last attempt and its subject.' },
 );
 export type PortalDelivery = Static<typeof PortalDelivery>;
+
+const { id, status } = Delivery.properties;
+export const AppEvent = strictObject(
+  {
+    id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
+    event: Type.String({ description: 'The name of the event.', examples: ['org.created'] }),
+    createdAt: time({ description: 'When the event happened.' }),
+    subject,
+    webhooks: Type.Array(
+      strictObject(
+        {
+          webhookId: Explanation.properties.webhookId,
+          result: Explanation.properties.result,
+          message: Explanation.properties.message,
+          delivery: nullable(
+            strictObject(
+              { id, status },
+              { title: 'EventDelivery', description: 'The delivery. Null if there is none.' },
+            ),
+          ),
+        },
+        { title: 'EventOutcome', description: 'What became of the event at a webhook, and why.' },
+      ),
+      { description: 'Every webhook of the app.' },
+    ),
+  },
+  { title: 'AppEvent', description: 'An event that the app can receive.' },
+);
+export type AppEvent = Static<typeof AppEvent>;
 
 export const PortalDeliveryList = strictObject(
   {

@@ -1,8 +1,16 @@
-/** GET /events returns the catalogue, GET /apps/{appId}/events the events that an app may subscribe to. */
+/**
+ * GET /events returns the catalogue, GET /apps/{appId}/events the events that an app may subscribe to, and
+ * GET /apps/{appId}/past-events what happened.
+ */
+import { Type } from 'typebox';
 import { requireRole } from '../../access/require-role.ts';
-import { examples } from '../../contract/examples.ts';
+import { cursorList, envelope } from '../../contract/envelope.ts';
+import { exampleId, examples, exampleTime } from '../../contract/examples.ts';
+import { AppEvent } from '../../contract/portal-deliveries.ts';
+import { strictObject, uuid } from '../../contract/shapes.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
+import { listAppEvents } from '../../webhooks/management/app-events.ts';
 import { checkEvents } from '../../webhooks/management/webhooks.ts';
 import { listOf } from '../responses/responses.ts';
 import { onOnePage, operation } from './surface.ts';
@@ -14,6 +22,26 @@ const example = {
   optIn: false,
   schema: { type: 'object' },
   sample: examples.organisation,
+};
+const eventsPerPage = 25;
+const examplePage = {
+  ...envelope([
+    {
+      id: exampleId,
+      event: 'event.created',
+      createdAt: exampleTime,
+      subject: { kind: 'organization', slug: 'acme-corporation', name: 'Acme Corporation' },
+      webhooks: [
+        {
+          webhookId: exampleId,
+          result: examples.explanation.result,
+          message: examples.explanation.message,
+          delivery: null,
+        },
+      ],
+    },
+  ]),
+  pagination: { limit: eventsPerPage, nextCursor: exampleId, hasMore: true },
 };
 const names = Object.keys(catalogue) as EventName[];
 
@@ -28,6 +56,27 @@ export const eventOperations = [
     returns: { 200: 'The events.' },
     response: listOf(CatalogueEvent, 'CatalogueEventList', example),
     run: () => onOnePage(names.map(entryOf)),
+  }),
+  operation({
+    operationId: 'listPastEvents',
+    method: 'GET',
+    path: '/apps/:appId/past-events',
+    summary: 'List the events that an app could receive',
+    description:
+      'Returns them newest first, except for opt-in events, with what became of each at every webhook of the app. `before` is the id of the last event of the page before.',
+    query: strictObject({
+      before: Type.Optional(uuid({ description: 'Return only events before this one.' })),
+    }),
+    returns: { 200: 'The events.' },
+    response: { schema: cursorList(AppEvent, 'AppEventList'), example: examplePage },
+    async run({ database, email, params: { appId }, query: { before = null } }) {
+      await requireRole(database, email, appId, 'viewer');
+      const page = { before, limit: eventsPerPage };
+      const { events, hasMore } = await listAppEvents(database, appId, page);
+      const nextCursor = events.at(-1)?.id ?? before;
+      const pagination = { limit: eventsPerPage, nextCursor, hasMore };
+      return { ...envelope(events), pagination };
+    },
   }),
   operation({
     operationId: 'listAppEvents',

@@ -18,7 +18,14 @@ type Verdict = Pick<Explanation, 'result' | 'message'>;
 
 type EventColumns = { known_id: string; name: string; happened_at: Date; waits: boolean };
 type DeliveryColumns = DeliveryRow & { cancelled_by: string | null };
-type Row = { at: Date | null; available: boolean; sent: boolean; aside: boolean } & Checks &
+type Row = {
+  explained_webhook: string;
+  asked_id: string;
+  at: Date | null;
+  available: boolean;
+  sent: boolean;
+  aside: boolean;
+} & Checks &
   LeftJoined<EventColumns> &
   LeftJoined<DeliveryColumns>;
 
@@ -37,8 +44,20 @@ export async function explainEvent(
   { appId, webhookId }: Explained,
   eventId: string,
 ): Promise<Explanation> {
+  const [explained] = await explainEvents(executor, appId, [eventId], webhookId);
+  if (!explained) throw new ServiceError('not_found');
+  return explained.explanation;
+}
+
+/** Explains events, each for one webhook of an app or for all of them. */
+export async function explainEvents(
+  executor: Executor,
+  appId: string,
+  eventIds: string[],
+  webhookId: string | null = null,
+): Promise<{ eventId: string; explanation: Explanation }[]> {
   const { rows } = await sql<Row>`
-    select d.*, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
+    select d.*, w.id as explained_webhook, asked.id as asked_id, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
       coalesce(d.id is not null or may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as available,
       coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
@@ -50,21 +69,22 @@ export async function explainEvent(
       case when e.audience = 'global' and e.org_id is not null then e.org_listed end as listed,
       ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
     from webhooks w
+    cross join unnest(${eventIds}::uuid[]) asked(id)
     left join bindings b on b.app_id = w.app_id
     left join lateral (
       select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed,
         exists (select from broadcasts where event_id = events.id and w.id > reached) as waits, false as aside
-      from events where id = ${eventId}::uuid and position is not null
+      from events where id = asked.id and position is not null
       union all
       select id, name, audience, org_id, alliance_id, created_at, null, null, true, true
       from (
         select r.* from set_aside s cross join lateral jsonb_populate_record(null::outbox, original) r
-        where s.webhook_id is null and s.event_id = ${eventId}::uuid and source = 'outbox'
+        where s.webhook_id is null and s.event_id = asked.id and source = 'outbox'
       ) refused
       union all
       select id, name, audience, org_id, alliance_id, created_at, null, null, true, false
       -- The events that wait have no index by id.
-      from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = ${eventId}::uuid
+      from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = asked.id
       limit 1
     ) e on true
     left join lateral (
@@ -76,13 +96,16 @@ export async function explainEvent(
       limit 1
     ) d on true
     ${versionsAt(sql`e.fanned_out_at`)}
-    where w.id = ${webhookId} and w.app_id = ${appId}
+    where w.app_id = ${appId} and ${webhookId === null ? sql`true` : sql`w.id = ${webhookId}`}
+    order by w.id
   `.execute(executor);
-  const [row] = rows;
-  if (!row) throw new ServiceError('not_found');
+  return rows.map((row) => ({ eventId: row.asked_id, explanation: toExplanation(row) }));
+}
+
+function toExplanation(row: Row): Explanation {
   const { available } = row;
   return {
-    webhookId,
+    webhookId: row.explained_webhook,
     ...verdictOfEvent(row),
     at: available ? (row.at?.toISOString() ?? null) : null,
     event: available ? toEvent(row) : null,

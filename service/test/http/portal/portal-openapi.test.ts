@@ -23,6 +23,7 @@ testDescription({
     'password-links/check',
     'password',
     'first-account',
+    'first-account/check',
     'invitations/check',
     'invitations/sign-up',
   ].map((path) => `/portal/api/${path}`),
