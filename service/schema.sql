@@ -1446,15 +1446,22 @@ CREATE OR REPLACE FUNCTION orgdir.mark_hidden_events()
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
 AS $function$
+declare
+  has_changed boolean;
 begin
-  -- Otherwise every change of an organisation would lock the partitions of events.
-  if not exists (select from old_rows o join new_rows n using (id) where o.listed <> n.listed) then
+  if not exists (select from old_rows where not listed) and not exists (select from new_rows where not listed) then
     return null;
   end if;
-  update events e set hidden = not n.listed
-  from old_rows o join new_rows n using (id)
-  where o.listed <> n.listed and e.audience = 'global' and e.org_id = n.id and e.hidden = n.listed
-    and e.name = 'org.created';
+  -- Planned each time, and to its end: a plan for few rows, or for the first that differs, compares each row with each.
+  execute 'select coalesce(bool_or(o.listed <> n.listed), false) from old_rows o join new_rows n using (id)' into has_changed;
+  -- Otherwise every change of an organisation would lock the partitions of events.
+  if has_changed then
+    execute
+      'update events e set hidden = not n.listed
+       from old_rows o join new_rows n using (id)
+       where o.listed <> n.listed and e.audience = ''global'' and e.org_id = n.id and e.hidden = n.listed
+         and e.name = ''org.created''';
+  end if;
   return null;
 end $function$
 
@@ -1661,12 +1668,13 @@ CREATE OR REPLACE FUNCTION orgdir.note_search_updated()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 begin
-  perform note_search_changes(tg_argv[0], array_agg(n.ordinal) filter (where is_written),
-    array_agg(n.ordinal) filter (where not is_written))
-  from (
-    select n.ordinal, (n.name_sort, n.search_text) is distinct from (o.name_sort, o.search_text) as is_written
-    from new_rows n join old_rows o on o.id = n.id
-  ) n;
+  execute
+    'select note_search_changes($1, array_agg(n.ordinal) filter (where is_written),
+       array_agg(n.ordinal) filter (where not is_written))
+     from (
+       select n.ordinal, (n.name_sort, n.search_text) is distinct from (o.name_sort, o.search_text) as is_written
+       from new_rows n join old_rows o on o.id = n.id
+     ) n' using tg_argv[0];
   return null;
 end $function$
 

@@ -53,15 +53,22 @@ end $$;
 -- `hidden` keeps events out of what `GET /events` reads, which lists `org.created` only. An organisation may have thousands of
 -- `org.updated`, and hiding it must not rewrite them.
 create or replace function mark_hidden_events() returns trigger language plpgsql set search_path from current as $$
+declare
+  has_changed boolean;
 begin
-  -- Otherwise every change of an organisation would lock the partitions of events.
-  if not exists (select from old_rows o join new_rows n using (id) where o.listed <> n.listed) then
+  if not exists (select from old_rows where not listed) and not exists (select from new_rows where not listed) then
     return null;
   end if;
-  update events e set hidden = not n.listed
-  from old_rows o join new_rows n using (id)
-  where o.listed <> n.listed and e.audience = 'global' and e.org_id = n.id and e.hidden = n.listed
-    and e.name = 'org.created';
+  -- Planned each time, and to its end: a plan for few rows, or for the first that differs, compares each row with each.
+  execute 'select coalesce(bool_or(o.listed <> n.listed), false) from old_rows o join new_rows n using (id)' into has_changed;
+  -- Otherwise every change of an organisation would lock the partitions of events.
+  if has_changed then
+    execute
+      'update events e set hidden = not n.listed
+       from old_rows o join new_rows n using (id)
+       where o.listed <> n.listed and e.audience = ''global'' and e.org_id = n.id and e.hidden = n.listed
+         and e.name = ''org.created''';
+  end if;
   return null;
 end $$;
 

@@ -1,0 +1,41 @@
+/** A statement over many organisations, such as a sync of member counts, holds up all other writers. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql, type Executor } from '../../src/database/database.ts';
+import { put } from '../support/directory.ts';
+import { openTestDatabase } from '../support/database.ts';
+
+const few = 500;
+const many = 8 * few;
+const rounds = 3;
+
+const { database } = await openTestDatabase();
+const rows = Array.from({ length: many }, (_, number) => ({
+  slug: `org-${number}`,
+  name: `Organisation ${number}`,
+  listed: number > 0,
+}));
+await put(database, 'orgs', rows);
+await sql`analyze`.execute(database);
+
+async function countMember(on: Executor, orgs: number): Promise<number> {
+  const startedAt = performance.now();
+  await sql`
+    update orgs set member_count = member_count + 1 where id in (select id from orgs order by id limit ${orgs})
+  `.execute(on);
+  return performance.now() - startedAt;
+}
+
+test('a change of eight times as many organisations takes about eight times as long', async () => {
+  await database.connection().execute(async (session) => {
+    // Functions keep the plans of their first call in a session, which is for one organisation here.
+    await countMember(session, 1);
+    const took = { few: Infinity, many: Infinity };
+    for (let round = 0; round < rounds; round += 1) {
+      took.few = Math.min(took.few, await countMember(session, few));
+      took.many = Math.min(took.many, await countMember(session, many));
+    }
+    // Comparing each row with each takes 64 times as long.
+    assert.ok(took.many < 24 * took.few, JSON.stringify(took));
+  });
+});
