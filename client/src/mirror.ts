@@ -39,6 +39,8 @@ export type MirrorOptions = RequestOptions & {
   kinds?: readonly MirrorKind[] | undefined;
   /** The pause after the newest change, in milliseconds. Default: 5,000. */
   pollMs?: number | undefined;
+  /** Its event `change` ends the pause, for example when a webhook says that an entry has changed. */
+  wake?: EventTarget | undefined;
   /** Called with each failure that is tried again, such as a lost connection. */
   onFailure?: ((failure: OrgdirError) => void) | undefined;
 };
@@ -55,7 +57,7 @@ const backoffMaxMs = 60_000;
 export async function mirror(
   { signals }: Connection,
   lists: Lists,
-  { store, kinds = allKinds, pollMs = defaultPollMs, onFailure, ...options }: MirrorOptions,
+  { store, kinds = allKinds, pollMs = defaultPollMs, wake, onFailure, ...options }: MirrorOptions,
 ): Promise<never> {
   checkDuration('pollMs', pollMs, pollMsMin);
   if (kinds.length === 0) throw new TypeError('kinds must not be empty');
@@ -70,8 +72,16 @@ export async function mirror(
     cursors.set(kind, cursor);
     return hasMore;
   };
+  let woken = new AbortController();
+  wake?.addEventListener(
+    'change',
+    () => woken.abort(),
+    options.signal && { signal: options.signal },
+  );
   for (let failures = 0; ;) {
     let waitMs = pollMs;
+    // From before the reads, so that a change during them ends the pause after them.
+    woken = new AbortController();
     try {
       for (const kind of kinds) if (await goOn(kind)) waitMs = 0;
       failures = 0;
@@ -82,8 +92,17 @@ export async function mirror(
       waitMs = Math.max(pollMs, backoffMs, retryAfterMs(error));
       failures += 1;
     }
-    await wait(waitMs, signals(options));
+    // A failure has its whole pause, and others some of it, however often it is woken.
+    const leastMs = failures > 0 ? waitMs : Math.min(waitMs, pollMsMin);
+    await wait(leastMs, signals(options));
+    if (waitMs > leastMs) await waitUnless(woken.signal, waitMs - leastMs, signals(options));
   }
+}
+
+async function waitUnless(woken: AbortSignal, durationMs: number, signals: AbortSignal[]) {
+  await wait(durationMs, [...signals, woken]).catch((error: unknown) => {
+    if (!woken.aborted || signals.some(({ aborted }) => aborted)) throw error;
+  });
 }
 
 type Sides<Kind extends MirrorKind> = {

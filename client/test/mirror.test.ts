@@ -11,7 +11,12 @@ import { blueprint, put } from '../../service/test/support/directory.ts';
 import { openTestDatabase } from '../../service/test/support/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startTestService } from '../../service/test/support/service.ts';
-import { createClient, type MirrorKind, type MirrorStore } from '@orgdir/client';
+import {
+  createClient,
+  type MirrorKind,
+  type MirrorOptions,
+  type MirrorStore,
+} from '@orgdir/client';
 import { createMemoryStore, type MemoryStore } from './support/memory-store.ts';
 
 /** `MIRROR_SECONDS=60` edits for a minute. */
@@ -43,9 +48,12 @@ const client = createClient({
 });
 
 /** Starts a mirror and returns how to stop it. */
-function startMirror(store: MirrorStore): () => Promise<void> {
+function startMirror(
+  store: MirrorStore,
+  options: Partial<MirrorOptions> = {},
+): () => Promise<void> {
   const stop = new AbortController();
-  const ended = client.mirror({ store, pollMs: 100, signal: stop.signal }).then(
+  const ended = client.mirror({ store, pollMs: 100, signal: stop.signal, ...options }).then(
     () => assert.fail('a mirror never resolves'),
     (error: unknown) => assert.equal(error, stop.signal.reason),
   );
@@ -138,6 +146,21 @@ test('a mirror begins again when its cursor is too old', async () => {
   await settled(store);
   await stop();
   assert.equal(store.replaced.filter((kind) => kind === 'orgs').length, 2);
+});
+
+test('a mirror that is woken does not wait for its pause', async () => {
+  const store = createMemoryStore();
+  const wake = new EventTarget();
+  const stop = startMirror(store, { wake, pollMs: 3_600_000 });
+  await settled(store);
+  for (const name of ['Woken', 'Woken again']) {
+    await put(database, 'orgs', [{ slug: 'first-1', name }]);
+    await eventually(async () => {
+      wake.dispatchEvent(new Event('change'));
+      return isRight(store);
+    });
+  }
+  await stop();
 });
 
 test('a mirror ends with an error of its store, and with one that stays', async () => {
