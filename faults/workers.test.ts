@@ -1,7 +1,9 @@
 /** Workers that are killed, and workers that freeze and wake. */
+import assert from 'node:assert/strict';
+import { allianceSlug } from '../harness/receivers.ts';
 import { sql } from '../service/src/database/database.ts';
-import { noLeaseFrom } from '../harness/world.ts';
-import { scenario, type Scene } from './scenario.ts';
+import { noLeaseFrom, until } from '../harness/world.ts';
+import { endWell, scenario, smallScenario, type Scene } from './scenario.ts';
 import type { Service } from '../harness/service.ts';
 import { leaseMs } from '../harness/service.ts';
 
@@ -9,6 +11,9 @@ const kills = 30;
 /** One in this many workers is killed while it starts. */
 const livesPerEarlyKill = 6;
 const maintenancePauseMs = 500;
+const changeKills = 5;
+/** A second until the change is noted, one until its event is due, and the rest for a busy machine. */
+const lastChangeMs = 20_000;
 
 scenario(
   'kill -9 of the worker, 30 times',
@@ -47,6 +52,47 @@ scenario(
     await frozen;
     hasEnded = true;
     await maintaining;
+  },
+);
+
+smallScenario(
+  'kill -9 while changes become events',
+  { kinds: [{ behaviour: 'prompt', webhooks: 1, event: 'alliance.updated' }] },
+  async (scene) => {
+    let last = 0;
+    let hasEnded = false;
+    const changing = (async () => {
+      while (!hasEnded) {
+        last += 1;
+        await sql`update alliances set description = ${`${last}`} where slug = ${allianceSlug}`.execute(
+          scene.database,
+        );
+        await scene.moment(maintenancePauseMs);
+      }
+    })();
+    const [first] = (await scene.startWorkers(1)) as [Service];
+    let [one, other] = [first, scene.startWorker()];
+    for (let life = 1; life <= changeKills; life += 1) {
+      await other.started;
+      await scene.faultAfter(1, () => one.kill());
+      [one, other] = [other, scene.startWorker()];
+    }
+    await other.started;
+    hasEnded = true;
+    await changing;
+    await until('the event of the last change', lastChangeMs, async () => {
+      const { rows } = await sql<{ description: string }>`
+        select data::jsonb->>'description' as description from events where name = 'alliance.updated'
+        order by position desc limit 1
+      `.execute(scene.database);
+      return rows[0]?.description === `${last}`;
+    });
+    const { rows: events } = await sql<{ id: string; data: string }>`
+      select id, data from events where name = 'alliance.updated'
+    `.execute(scene.database);
+    assert.equal(new Set(events.map(({ data }) => data)).size, events.length, 'none twice');
+    for (const { id } of events) scene.publisher.committed.add(id);
+    await endWell('killed while changes become events', scene);
   },
 );
 
