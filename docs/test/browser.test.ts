@@ -190,6 +190,28 @@ test('a request with a body is sent with the key that the reader enters', skip, 
     .waitFor();
 });
 
+test('of a huge download the page reads and shows the beginning only', skip, async () => {
+  assert.ok(portal);
+  const orgs = Array.from({ length: 1_000 }, (_, index) => ({
+    slug: `huge-${index}`,
+    name: 'Huge',
+    description: 'é'.repeat(1_000),
+  }));
+  await put(portal.service.database, 'orgs', orgs);
+  await portal.service.settled();
+  const page = await openDocs('/api/downloadOrgs');
+  await page.getByLabel('API key').fill(portal.service.key);
+  await page.getByRole('button', { name: 'Send request' }).click();
+  await page
+    .getByRole('status')
+    .getByText(/^Status 200, .*The response is longer/)
+    .waitFor();
+  const shown = await page.getByLabel('Response').textContent();
+  assert.match(shown ?? '', /^\{"id":.*"slug":"huge-/);
+  const bytes = Buffer.byteLength(shown ?? '');
+  assert.ok(bytes > 400_000 && bytes < 600_000, `${bytes} bytes`);
+});
+
 test('nobody who is signed out gets a key', skip, async () => {
   const page = await openDocs('/api/listOrgs');
   await page.getByRole('button', { name: 'Get a temporary key' }).click();

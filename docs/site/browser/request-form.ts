@@ -95,10 +95,31 @@ async function send(form: HTMLFormElement, key: string | null): Promise<Outcome>
     },
     body,
   });
-  const text = await response.text();
+  const { text, isWhole } = await readText(response);
   const ms = Math.round(performance.now() - started);
   const { status } = response;
-  return { summary: `Status ${status}, ${ms} ms`, status, body: indent(text) };
+  const summary = `Status ${status}, ${ms} ms${isWhole ? '' : `. The response is longer; this is its first ${shownKibMax} KiB.`}`;
+  return { summary, status, body: isWhole ? indent(text) : text };
+}
+
+/** Room for openapi.json, the largest response except for downloads. Showing a whole download would stop the page for minutes. */
+const shownKibMax = 512;
+
+/** Reads as much of a response as is shown. */
+async function readText({ body }: Response): Promise<{ text: string; isWhole: boolean }> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytesLeft = shownKibMax * 1024;
+  for (;;) {
+    const { value } = (await reader?.read()) ?? {};
+    if (!value) return { text: text + decoder.decode(), isWhole: true };
+    text += decoder.decode(value.subarray(0, bytesLeft), { stream: true });
+    bytesLeft -= value.length;
+    if (bytesLeft >= 0) continue;
+    await reader?.cancel();
+    return { text, isWhole: false };
+  }
 }
 
 function indent(text: string): string {
