@@ -1,5 +1,6 @@
 /** Replicas that hang, are cut off or lag: every page is at most a second old. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -100,6 +101,60 @@ test('a replica with commits that a failover has lost is not read', async (t) =>
   assert.deepEqual(names, ['lost', 'before', 'kept']);
 });
 
+test('a cursor of changes is good on the primary and on a replica that lags, and ends with the primary', async (t) => {
+  const cleanUps = cleanUpsOf(t);
+  const [primary, replica] = [await startPrimary('primary'), await createServer('replica')];
+  const database = await openServer(urlOf(primary), cleanUps);
+  await replica.follow(primary);
+  const key = await createCaller(database);
+  const secret = { SECRET_KEY: randomBytes(32).toString('base64') };
+  const servers = { ...secret, DATABASE_URL: urlOf(primary, replica) };
+  const near = startApi(servers, cleanUps);
+  const far = startApi({ ...servers, DATABASE_READ_URLS: urlOf(replica) }, cleanUps);
+  const [onPrimary, onReplica] = [
+    createFollower((await near.started).address, key),
+    createFollower((await far.started).address, key),
+  ];
+  const copy = openPool(urlOf(replica), cleanUps);
+  const untilSeen = (follow: Follower, cursor: string, name: string) =>
+    until(name, giveUpMs, async () => (await follow(cursor)).names.includes(name));
+
+  const { cursor: start } = await onPrimary('now');
+  await rename(database, 'one');
+  await untilName(copy, 'one');
+  await untilSeen(onReplica, start, 'one');
+  await untilFollowed(onReplica, start, copy);
+  const one = await onReplica(start);
+  assert.deepEqual(await onPrimary(one.cursor), { status: 200, names: [], cursor: one.cursor });
+
+  await sql`select pg_wal_replay_pause()`.execute(copy);
+  await rename(database, 'two');
+  await untilSeen(onPrimary, one.cursor, 'two');
+  const two = await onPrimary(one.cursor);
+  const nothing = { status: 200, names: [], cursor: two.cursor };
+  assert.deepEqual(await onReplica(two.cursor), nothing, 'of a change that the replica lacks');
+  await untilSeen(onReplica, one.cursor, 'two');
+  assert.deepEqual(await onReplica(one.cursor), two);
+  await sql`select pg_wal_replay_resume()`.execute(copy);
+  await untilName(copy, 'two');
+  assert.deepEqual(await onReplica(one.cursor), two);
+
+  await primary.kill();
+  await replica.promote();
+  for (const follow of [onPrimary, onReplica]) {
+    const statuses = new Set<number>();
+    await until('the new primary', giveUpMs, async () => {
+      const { status } = await follow(two.cursor);
+      statuses.add(status);
+      return status === 410;
+    });
+    assert.ok(!statuses.has(200), 'a cursor of the old primary');
+    const { cursor } = await follow('now');
+    await rename(copy, `after ${cursor}`);
+    await untilSeen(follow, cursor, `after ${cursor}`);
+  }
+});
+
 test('a replica of another cluster stops the start with one line', async (t) => {
   const [own, other] = [await startPrimary('own'), await startPrimary('other')];
   const databases = { DATABASE_URL: urlOf(own), DATABASE_READ_URLS: urlOf(other) };
@@ -110,6 +165,37 @@ test('a replica of another cluster stops the start with one line', async (t) => 
     /DATABASE_READ_URLS names 127\.0\.0\.1:\d+, which is not a replica of the database in DATABASE_URL/,
   );
 });
+
+type Follower = (cursor: string) => Promise<{ status: number; names: string[]; cursor: string }>;
+
+function createFollower(address: string, key: string): Follower {
+  let count = 0;
+  return async (changedSince) => {
+    // No response of before comes from the cache.
+    const query = new URLSearchParams({ changedSince, limit: String((count++ % 100) + 1) });
+    const response = await fetch(`${address}/api/v1/orgs?${query.toString()}`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const { data = [], meta } = (await response.json()) as {
+      data?: { name: string }[];
+      meta?: { changes: { nextCursor: string } };
+    };
+    const names = data.map(({ name }) => name);
+    return { status: response.status, names, cursor: meta?.changes.nextCursor ?? '' };
+  };
+}
+
+/** Resolves when a read of changes ran on the replica. */
+async function untilFollowed(follow: Follower, cursor: string, replica: Database): Promise<void> {
+  const reading = sql`
+    select from pg_stat_activity
+    where application_name like 'orgdir reads%' and query like '%entry_changes%'
+  `;
+  await until('a read of changes', giveUpMs, async () => {
+    await follow(cursor);
+    return !(await isEmpty(replica, reading));
+  });
+}
 
 async function createCaller(database: Database): Promise<string> {
   await put(database, 'orgs', [{ slug: 'acme', name: '0' }]);
