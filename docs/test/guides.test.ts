@@ -4,7 +4,7 @@
  * and goes on, `after="text"` waits until a program in the background has printed the text.
  */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Lexer, type Tokens } from 'marked';
@@ -52,6 +52,12 @@ test('the quick start needs no Node.js but for its own receiver', async () => {
   const text = await readFile(join(root, 'docs/guides/quick-start.md'), 'utf8');
   for (const command of Object.keys(receivers)) assert.ok(text.includes(command), command);
   assert.doesNotMatch(text.replace('node receiver.mjs', ''), /^(node|npm install)\b|\$\(node/m);
+});
+
+test('guides take values out of responses without Node.js', async () => {
+  const folder = join(root, 'docs/guides');
+  for (const name of await readdir(folder))
+    assert.doesNotMatch(await readFile(join(folder, name), 'utf8'), /\bnode -[ep]\b/, name);
 });
 
 test('retries and idempotency', async () => {
