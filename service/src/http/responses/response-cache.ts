@@ -25,8 +25,8 @@ export type ResponseCache = {
   ): Entry | Promise<Entry>;
 };
 
-/** Several URLs can share one key. */
-type Location = { scope: Scope; key: string; address: string };
+/** Several URLs can share one key. `address` is absent for what no request gets as it is. */
+type Location = { scope: Scope; key: string; address?: string | undefined };
 
 export const bytesMax = 32 * 1024 * 1024;
 /** Memory per entry for its key, tag and bookkeeping. */
@@ -68,7 +68,8 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
     },
     get(location, load) {
       const { scope, key, address } = location;
-      if (address.length <= addressLengthMax) locations.set(address, location);
+      if (address !== undefined && address.length <= addressLengthMax)
+        locations.set(address, location);
       const entry = entries.get(key);
       const revision = revisions.current(scope);
       if (entry && entry.revision === revision) return entry;
@@ -89,8 +90,10 @@ function bytesOf({ body, codings }: Entry): number {
   return compressed.reduce((bytes, each) => bytes + each.body.length, body.length);
 }
 
+/** Bytes stay as they are, anything else becomes JSON. */
 export function toEntry(revision: number, content: unknown): Entry {
-  return entryOf(revision, Buffer.from(JSON.stringify(content)));
+  const body = Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content));
+  return entryOf(revision, body);
 }
 
 /** The tag depends only on the bytes, so all processes send the same one. */
