@@ -13,6 +13,8 @@ export const newest = 'now';
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
 export const pageMax = 2 ** 31;
 
+export const limitDefault = 20;
+
 const paging = {
   page: Type.Integer({
     minimum: 1,
@@ -23,7 +25,7 @@ const paging = {
   limit: Type.Integer({
     minimum: 1,
     maximum: 100,
-    default: 20,
+    default: limitDefault,
     description: 'The maximum number of entries on a page.',
   }),
 };

@@ -55,6 +55,10 @@ function toConfig(values: Settings) {
     serviceName: values.SERVICE_NAME,
     /** `logoFile` null: a mark of our own. */
     brand: { color: values.BRAND_COLOR, logoFile: values.BRAND_LOGO },
+    /** Whether anybody may read the directory as web pages. Null: only if it is the demo's. */
+    directoryPages: values.DIRECTORY_PAGES,
+    /** Whether these pages show the images of entries, which browsers load from other sites. */
+    directoryPagesImages: values.DIRECTORY_PAGES_IMAGES,
     databaseUrl: values.DATABASE_URL,
     /** The server itself, if `databaseUrl` leads to a pooler. */
     databaseDirectUrl: values.DATABASE_DIRECT_URL,

@@ -24,6 +24,8 @@ const table = {
   SERVICE_NAME: { type: types.headerWord, default: 'Service' },
   BRAND_COLOR: { type: types.color, default: '#364fc7' },
   BRAND_LOGO: { type: types.file },
+  DIRECTORY_PAGES: { type: types.flag },
+  DIRECTORY_PAGES_IMAGES: { type: types.flag, default: 'false' },
   DATABASE_URL: { type: types.postgresUrl },
   DATABASE_DIRECT_URL: { type: types.postgresUrl, requires: 'DATABASE_URL' },
   DATABASE_READ_URLS: { type: types.replicaUrls, requires: 'DATABASE_URL' },

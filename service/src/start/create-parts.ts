@@ -207,6 +207,8 @@ async function createPublicApp(shared: Shared, signIn: SignIn): ReturnType<typeo
     webhooks,
     version,
     brand: await loadBrand(config),
+    directoryPages: config.directoryPages,
+    directoryPagesImages: config.directoryPagesImages,
     database,
     replicas,
     revisions,

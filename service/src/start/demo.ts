@@ -24,23 +24,29 @@ const hasEntries = sql`
   or exists (select from apps) or exists (select from users)
 `;
 
-/** Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. */
+/**
+ * Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. Returns whether the
+ * database has the demo data.
+ */
 export async function loadDemoOnce(
   database: Database,
   options: { dataDir: string; wanted: boolean; publicUrl: string },
-): Promise<void> {
-  const loaded = await database.transaction().execute(async (tx) => {
+): Promise<boolean> {
+  const { state, isNew } = await database.transaction().execute(async (tx) => {
     const { rows } = await sql<{ value: string }>`
       insert into installation (name, value)
       select ${installationName}, case when ${options.wanted} and not (${hasEntries}) then 'loaded' else 'left out' end
       on conflict do nothing returning value
     `.execute(tx);
-    if (rows[0]?.value !== 'loaded') return false;
-    await loadDirectory(tx, options.publicUrl);
-    await createDemoKey(tx, options.dataDir);
-    return true;
+    const [decided] = rows;
+    if (!decided) return { state: await readDecision(tx), isNew: false };
+    if (decided.value === 'loaded') {
+      await loadDirectory(tx, options.publicUrl);
+      await createDemoKey(tx, options.dataDir);
+    }
+    return { state: decided.value, isNew: true };
   });
-  if (!loaded) return;
+  if (state !== 'loaded' || !isNew) return state === 'loaded';
   for (const kind of kinds)
     await tidyAfterImport(database, kind, {
       created: Number.POSITIVE_INFINITY,
@@ -48,6 +54,14 @@ export async function loadDemoOnce(
       bad: 0,
       badLines: [],
     });
+  return true;
+}
+
+async function readDecision(tx: Transaction): Promise<string | undefined> {
+  const { rows } = await sql<{ value: string }>`
+    select value from installation where name = ${installationName}
+  `.execute(tx);
+  return rows[0]?.value;
 }
 
 /** Returns the demo key, or null if there is no demo data or the key was revoked. */

@@ -71,10 +71,19 @@ async function startOn(
   const { database, connection, clock, embedded } = opened;
   const { dataDir, publicUrl, roles, workers } = config;
   logWrongClock(opened, log);
-  if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
+  const isDemo =
+    embedded && (await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo }));
   const secretKeys = await readSecretKeys(config, opened);
   options.signal?.throwIfAborted();
-  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
+  const parts = await createParts({
+    config: { ...config, directoryPages: config.directoryPages ?? isDemo },
+    database,
+    connection,
+    clock,
+    secretKeys,
+    log,
+    print,
+  });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
     {

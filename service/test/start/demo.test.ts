@@ -29,3 +29,14 @@ test('the demo data can be imported and has varied names and quantities', async 
   for (const name of ['unicode', 'commas', 'twins', 'nothing', 'members'])
     assert.ok((counts[name] ?? 0) > 0, name);
 });
+
+test('whether a database has the demo data is known at every start', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'orgdir-demo-'));
+  t.after(() => rm(dataDir, { recursive: true }));
+  const empty = await openTestDatabase();
+  const load = (wanted: boolean) =>
+    loadDemoOnce(empty.database, { dataDir, wanted, publicUrl: '' });
+  assert.deepEqual([await load(false), await load(true)], [false, false]);
+  await sql`delete from installation where name = 'demo'`.execute(empty.database);
+  assert.deepEqual([await load(true), await load(false)], [true, true]);
+});

@@ -127,6 +127,9 @@ export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
+/** Null: requests are not limited. */
+export type Limit = ReturnType<typeof createLimit> | null;
+
 /** Counts a request of the site for its user, or else for its address, in this process. */
 export function createLimit(perMinute: number) {
   const countUser = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });

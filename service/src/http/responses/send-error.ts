@@ -14,7 +14,8 @@ export function sendError(
   const page = request.server.errorPage;
   if (page && isPageAddress(request.url)) {
     reply.header('vary', 'Accept');
-    if (request.headers.accept?.includes('text/html')) return sendErrorPage(known, page, reply);
+    if (request.headers.accept?.includes('text/html'))
+      return sendErrorPage(known, page(known, request.url), reply);
   }
   return reply
     .code(known.status)
@@ -30,10 +31,9 @@ function isPageAddress(url: string): boolean {
 
 function sendErrorPage(
   known: ServiceError,
-  page: NonNullable<FastifyInstance['errorPage']>,
+  { headers, body }: ReturnType<NonNullable<FastifyInstance['errorPage']>>,
   reply: FastifyReply,
 ): FastifyReply {
-  const { headers, body } = page(known);
   return reply
     .code(known.status)
     .headers({ ...known.headers, ...headers, 'cache-control': 'no-store' })

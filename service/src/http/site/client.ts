@@ -5,14 +5,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { rejectOtherMethods } from '../methods.ts';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
+import { servePage } from './serve-page.ts';
 
 export type ClientDependencies = { publicUrl: string; version: string };
 
 const built = new URL('../../../../client/download/', import.meta.url);
-const methods = ['GET', 'HEAD'];
 
 /** Their names have the version, and a release never changes. */
 const filesCacheControl = 'public, max-age=31536000, immutable';
@@ -65,8 +64,7 @@ export function registerClient(
         if (error.code === 'ENOENT') return sendNotBuilt(reply);
         throw error;
       });
-    rejectOtherMethods(app, url, new Set(methods), false);
-    app.route({ method: methods, url, exposeHeadRoute: false, schema: { hide: true }, handler });
+    servePage(app, url, handler);
   }
 }
 

@@ -6,12 +6,20 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { version } from '../../runtime/version.ts';
-import { rejectOtherMethods } from '../methods.ts';
 import { publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { serveAssets } from './serve-assets.ts';
-import type { Brand } from './brand.ts';
-import { escape, html, htmlType, pageHeaders, renderPage, toSite, type Site } from './page.ts';
+import { servePage } from './serve-page.ts';
+import {
+  escape,
+  html,
+  htmlType,
+  pageHeaders,
+  renderPage,
+  toSite,
+  type Site,
+  type SiteSettings,
+} from './page.ts';
 
 /** Written by docs/site/write-dist.ts. */
 type Built = {
@@ -25,37 +33,36 @@ type Built = {
 };
 
 const built = fileURLToPath(new URL('../../../../docs/dist/', import.meta.url));
-const methods = ['GET', 'HEAD'];
 const markdownType = 'text/markdown; charset=utf-8';
 /** The pages name files of this version, which the next one does not have. */
 const cacheControl = 'no-cache';
 
 export async function registerDocs(
   app: FastifyInstance,
-  { brand, publicUrl }: { brand: Brand; publicUrl: string },
+  given: SiteSettings,
   folder = built,
 ): Promise<void> {
   const content = await readFile(`${folder}pages.json`, 'utf8').catch(() => null);
   if (content === null) return registerNotBuilt(app);
   const docs = JSON.parse(content) as Built;
-  const site = toSite({ brand, publicUrl: publicUrl.replace(/\/$/, '') });
-  const headers = pageHeaders(brand, 'own');
+  const site = toSite({ ...given, publicUrl: given.publicUrl.replace(/\/$/, '') });
+  const headers = pageHeaders(site.brand, 'own');
   const entries = createEntries();
 
-  route(app, '/llms.txt', (request, reply) =>
+  servePage(app, '/llms.txt', (request, reply) =>
     send(request, reply, 'text/plain; charset=utf-8', 'llms.txt', () =>
       fillText(site, docs.overview),
     ),
   );
   for (const [path, page] of Object.entries(docs.pages)) {
-    route(app, `/docs${path && `/${path}`}`, (request, reply) =>
+    servePage(app, `/docs${path && `/${path}`}`, (request, reply) =>
       send(request, reply.headers(headers), htmlType, path, () => render(site, docs, path, page)),
     );
-    route(app, `/docs/${path || 'index'}.md`, (request, reply) =>
+    servePage(app, `/docs/${path || 'index'}.md`, (request, reply) =>
       send(request, reply, markdownType, `${path}.md`, () => fillText(site, page.markdown)),
     );
   }
-  route(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
+  servePage(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
   await serveAssets(app, { root: `${folder}assets`, prefix: '/docs/assets/' });
 
   async function send(
@@ -116,7 +123,7 @@ function fillText({ basePath, publicUrl, brand }: Site, text: string): string {
 }
 
 /** A name is ASCII letters and digits, so HTML needs no escaping of it. */
-function namesOf({ name }: Brand): Record<string, string> {
+function namesOf({ name }: Site['brand']): Record<string, string> {
   return { name, lowerName: name.toLowerCase() };
 }
 
@@ -134,16 +141,9 @@ function createEntries(): (name: string, make: () => string) => Entry {
   };
 }
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
-
-function route(app: FastifyInstance, url: string, handler: Handler): void {
-  rejectOtherMethods(app, url, new Set(methods), false);
-  app.route({ method: methods, url, exposeHeadRoute: false, schema: { hide: true }, handler });
-}
-
 function registerNotBuilt(app: FastifyInstance): void {
   for (const url of ['/docs', '/docs/*', '/llms.txt'])
-    route(app, url, async (_request, reply) =>
+    servePage(app, url, async (_request, reply) =>
       reply
         .code(503)
         .headers({ 'cache-control': 'no-store', 'retry-after': '60' })

@@ -15,7 +15,7 @@ export type LandingContent = {
 const descriptionMax = 240;
 
 export function renderLanding(site: Site, { counts, maintenance, newest }: LandingContent): string {
-  const { basePath, brand } = site;
+  const { basePath, brand, directoryPages } = site;
   const body = html` ${maintenance ? renderMaintenance(maintenance) : html``}
     <h1>A directory of organisations and alliances</h1>
     <p>
@@ -23,7 +23,9 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
       signed webhooks notify your chat bot, web site or tool of changes.
     </p>
     <div class="actions">
-      <a href="${basePath}/profile/developer">Get an API key</a
+      ${directoryPages ? html`<a href="${basePath}/orgs">Browse organisations</a>` : html``}<a
+        href="${basePath}/profile/developer"
+        >Get an API key</a
       ><a href="${basePath}/docs">Read the docs</a>
     </div>
     ${renderForm(site)}
@@ -31,7 +33,7 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
       ${countOf('Organisations', counts.orgs)}${countOf('Alliances', counts.alliances)}${countOf('Blueprints', counts.blueprints)}
     </dl>
     ${newest[0] ? renderRequest(site, newest[0]) : html``}
-    ${newest.length > 0 ? renderNewest(newest) : html``}`;
+    ${newest.length > 0 ? renderNewest(site, newest) : html``}`;
   return renderPage(site, `${brand.name}: a directory of organisations and alliances`, body);
 }
 
@@ -54,16 +56,16 @@ function renderRequest({ publicUrl, basePath }: Site, org: Organisation): Html {
     <pre tabindex="0" aria-label="Its response">${JSON.stringify(envelope(org), null, 2)}</pre>`;
 }
 
-function renderNewest(newest: Organisation[]): Html {
+function renderNewest({ basePath, directoryPages }: Site, newest: Organisation[]): Html {
   return html`<h2>Newest organisations</h2>
     <ul>
-      ${newest.map(
-        ({ name, tag, alliance, description }) =>
-          html`<li>
-            <h3>${name}${tag === null ? '' : ` (${tag})`}</h3>
-            ${[alliance?.name, description].map((text) => (text ? html`<p>${cut(text)}</p>` : html``))}
-          </li>`,
-      )}
+      ${newest.map(({ slug, name, tag, alliance, description }) => {
+        const title = tag === null ? name : `${name} (${tag})`;
+        return html`<li>
+          <h3>${directoryPages ? html`<a href="${basePath}/orgs/${slug}">${title}</a>` : title}</h3>
+          ${[alliance?.name, description].map((text) => (text ? html`<p>${cut(text)}</p>` : html``))}
+        </li>`;
+      })}
     </ul>`;
 }
 

@@ -1,6 +1,7 @@
 /** The frame of the pages that the service renders itself: one HTML document, one inline style sheet. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';
 import type { Status } from '../../contract/status.ts';
 
@@ -24,20 +25,26 @@ export function escape(text: string): string {
 }
 
 /** The addresses of the service's parts, below the path of its public address. */
-export type Site = { brand: Brand; publicUrl: string; basePath: string };
+export type Site = SiteSettings & { basePath: string };
+export type SiteSettings = { brand: Brand } & Pick<
+  Config,
+  'publicUrl' | 'directoryPages' | 'directoryPagesImages'
+>;
 
-export function toSite({ brand, publicUrl }: Pick<Site, 'brand' | 'publicUrl'>): Site {
-  return { brand, publicUrl, basePath: new URL(publicUrl).pathname.replace(/\/$/, '') };
+export function toSite(given: SiteSettings): Site {
+  const { brand, publicUrl, directoryPages, directoryPagesImages } = given;
+  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  return { brand, publicUrl, basePath, directoryPages, directoryPagesImages };
 }
 
 const css = readFileSync(new URL('./page.css', import.meta.url), 'utf8');
 
 /** `head` is added to the document's head, `tools` to its navigation, and `aside` before its main part. */
 type Extras = { head: Html; tools: Html; aside: Html };
-const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
+export const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
 
 export function renderPage(
-  { brand, basePath }: Site,
+  { brand, basePath, directoryPages }: Site,
   title: string,
   body: Html,
   { head, tools, aside } = noExtras,
@@ -64,7 +71,9 @@ export function renderPage(
             />${brand.name}</a
           >
           <nav aria-label="Main">
-            <a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
+            ${directoryPages ? renderDirectoryLinks(basePath) : html``}<a href="${basePath}/docs"
+              >Docs</a
+            ><a href="${basePath}/status">Status</a
             ><a href="${basePath}/profile/developer">Developer portal</a>${tools}
           </nav>
         </header>
@@ -73,6 +82,11 @@ export function renderPage(
       </body>
     </html> `;
   return page.html;
+}
+
+function renderDirectoryLinks(basePath: string): Html {
+  return html`<a href="${basePath}/orgs">Organisations</a
+    ><a href="${basePath}/alliances">Alliances</a><a href="${basePath}/blueprints">Blueprints</a>`;
 }
 
 /** A time of the API, to the minute. */
@@ -84,18 +98,23 @@ export const htmlType = 'text/html; charset=utf-8';
 
 /**
  * Pages load nothing but the logo and run no script, except for an inline one, or the `own` ones of this server, which
- * may send requests to it.
+ * may send requests to it. `more` is another inline style sheet, and where else images may come from.
  */
 export function pageHeaders(
   brand: Brand,
   script?: { inline: string } | 'own',
+  more: { css?: string; images?: string } = {},
 ): Record<string, string> {
   const source = script === 'own' ? "'self'" : script && `'${hashOf(script.inline)}'`;
   const scripts = source ? `script-src ${source}; connect-src 'self'; ` : '';
-  const styles = `${script === 'own' ? "'self' " : ''}'${hashOf(styleOf(brand))}'`;
+  const { css: moreCss, images = '' } = more;
+  const inlineStyles = [styleOf(brand), ...(moreCss === undefined ? [] : [moreCss])].map(
+    (style) => `'${hashOf(style)}'`,
+  );
+  const styles = [...(script === 'own' ? ["'self'"] : []), ...inlineStyles].join(' ');
   const form = source ? "'self'" : "'none'";
   return {
-    'content-security-policy': `default-src 'none'; style-src ${styles}; ${scripts}img-src 'self'; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src ${styles}; ${scripts}img-src 'self'${images}; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
     'referrer-policy': 'no-referrer',
   };
 }

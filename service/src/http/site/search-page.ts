@@ -10,11 +10,11 @@ export const searchScript = readFileSync(new URL('./search.js', import.meta.url)
 /** `found` is null if the database is away. */
 export function renderSearch(site: Site, text: string, found: Suggestion[] | null): string {
   const body = html`<h1>Search</h1>
-    ${renderForm(site, text, found === null ? renderFailure() : renderFound(found))}`;
+    ${renderForm(site, text, found === null ? renderFailure() : renderFound(site, found))}`;
   return renderPage(site, `${text} – ${site.brand.name}`, body);
 }
 
-/** The script replaces `results` while somebody types. */
+/** The script replaces what is marked with \`data-live\` while somebody types. */
 export function renderForm({ basePath }: Site, text = '', results: Html = html``): Html {
   return html`<form role="search" action="${basePath}/">
       <label for="q">Find an organisation, alliance or blueprint</label>
@@ -30,7 +30,7 @@ export function renderForm({ basePath }: Site, text = '', results: Html = html``
         /><button>Search</button>
       </div>
     </form>
-    <div id="results" aria-live="polite">${results}</div>
+    <div id="results" data-live aria-live="polite">${results}</div>
     ${{ html: `<script>${searchScript}</script>` }}`;
 }
 
@@ -40,14 +40,16 @@ const kinds = {
   blueprint: { label: 'Blueprint', path: 'blueprints' },
 };
 
-function renderFound(found: Suggestion[]): Html {
+function renderFound({ basePath, directoryPages }: Site, found: Suggestion[]): Html {
   if (found.length === 0) return html`<p>Nothing found.</p>`;
   return html`<ul>
     ${found.map(({ kind, slug, name }) => {
       const { label, path } = kinds[kind];
+      // A blueprint has no page of its own: the list shows all of it.
+      const page = path === 'blueprints' ? `${path}?slug=${slug}` : `${path}/${slug}`;
       return html`<li>
-        <strong>${name}</strong>
-        <p>${label}, <code>/api/v1/${path}/${slug}</code></p>
+        <strong>${directoryPages ? html`<a href="${basePath}/${page}">${name}</a>` : name}</strong>
+        <p>${label}${directoryPages ? '' : html`, <code>/api/v1/${path}/${slug}</code>`}</p>
       </li>`;
     })}
   </ul>`;

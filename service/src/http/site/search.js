@@ -1,6 +1,5 @@
 // Searches while somebody types. Without this script, the form loads the same results as a page.
 const form = document.querySelector('form');
-const results = document.querySelector('#results');
 const delayMs = 150;
 let running = new AbortController();
 let typing;
@@ -14,15 +13,19 @@ async function search() {
   running.abort();
   running = new AbortController();
   const { signal } = running;
-  const q = new FormData(form).get('q').trim();
-  if (q === '') return results.replaceChildren();
+  const given = [...new FormData(form)].filter(([, value]) => value.trim() !== '');
+  const query = new URLSearchParams(given).toString();
+  const address = query === '' ? form.action : `${form.action}?${query}`;
   try {
-    const response = await fetch(`${form.action}?${new URLSearchParams({ q })}`, { signal });
+    const response = await fetch(address, { signal });
     const page = new DOMParser().parseFromString(await response.text(), 'text/html');
-    const found = page.querySelector('#results');
-    if (!found) throw new Error(`status ${response.status}`);
-    if (!signal.aborted) results.replaceChildren(...found.childNodes);
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    if (signal.aborted) return;
+    for (const part of document.querySelectorAll('[data-live]'))
+      part.replaceChildren(...page.getElementById(part.id).childNodes);
+    history.replaceState(null, '', address);
   } catch {
-    if (!signal.aborted) results.textContent = 'The search is not available at the moment.';
+    if (!signal.aborted)
+      document.querySelector('#results').textContent = 'The search is not available at the moment.';
   }
 }

@@ -8,36 +8,49 @@ import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import { listOrgs } from '../../directory/orgs.ts';
 import type { Search } from '../../directory/search/search.ts';
-import type { ServiceError } from '../../errors.ts';
+import type { Issue, ServiceError } from '../../errors.ts';
 import { suggest } from '../../directory/suggest.ts';
 import type { Health } from '../../system/health.ts';
-import { createLimit } from '../admission/admit.ts';
+import { createLimit, type Limit } from '../admission/admit.ts';
 import { listPastMaintenance } from '../../system/maintenance.ts';
 import { readServiceStats } from '../../webhooks/management/service-stats.ts';
-import { rejectOtherMethods } from '../methods.ts';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { stateOf } from '../v1/status.ts';
-import type { Brand } from './brand.ts';
 import { renderLanding } from './landing-page.ts';
 import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
 import { renderStatus, type StatusContent } from './status-page.ts';
-import { html, htmlType, pageHeaders, renderPage, toSite } from './page.ts';
+import { registerDirectoryPages, type DirectoryPagesDependencies } from './directory-pages.ts';
+import {
+  html,
+  htmlType,
+  noExtras,
+  pageHeaders,
+  renderPage,
+  toSite,
+  type Html,
+  type Site,
+  type SiteSettings,
+} from './page.ts';
+import { servePage } from './serve-page.ts';
+import { sitemapPath } from './sitemap.ts';
 
-export type SiteDependencies = {
-  brand: Brand;
-  publicUrl: string;
-  database: Database;
-  search: Search;
-  health: Health;
-  revisions: Revisions;
-  rateLimitPerMinute: number;
-};
+export type SiteDependencies = SiteSettings &
+  DirectoryPagesDependencies & {
+    database: Database;
+    search: Search;
+    health: Health;
+    revisions: Revisions;
+    rateLimitPerMinute: number;
+  };
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** Renders an error for browsers; only on the public port. */
-    errorPage?: (error: ServiceError) => { headers: Record<string, string>; body: string };
+    errorPage?: (
+      error: ServiceError,
+      url: string,
+    ) => { headers: Record<string, string>; body: string };
   }
 }
 
@@ -48,33 +61,37 @@ const cacheControl = 'public, max-age=5';
 const historyBounds = { timeoutMs: 2_000, reuseMs: 5_000 };
 
 export function registerSite(app: FastifyInstance, dependencies: SiteDependencies): void {
-  const { brand } = dependencies;
+  const { brand, directoryPages, rateLimitPerMinute } = dependencies;
+  const site = toSite(dependencies);
+  // Of an address, for everything here that reads the directory without a key.
+  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  if (directoryPages) registerDirectoryPages(app, site, limit, dependencies);
   const readLanding = createLanding(dependencies);
-  const readResults = createResults(dependencies);
-  page(app, '/', async (request, reply) => {
+  const readResults = createResults(dependencies, limit);
+  servePage(app, '/', async (request, reply) => {
     const entry = await (readResults(request, reply) ?? readLanding());
     reply.headers(pageHeaders(brand, { inline: searchScript }));
     return sendEntry(request, reply, entry, cacheControl, htmlType);
   });
   const readStatus = createStatus(dependencies);
-  page(app, '/status', async (request, reply) => {
+  servePage(app, '/status', async (request, reply) => {
     reply.headers(pageHeaders(brand));
     return sendEntry(request, reply, await readStatus(), cacheControl, htmlType);
   });
   const logo = entryOf(0, brand.logo.bytes);
   for (const url of ['/logo', '/favicon.ico'])
-    page(app, url, async (request, reply) => {
+    servePage(app, url, async (request, reply) => {
       // An SVG that somebody opens by its address could contain a script.
       reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'");
       return sendEntry(request, reply, logo, 'public, max-age=86400', brand.logo.type);
     });
-  const { basePath } = toSite(dependencies);
-  const robots = entryOf(0, Buffer.from(renderRobots(basePath)));
-  page(app, '/robots.txt', async (request, reply) =>
+  const { basePath } = site;
+  const robots = entryOf(0, Buffer.from(renderRobots(site)));
+  servePage(app, '/robots.txt', async (request, reply) =>
     sendEntry(request, reply, robots, 'public, max-age=86400', 'text/plain; charset=utf-8'),
   );
   for (const [from, to] of Object.entries(redirects))
-    page(app, from, async (_request, reply) =>
+    servePage(app, from, async (_request, reply) =>
       reply.header('access-control-allow-origin', '*').redirect(`${basePath}${to}`, 301),
     );
 }
@@ -89,60 +106,60 @@ const redirects = {
 };
 
 /** Lets crawlers read the pages and the API's description. Data of the API needs a key, and searches have no end. */
-function renderRobots(basePath: string): string {
-  const disallowed = ['/?q=', '/api/', '/portal/api', '/profile/developer'];
+function renderRobots({ basePath, publicUrl, directoryPages }: Site): string {
+  const searches = directoryPages ? ['/orgs?', '/alliances?', '/blueprints?'] : [];
+  const disallowed = ['/?q=', '/api/', '/portal/api', '/profile/developer', ...searches];
   return [
     'User-agent: *',
     ...disallowed.map((path) => `Disallow: ${basePath}${path}`),
     `Allow: ${basePath}${description}`,
+    ...(directoryPages ? [`Sitemap: ${publicUrl}${sitemapPath}`] : []),
     '',
   ].join('\n');
 }
 
 /** Call it for each application of the public port. */
-export function showErrorPages(
-  app: FastifyInstance,
-  given: Pick<SiteDependencies, 'brand' | 'publicUrl'>,
-): void {
+export function showErrorPages(app: FastifyInstance, given: SiteSettings): void {
   const site = toSite(given);
-  app.decorate('errorPage', ({ status, message }: ServiceError) => {
-    const title = status === 404 ? 'There is no such page.' : message;
+  app.decorate('errorPage', (error: ServiceError, url: string) => {
+    const { status, message, details } = error;
+    const issues = (details['issues'] as Issue[] | undefined) ?? [];
+    const [path = '', query] = url.split('?');
+    const title =
+      status === 404
+        ? 'There is no such page.'
+        : issues.length > 0
+          ? 'This address has a mistake.'
+          : message;
     return {
       headers: { ...pageHeaders(site.brand), 'content-type': htmlType },
       body: renderPage(
         site,
         `${title} – ${site.brand.name}`,
         html`<h1>${title}</h1>
+          ${issues.map(renderIssue)}
           <p class="soft">
             Error ${status}.
             ${status === 404 ? 'The address may be misspelt, or the page has moved.' : ''}
           </p>
-          <div class="actions"><a href="${site.basePath}/">Go to the start page</a></div>`,
+          <div class="actions">
+            ${issues.length > 0 && query !== undefined ? html`<a href="${site.basePath}${path}">Open the page without search and filters</a>` : html``}
+            <a href="${site.basePath}/">Go to the start page</a>
+          </div>`,
+        { ...noExtras, head: html`<meta name="robots" content="noindex" />` },
       ),
     };
   });
 }
 
-function page(
-  app: FastifyInstance,
-  url: string,
-  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-): void {
-  rejectOtherMethods(app, url, new Set(['GET', 'HEAD']), false);
-  app.route({
-    method: ['GET', 'HEAD'],
-    url,
-    exposeHeadRoute: false,
-    schema: { hide: true },
-    handler,
-  });
+function renderIssue({ path, message }: Issue): Html {
+  return html`<p><code>${path.replace(/^query\./, '')}</code> ${message}.</p>`;
 }
 
 /** Finds what `/?q=…` asks for; null without a text. Needs no key, so an address may search as often as a key may. */
-function createResults(dependencies: SiteDependencies) {
-  const { rateLimitPerMinute, health } = dependencies;
+function createResults(dependencies: SiteDependencies, limit: Limit) {
+  const { health } = dependencies;
   const site = toSite(dependencies);
-  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
 
   async function render(text: string): Promise<Entry> {
     const isUp = health.snapshot().components.database === 'ok';

@@ -9,8 +9,8 @@ import { testPublicUrl } from '../../support/service.ts';
 
 test('missing pages are reported with advice', async () => {
   const app = fastify();
-  const brand = await loadBrand(loadConfig({}));
-  await registerDocs(app, { brand, publicUrl: testPublicUrl }, '/nonexistent/');
+  const config = loadConfig({ PUBLIC_URL: testPublicUrl });
+  await registerDocs(app, { ...config, brand: await loadBrand(config) }, '/nonexistent/');
   for (const url of ['/docs', '/docs/events', '/llms.txt']) {
     const { statusCode, headers, body } = await app.inject(url);
     assert.deepEqual([statusCode, headers['retry-after']], [503, '60'], url);
