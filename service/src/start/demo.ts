@@ -24,29 +24,23 @@ const hasEntries = sql`
   or exists (select from apps) or exists (select from users)
 `;
 
-/**
- * Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. Returns whether the
- * database has the demo data.
- */
+/** Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. */
 export async function loadDemoOnce(
   database: Database,
   options: { dataDir: string; wanted: boolean; publicUrl: string },
-): Promise<boolean> {
-  const { state, isNew } = await database.transaction().execute(async (tx) => {
+): Promise<void> {
+  const loaded = await database.transaction().execute(async (tx) => {
     const { rows } = await sql<{ value: string }>`
       insert into installation (name, value)
       select ${installationName}, case when ${options.wanted} and not (${hasEntries}) then 'loaded' else 'left out' end
       on conflict do nothing returning value
     `.execute(tx);
-    const [decided] = rows;
-    if (!decided) return { state: await readDecision(tx), isNew: false };
-    if (decided.value === 'loaded') {
-      await loadDirectory(tx, options.publicUrl);
-      await createDemoKey(tx, options.dataDir);
-    }
-    return { state: decided.value, isNew: true };
+    if (rows[0]?.value !== 'loaded') return false;
+    await loadDirectory(tx, options.publicUrl);
+    await createDemoKey(tx, options.dataDir);
+    return true;
   });
-  if (state !== 'loaded' || !isNew) return state === 'loaded';
+  if (!loaded) return;
   for (const kind of kinds)
     await tidyAfterImport(database, kind, {
       created: Number.POSITIVE_INFINITY,
@@ -54,14 +48,14 @@ export async function loadDemoOnce(
       bad: 0,
       badLines: [],
     });
-  return true;
 }
 
-async function readDecision(tx: Transaction): Promise<string | undefined> {
-  const { rows } = await sql<{ value: string }>`
-    select value from installation where name = ${installationName}
-  `.execute(tx);
-  return rows[0]?.value;
+/** Whether the directory began with the demo data. */
+export async function hasDemo(database: Database): Promise<boolean> {
+  const { rows } = await sql`
+    select from installation where name = ${installationName} and value = 'loaded'
+  `.execute(database);
+  return rows.length > 0;
 }
 
 /** Returns the demo key, or null if there is no demo data or the key was revoked. */

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { httpAddress, type Config } from '../settings/config.ts';
 import { createParts, type Parts } from './create-parts.ts';
 import { storePublicUrl } from '../database/public-url.ts';
-import { loadDemoOnce, readDemoKey } from './demo.ts';
+import { hasDemo, loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from '../errors.ts';
 import { endRequests } from '../http/connections/end-requests.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -64,26 +64,18 @@ export async function startService(
 
 async function startOn(
   opened: OpenedDatabase,
-  config: Config,
+  given: Config,
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
   const { database, connection, clock, embedded } = opened;
-  const { dataDir, publicUrl, roles, workers } = config;
+  const { dataDir, publicUrl, roles, workers } = given;
   logWrongClock(opened, log);
-  const isDemo =
-    embedded && (await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo }));
+  if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
+  const config = { ...given, directoryPages: given.directoryPages ?? (await hasDemo(database)) };
   const secretKeys = await readSecretKeys(config, opened);
   options.signal?.throwIfAborted();
-  const parts = await createParts({
-    config: { ...config, directoryPages: config.directoryPages ?? isDemo },
-    database,
-    connection,
-    clock,
-    secretKeys,
-    log,
-    print,
-  });
+  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
     {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
-import { loadDemoOnce, readDemoKey } from '../../src/start/demo.ts';
+import { hasDemo, loadDemoOnce, readDemoKey } from '../../src/start/demo.ts';
 import { openTestDatabase } from '../support/database.ts';
 
 const { database } = await openTestDatabase();
@@ -34,9 +34,9 @@ test('whether a database has the demo data is known at every start', async (t) =
   const dataDir = await mkdtemp(join(tmpdir(), 'orgdir-demo-'));
   t.after(() => rm(dataDir, { recursive: true }));
   const empty = await openTestDatabase();
-  const load = (wanted: boolean) =>
-    loadDemoOnce(empty.database, { dataDir, wanted, publicUrl: '' });
-  assert.deepEqual([await load(false), await load(true)], [false, false]);
-  await sql`delete from installation where name = 'demo'`.execute(empty.database);
-  assert.deepEqual([await load(true), await load(false)], [true, true]);
+  for (const wanted of [false, true]) {
+    await loadDemoOnce(empty.database, { dataDir, wanted, publicUrl: '' });
+    assert.equal(await hasDemo(empty.database), false, 'the first start decides');
+  }
+  assert.equal(await hasDemo(database), true);
 });

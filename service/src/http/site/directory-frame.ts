@@ -6,7 +6,7 @@ export const directoryCss = readFileSync(new URL('./directory.css', import.meta.
 
 type DirectoryPage = {
   title: string;
-  /** The path and query of the page that this is, or is a view of. */
+  /** Of the address that search engines show for this page. */
   path: string;
   summary: string;
   image?: string | null;
@@ -15,21 +15,21 @@ type DirectoryPage = {
   body: Html;
 };
 
-export function renderDirectoryPage(
-  site: Site,
-  { title, path, summary, image = null, data, body }: DirectoryPage,
-): string {
+export function renderDirectoryPage(site: Site, page: DirectoryPage): string {
+  const { title, path, summary, image, data, body } = page;
   const { brand, publicUrl } = site;
-  const url = `${publicUrl}${path}`;
+  const properties = {
+    type: 'website',
+    site_name: brand.name,
+    title,
+    description: summary,
+    url: `${publicUrl}${path}`,
+    ...(image && { image }),
+  };
   const head = html`<meta name="description" content="${summary}" />
-    <link rel="canonical" href="${url}" />
-    <meta property="og:type" content="website" />
-    <meta property="og:site_name" content="${brand.name}" />
-    <meta property="og:title" content="${title}" />
-    <meta property="og:description" content="${summary}" />
-    <meta property="og:url" content="${url}" />
-    ${image === null ? html`` : html`<meta property="og:image" content="${image}" />`}
-    ${data ? renderData(data) : html``} ${{ html: `<style>${directoryCss}</style>` }}`;
+    <link rel="canonical" href="${properties.url}" />
+    ${Object.entries(properties).map(([name, value]) => html`<meta property="og:${name}" content="${value}" />`)}
+    ${data && renderData(data)} ${{ html: `<style>${directoryCss}</style>` }}`;
   return renderPage(site, `${title} – ${brand.name}`, body, { ...noExtras, head });
 }
 

@@ -4,7 +4,6 @@
  */
 import type {
   FastifyInstance,
-  FastifyReply,
   FastifyRequest,
   onRequestHookHandler,
   preValidationHookHandler,
@@ -26,7 +25,7 @@ import type { SlugTable } from '../../directory/lock-directory.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Health } from '../../system/health.ts';
 import { rejectDuringMaintenance, type Limit } from '../admission/admit.ts';
-import { publicEntry, type Entry } from '../responses/response-cache.ts';
+import type { Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { listKey, readDetail, readList, scopeOf, type CachedReads } from '../v1/cached-reads.ts';
 import { directoryCss } from './directory-frame.ts';
@@ -35,7 +34,7 @@ import { renderList, type ListContent, type ListQuery } from './list-page.ts';
 import { htmlType, pageHeaders, type Site } from './page.ts';
 import { searchScript } from './search-page.ts';
 import { servePage } from './serve-page.ts';
-import { readSitemap, readSitemapPart, renderSitemapOfLists, sitemapPath } from './sitemap.ts';
+import { readSitemap, sitemapPath } from './sitemap.ts';
 
 export type DirectoryPagesDependencies = CachedReads & { database: Database; health: Health };
 
@@ -43,21 +42,15 @@ export type DirectoryPagesDependencies = CachedReads & { database: Database; hea
 const cacheControl = 'public, max-age=5';
 const xmlType = 'application/xml; charset=utf-8';
 
-type List = { kind: SlugTable; query: TSchema; facets: readonly string[] };
-const lists: List[] = [
+const lists: { kind: SlugTable; query: TSchema; facets: readonly string[] }[] = [
   { kind: 'orgs', query: OrgQuery, facets: orgFacets },
   { kind: 'alliances', query: AllianceQuery, facets: [] },
   { kind: 'blueprints', query: BlueprintQuery, facets: blueprintFacets },
 ];
-
-type Pages = {
-  app: FastifyInstance;
-  site: Site;
-  reads: DirectoryPagesDependencies;
-  /** Refuses during maintenance, and addresses that ask too often. */
-  onRequest: onRequestHookHandler;
-  headers: (script?: { inline: string }) => Record<string, string>;
-};
+const details = [
+  { kind: 'orgs', render: renderOrg },
+  { kind: 'alliances', render: renderAlliance },
+] as const;
 
 export function registerDirectoryPages(
   app: FastifyInstance,
@@ -65,42 +58,53 @@ export function registerDirectoryPages(
   limit: Limit,
   reads: DirectoryPagesDependencies,
 ): void {
-  const images = site.directoryPagesImages ? ' https:' : '';
-  const pages: Pages = {
-    app,
-    site,
-    reads,
-    onRequest(request, reply, done) {
-      rejectDuringMaintenance(reads.health);
-      const exceeded = limit?.(request, reply, null) ?? null;
-      if (exceeded) throw exceeded;
-      done();
-    },
-    headers: (script) => pageHeaders(site.brand, script, { css: directoryCss, images }),
+  const onRequest: onRequestHookHandler = (request, reply, done) => {
+    rejectDuringMaintenance(reads.health);
+    const exceeded = limit?.(request, reply, null) ?? null;
+    if (exceeded) throw exceeded;
+    done();
   };
-  for (const list of lists) registerList(pages, list);
-  registerEntry(pages, 'orgs', renderOrg);
-  registerEntry(pages, 'alliances', renderAlliance);
-  registerSitemap(pages);
-}
-
-function registerList({ app, site, reads, onRequest, ...pages }: Pages, list: List): void {
-  const headers = pages.headers({ inline: searchScript });
-  const checks = {
-    onRequest,
-    preValidation: dropEmptyParameters,
-    schema: { querystring: list.query },
-  };
-  const path = `/${list.kind}`;
-  servePage(
-    app,
-    path,
-    async (request, reply) => {
-      const entry = await readListPage(site, reads, list, request);
-      return sendEntry(request, reply.headers(headers), entry, cacheControl, htmlType);
-    },
-    checks,
-  );
+  const more = { css: directoryCss, images: site.directoryPagesImages ? ' https:' : '' };
+  const listHeaders = pageHeaders(site.brand, { inline: searchScript }, more);
+  for (const { kind, query, facets } of lists)
+    servePage(
+      app,
+      `/${kind}`,
+      async (request, reply) => {
+        const entry = await readListPage(site, reads, kind, facets, request);
+        return sendEntry(request, reply.headers(listHeaders), entry, cacheControl, htmlType);
+      },
+      { onRequest, preValidation: dropEmptyParameters, schema: { querystring: query } },
+    );
+  const headers = pageHeaders(site.brand, undefined, more);
+  for (const { kind, render } of details)
+    servePage(
+      app,
+      `/${kind}/:slug`,
+      async (request, reply) => {
+        const { slug } = request.params as { slug: string };
+        const read = (content: never) => render(site, content);
+        const entry = await readEntryPage(reads, kind, slug, read).catch(async (error: unknown) => {
+          const renamed = await findInstead(error, reads.database, kind, slug);
+          return `${site.basePath}/${kind}/${renamed}`;
+        });
+        if (typeof entry === 'string')
+          return reply.header('cache-control', cacheControl).redirect(entry, 301);
+        return sendEntry(request, reply.headers(headers), entry, cacheControl, htmlType);
+      },
+      { onRequest, schema: { params: Type.Object({ slug: slugOf() }) } },
+    );
+  for (const url of [sitemapPath, '/sitemap/:part'])
+    servePage(
+      app,
+      url,
+      async (request, reply) => {
+        const { part = '' } = request.params as { part?: string };
+        const entry = await readSitemap(reads, url.replace(':part', part));
+        return sendEntry(request, reply, entry, cacheControl, xmlType);
+      },
+      { onRequest },
+    );
 }
 
 /** A form sends its empty fields, too. */
@@ -113,12 +117,13 @@ const dropEmptyParameters: preValidationHookHandler = (request, _reply, done) =>
 function readListPage(
   site: Site,
   reads: CachedReads,
-  { kind, facets }: List,
-  request: FastifyRequest,
+  kind: SlugTable,
+  facets: readonly string[],
+  { query: given }: FastifyRequest,
 ): Entry | Promise<Entry> {
-  const query = request.query as ListQuery;
-  const key = `page of ${listKey(kind, query)}`;
-  return reads.responseCache.get({ scope: scopeOf(kind), key, address: request.url }, async () => {
+  const query = given as ListQuery;
+  const location = { scope: scopeOf(kind), key: `page of ${listKey(kind, query)}` };
+  return reads.responseCache.get(location, async () => {
     const counted = facets.length > 0 ? { ...query, facets: facets.join(',') } : query;
     const { revision, body } = await readList(reads, kind, counted);
     const content = JSON.parse(body.toString()) as ListContent;
@@ -131,57 +136,32 @@ function readListPage(
 }
 
 /** The names of the alliances that the page has as filters or facets, which are slugs. */
-async function readAllianceNames(
-  reads: CachedReads,
-  { alliance = [] }: ListQuery,
-  { meta }: ListContent,
-): Promise<{ revision: number; names: Map<string, string> }> {
+async function readAllianceNames(reads: CachedReads, query: ListQuery, { meta }: ListContent) {
   const counted = meta.facets?.['alliance'] ?? [];
-  const slug = [...[alliance].flat(), ...counted.map(({ value }) => value)].slice(0, repeatedMax);
-  if (slug.length === 0) return { revision: Infinity, names: new Map() };
-  const query = { page: 1, limit: repeatedMax, slug };
-  const { revision, body } = await readList(reads, 'alliances', query);
+  const slugs = [query['alliance'] ?? counted.map(({ value }) => value)].flat();
+  if (slugs.length === 0) return { revision: Infinity, names: new Map<string, string>() };
+  const listed = { page: 1, limit: repeatedMax, slug: slugs };
+  const { revision, body } = await readList(reads, 'alliances', listed);
   const { data } = JSON.parse(body.toString()) as { data: Alliance[] };
-  return { revision, names: new Map(data.map((each) => [each.slug, each.name])) };
+  return { revision, names: new Map(data.map(({ slug, name }) => [slug, name])) };
 }
 
-function registerEntry<Content>(
-  { app, site, reads, onRequest, ...pages }: Pages,
+async function readEntryPage(
+  reads: CachedReads,
   kind: 'orgs' | 'alliances',
-  render: (site: Site, entry: Content) => string,
-): void {
-  const headers = pages.headers();
-  const schema = { params: Type.Object({ slug: slugOf() }) };
-  servePage(
-    app,
-    `/${kind}/:slug`,
-    async (request, reply) => {
-      const { slug } = request.params as { slug: string };
-      const location = {
-        scope: scopeOf(kind),
-        key: `page of /${kind}/${slug}`,
-        address: request.url,
-      };
-      const load = async () => {
-        const { revision, body } = await readDetail(reads, kind, slug);
-        const { data } = JSON.parse(body.toString()) as { data: Content };
-        return { revision, content: Buffer.from(render(site, data)) };
-      };
-      try {
-        const entry = await reads.responseCache.get(location, load);
-        return sendEntry(request, reply.headers(headers), entry, cacheControl, htmlType);
-      } catch (error) {
-        const renamed = await whereInstead(error, reads.database, kind, slug);
-        const address = `${site.basePath}/${kind}/${renamed}`;
-        return reply.header('cache-control', cacheControl).redirect(address, 301);
-      }
-    },
-    { onRequest, schema },
-  );
+  slug: string,
+  render: (content: never) => string,
+): Promise<Entry> {
+  const location = { scope: scopeOf(kind), key: `page of /${kind}/${slug}` };
+  return reads.responseCache.get(location, async () => {
+    const { revision, body } = await readDetail(reads, kind, slug);
+    const { data } = JSON.parse(body.toString()) as { data: never };
+    return { revision, content: Buffer.from(render(data)) };
+  });
 }
 
 /** The slug that the entry has now. Throws the error of the read if there is none. */
-async function whereInstead(
+async function findInstead(
   error: unknown,
   database: Database,
   kind: 'orgs' | 'alliances',
@@ -191,26 +171,4 @@ async function whereInstead(
   const renamed = isUnknown ? await findRenamed(database, kind, slug) : null;
   if (renamed === null) throw error;
   return renamed;
-}
-
-function registerSitemap({ app, site, reads, onRequest }: Pages): void {
-  const send = (request: FastifyRequest, reply: FastifyReply, entry: Entry) =>
-    sendEntry(request, reply, entry, cacheControl, xmlType);
-  servePage(
-    app,
-    sitemapPath,
-    async (request, reply) => send(request, reply, await readSitemap(reads, request.url)),
-    { onRequest },
-  );
-  const ofLists = publicEntry(renderSitemapOfLists(site));
-  servePage(app, '/sitemap/lists.xml', async (request, reply) => send(request, reply, ofLists));
-  servePage(
-    app,
-    '/sitemap/:part',
-    async (request, reply) => {
-      const { part } = request.params as { part: string };
-      return send(request, reply, await readSitemapPart(reads, part, request.url));
-    },
-    { onRequest },
-  );
 }

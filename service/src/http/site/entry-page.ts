@@ -2,114 +2,87 @@
 import type { AllianceDetail } from '../../contract/alliance.ts';
 import { cutText } from '../../contract/cut-text.ts';
 import type { Organisation } from '../../contract/organisation.ts';
-import {
-  capitalise,
-  countOf,
-  languageName,
-  renderBadges,
-  renderLink,
-  renderMark,
-  secureAddress,
-  toWebUrl,
-} from './entry-parts.ts';
-import { html, type Html, type Site } from './page.ts';
 import { renderDirectoryPage } from './directory-frame.ts';
+import * as parts from './entry-parts.ts';
+import { html, type Html, type Site } from './page.ts';
 
 type Entry = Organisation | AllianceDetail;
-type Fact = [label: string, value: Html | string | null];
+type Facts = Record<string, Html | string | null>;
 
 /** Search engines show about so much of a description. */
 const summaryCharsMax = 160;
+const linkCharsMax = 60;
 /** Keeps the page of the largest alliance small; the list of organisations has all of them. */
 const membersShownMax = 100;
 
 export function renderOrg(site: Site, org: Organisation): string {
-  const { basePath } = site;
-  const filtered = (name: string, value: string | null, label = value): Html | null =>
-    value === null
-      ? null
-      : html`<a href="${basePath}/orgs?${name}=${encodeURIComponent(value)}" dir="auto"
-          >${label ?? ''}</a
-        >`;
-  const facts: Fact[] = [
-    ['Members', org.memberCount.toLocaleString('en')],
-    [
-      'Alliance',
-      org.alliance &&
-        html`<a href="${basePath}/alliances/${org.alliance.slug}" dir="auto"
-          >${org.alliance.name}</a
-        >`,
-    ],
-    ['Main activity', filtered('activity', org.primaryActivity)],
-    ['Other activity', filtered('activity', org.secondaryActivity)],
-    ['Commitment', org.commitment],
-    ['Language', filtered('language', org.language, org.language && languageName(org.language))],
-    ['Location', filtered('location', org.location)],
-    ['Time zone', org.timezone],
-    ...commonFacts(org),
-  ];
-  return renderEntry(site, 'orgs', org, { facts, more: html``, memberOf: org.alliance?.name });
+  const { alliance, language, primaryActivity, secondaryActivity, location } = org;
+  const orgs = `${site.basePath}/orgs`;
+  const filter = (name: string, value: string | null, label = value) =>
+    value && renderTo(`${orgs}?${name}=${encodeURIComponent(value)}`, label ?? value);
+  const facts = {
+    Members: org.memberCount.toLocaleString('en'),
+    Alliance: alliance && renderTo(`${site.basePath}/alliances/${alliance.slug}`, alliance.name),
+    'Main activity': filter('activity', primaryActivity),
+    'Other activity': filter('activity', secondaryActivity),
+    Commitment: org.commitment,
+    Language: filter('language', language, language && parts.languageName(language)),
+    Location: filter('location', location),
+    'Time zone': org.timezone,
+  };
+  return renderEntry(site, 'orgs', org, facts, alliance?.name);
 }
 
 export function renderAlliance(site: Site, alliance: AllianceDetail): string {
-  const facts: Fact[] = [
-    ['Organisations', alliance.orgCount.toLocaleString('en')],
-    ['Members', alliance.memberCount.toLocaleString('en')],
-    ...commonFacts(alliance),
-  ];
-  return renderEntry(site, 'alliances', alliance, { facts, more: renderMembers(site, alliance) });
+  const { orgCount, memberCount } = alliance;
+  const facts = {
+    Organisations: orgCount.toLocaleString('en'),
+    Members: memberCount.toLocaleString('en'),
+  };
+  return renderEntry(site, 'alliances', alliance, facts);
 }
 
-function commonFacts({ foundedAt, createdAt, updatedAt }: Entry): Fact[] {
-  return [
-    ['Founded', foundedAt && renderDay(foundedAt)],
-    ['In the directory since', renderDay(createdAt)],
-    ['Last changed', renderDay(updatedAt)],
-  ];
+function renderTo(address: string, label: string): Html {
+  return html`<a href="${address}" dir="auto">${label}</a>`;
 }
-
-function renderDay(time: string): Html {
-  return html`<time datetime="${time}">${time.slice(0, 10)}</time>`;
-}
-
-type Parts = { facts: Fact[]; more: Html; memberOf?: string | undefined };
 
 function renderEntry(
   site: Site,
   kind: 'orgs' | 'alliances',
   entry: Entry,
-  { facts, more, memberOf }: Parts,
+  ownFacts: Facts,
+  memberOf?: string,
 ): string {
-  const { basePath } = site;
-  const { slug, name, tag, aliases, description } = entry;
-  const path = `/${kind}/${slug}`;
+  const { name, aliases, description, foundedAt, createdAt, updatedAt } = entry;
+  const path = `/${kind}/${entry.slug}`;
+  const facts: Facts = {
+    ...ownFacts,
+    Founded: foundedAt && foundedAt.slice(0, 10),
+    'In the directory since': createdAt.slice(0, 10),
+    'Last changed': updatedAt.slice(0, 10),
+  };
   const body = html`<nav class="trail" aria-label="Breadcrumb">
-      <a href="${basePath}/${kind}">${kind === 'orgs' ? 'Organisations' : 'Alliances'}</a>
+      <a href="${site.basePath}/${kind}">${kind === 'orgs' ? 'Organisations' : 'Alliances'}</a>
     </nav>
-    ${renderBanner(site, entry)}
     <div class="title">
-      ${renderMark(site, entry)}
+      ${parts.renderMark(site, entry)}
       <div>
         <h1><bdi>${name}</bdi></h1>
-        <p>
-          ${tag === null ? html`` : html`<span class="tag" dir="auto">${tag}</span>`}
-          ${renderBadges(entry)}
-        </p>
+        ${parts.renderBadges(entry)}
       </div>
     </div>
     <div class="entry">
       <div>
-        ${description ? html`<p class="description" dir="auto">${description}</p>` : html`<p class="soft">No description yet.</p>`}
+        <p class="description" dir="auto">${description ?? 'There is no description.'}</p>
         ${
-          aliases.length > 0
-            ? html`<h2>Also known as</h2>
-                <p class="names">${aliases.map((alias) => html`<bdi>${alias}</bdi>`)}</p>`
-            : html``
+          aliases.length > 0 &&
+          html`<h2>Also known as</h2>
+            <p class="names">${aliases.map((alias) => html`<bdi>${alias}</bdi>`)}</p>`
         }
-        ${renderLinks(entry)} ${more}
+        ${renderLinks(entry)} ${'orgs' in entry && renderMembers(site, entry)}
       </div>
       <aside aria-label="Facts">
-        <dl class="facts">${facts.map(renderFact)}</dl>
+        <dl class="facts">${Object.entries(facts).map(renderFact)}</dl>
         <p class="soft">In the API: <code>/api/v1${path}</code></p>
       </aside>
     </div>`;
@@ -117,74 +90,71 @@ function renderEntry(
     title: name,
     path,
     summary: cutText(description ?? `${name} in ${site.brand.name}`, summaryCharsMax),
-    image: site.directoryPagesImages ? secureAddress(entry.logoUrl) : null,
-    data: toJsonLd(site, path, entry, memberOf),
+    image: parts.imageOf(site, entry.logoUrl),
+    data: toJsonLd(`${site.publicUrl}${path}`, entry, memberOf),
     body,
   });
 }
 
-function renderBanner({ directoryPagesImages }: Site, { bannerUrl }: Entry): Html {
-  const address = directoryPagesImages ? secureAddress(bannerUrl) : null;
-  if (address === null) return html``;
-  return html`<img class="banner" src="${address}" alt="" referrerpolicy="no-referrer" />`;
-}
-
-function renderFact([label, value]: Fact): Html {
-  if (value === null || value === '') return html``;
-  return html`<div>
-    <dt>${label}</dt>
-    <dd dir="auto">${value}</dd>
-  </div>`;
+function renderFact([label, value]: [string, Html | string | null]): Html {
+  return html`${
+    value &&
+    html`<div>
+      <dt>${label}</dt>
+      <dd dir="auto">${value}</dd>
+    </div>`
+  }`;
 }
 
 function renderLinks({ links }: Entry): Html {
   const items = Object.entries(links).flatMap(([name, address]) => {
-    const link = renderLink(address, ({ host, pathname }) =>
-      cutText(`${host}${pathname === '/' ? '' : pathname}`, 60),
-    );
-    return link ? [html`<li><span class="soft">${capitalise(name)}</span> ${link}</li>`] : [];
+    const url = parts.toWebUrl(address);
+    if (!url) return [];
+    const label = cutText(`${url.host}${url.pathname.replace(/^\/$/, '')}`, linkCharsMax);
+    return html`<li>
+      <span class="soft">${parts.capitalise(name)}</span>
+      <a href="${url.href}" rel="ugc nofollow noopener">${label}</a>
+    </li>`;
   });
-  return items.length === 0
-    ? html``
-    : html`<h2>Links</h2>
-        <ul class="links">
-          ${items}
-        </ul>`;
+  return html`${
+    items.length > 0 &&
+    html`<h2>Links</h2>
+      <ul class="links">
+        ${items}
+      </ul>`
+  }`;
 }
 
 function renderMembers({ basePath }: Site, { slug, orgs, orgCount }: AllianceDetail): Html {
-  if (orgs.length === 0)
-    return html`<h2>Organisations</h2>
-      <p class="soft">None yet.</p>`;
+  const members = orgs.slice(0, membersShownMax).map(
+    (org) =>
+      html`<li>
+        ${renderTo(`${basePath}/orgs/${org.slug}`, org.name)}
+        <span class="soft">${parts.countOf(org.memberCount, 'member')}</span>
+      </li>`,
+  );
+  const all = `Search and sort ${parts.countOf(orgCount, 'organisation')}`;
   return html`<h2>Organisations</h2>
     <ul class="members">
-      ${orgs.slice(0, membersShownMax).map(
-        ({ slug: org, name, memberCount }) =>
-          html`<li>
-            <a href="${basePath}/orgs/${org}" dir="auto">${name}</a>
-            <span class="soft">${countOf(memberCount, 'member')}</span>
-          </li>`,
-      )}
+      ${members}
     </ul>
     <p>
-      <a href="${basePath}/orgs?alliance=${slug}"
-        >Search and sort ${countOf(orgCount, 'organisation')}</a
-      >
+      ${orgCount === 0 ? 'There are none yet.' : renderTo(`${basePath}/orgs?alliance=${slug}`, all)}
     </p>`;
 }
 
-/** schema.org, as search engines read it. */
-function toJsonLd(site: Site, path: string, entry: Entry, memberOf: string | undefined): object {
+/** schema.org, as search engines read it. Without a value, `JSON.stringify` leaves a property out. */
+function toJsonLd(url: string, entry: Entry, memberOf: string | undefined): object {
   const { name, aliases, description, foundedAt, links } = entry;
   return {
     '@context': 'https://schema.org',
     '@type': 'Organization',
     name,
-    url: `${site.publicUrl}${path}`,
-    ...(aliases.length > 0 && { alternateName: aliases }),
-    ...(description && { description }),
-    ...(foundedAt && { foundingDate: foundedAt.slice(0, 10) }),
-    ...(memberOf !== undefined && { memberOf: { '@type': 'Organization', name: memberOf } }),
-    sameAs: Object.values(links).flatMap((link) => toWebUrl(link)?.href ?? []),
+    url,
+    alternateName: aliases,
+    description: description ?? undefined,
+    foundingDate: foundedAt?.slice(0, 10),
+    memberOf: memberOf && { '@type': 'Organization', name: memberOf },
+    sameAs: Object.values(links).flatMap((link) => parts.toWebUrl(link)?.href ?? []),
   };
 }

@@ -23,7 +23,7 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
       signed webhooks notify your chat bot, web site or tool of changes.
     </p>
     <div class="actions">
-      ${directoryPages ? html`<a href="${basePath}/orgs">Browse organisations</a>` : html``}<a
+      ${directoryPages && html`<a href="${basePath}/orgs">Browse organisations</a>`}<a
         href="${basePath}/profile/developer"
         >Get an API key</a
       ><a href="${basePath}/docs">Read the docs</a>

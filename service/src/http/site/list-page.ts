@@ -11,15 +11,15 @@ import { renderDirectoryPage } from './directory-frame.ts';
 import { capitalise, countOf, languageName } from './entry-parts.ts';
 import { renderAllianceRow, renderBlueprintRow, renderOrgRow } from './list-rows.ts';
 import { html, type Html, type Site } from './page.ts';
-import { searchScript, searchTextMax } from './search-page.ts';
+import { renderSearchField, searchScript } from './search-page.ts';
 
 export type ListContent = {
   data: unknown[];
   pagination: Pagination;
   meta: { facets?: Record<string, { value: string; count: number }[]>; search?: FoundBy };
 };
-type Parameter = string | number | boolean | string[] | undefined;
-type Parameters = Record<string, Parameter>;
+type Value = string | number | boolean;
+type Parameters = Record<string, Value | Value[] | undefined>;
 export type ListQuery = Paging & { search?: string; sort?: string } & Parameters;
 type List = {
   kind: SlugTable;
@@ -29,95 +29,81 @@ type List = {
   names: Map<string, string>;
 };
 
-const kinds = {
-  orgs: { noun: 'organisation', title: 'Organisations' },
-  alliances: { noun: 'alliance', title: 'Alliances' },
-  blueprints: { noun: 'blueprint', title: 'Blueprints' },
-};
-const sorts: Record<string, string> = {
+const nouns = { orgs: 'organisation', alliances: 'alliance', blueprints: 'blueprint' };
+const sorts = {
   name: 'Name',
   '-memberCount': 'Most members',
   '-createdAt': 'Newest',
   '-updatedAt': 'Last changed',
 };
-/** How many values of a facet are shown before the others are. */
-const facetValuesShown = 8;
 
 export function renderList(site: Site, list: List): string {
   const { kind, query, content } = list;
-  const { title, noun } = kinds[kind];
   const { page, total } = content.pagination;
+  const noun = nouns[kind];
+  const title = `${capitalise(noun)}s`;
+  const kept = pairsOf({ sort: query.sort }).concat(filtersOf(query));
   const body = html`<h1 class="plain">${title}</h1>
-    ${renderForm(site, list)}
+    <form role="search" action="${site.basePath}/${kind}" class="find">
+      ${renderSearchField({ name: 'search', label: `Search ${noun}s`, value: query.search })}
+      ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+    </form>
     <p id="count" class="count" data-live aria-live="polite">${countOf(total, noun)}</p>
     <div id="results" class="browse" data-live>
       ${renderFacets(site, list)}
       <div>
-        ${renderFilters(site, list)} ${renderSorts(site, list)}
-        ${renderFoundBy(content.meta.search)} ${renderRows(site, list)} ${renderPager(site, list)}
+        ${renderChips(site, list)} ${renderSorts(site, list)} ${renderFoundBy(content.meta.search)}
+        ${content.data.length > 0 ? renderRows(site, list) : renderNothing(site, list)}
+        ${renderPager(site, list)}
       </div>
     </div>
     ${{ html: `<script>${searchScript}</script>` }}`;
   return renderDirectoryPage(site, {
     title: page === 1 ? title : `${title}, page ${page}`,
     // Search engines index the list and its pages, and none of its searches.
-    path: addressOf(kind, narrowing(query).length > 0 ? {} : { page, limit: query.limit }),
+    path: addressOf(kind, isWhole(query) ? { page, limit: query.limit } : {}),
     summary: `Search and browse ${countOf(total, noun)} of ${site.brand.name}.`,
     body,
   });
 }
 
-/** The parameters that leave entries out. */
-function narrowing({ page: _page, limit: _limit, sort: _sort, ...others }: ListQuery) {
-  return Object.entries(others).flatMap(([name, value]) =>
-    [value].flat().map((each) => ({ name, value: String(each) })),
+type Pair = [name: string, value: string];
+const controls = new Set(['page', 'limit', 'search', 'sort']);
+const defaults: Record<string, string> = { page: '1', limit: String(limitDefault) };
+
+/** The filters that are set, one for each value. */
+function filtersOf(query: ListQuery): Pair[] {
+  return pairsOf(query).filter(([name]) => !controls.has(name));
+}
+
+function isWhole(query: ListQuery): boolean {
+  return query.search === undefined && filtersOf(query).length === 0;
+}
+
+function pairsOf(query: Parameters): Pair[] {
+  return Object.entries(query).flatMap(([name, values]) =>
+    [values ?? []].flat().map((value): Pair => [name, String(value)]),
   );
 }
 
 /** Parameters with their default are left out, so that a page has one address. */
 function addressOf(kind: SlugTable, query: Parameters): string {
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    if (!(name === 'page' && value === 1) && !(name === 'limit' && value === limitDefault))
-      for (const each of [value].flat()) if (each !== undefined) params.append(name, String(each));
-  return params.size > 0 ? `/${kind}?${params.toString()}` : `/${kind}`;
+  const shown = pairsOf(query).filter(([name, value]) => value !== defaults[name]);
+  return `/${kind}${shown.length > 0 ? '?' : ''}${new URLSearchParams(shown).toString()}`;
 }
 
-function link({ basePath }: Site, { kind, query }: List, changes: Parameters): string {
+/** The address of this list with other parameters, on its first page. */
+function linkTo({ basePath }: Site, { kind, query }: List, changes: Parameters): string {
   return basePath + addressOf(kind, { ...query, page: 1, ...changes });
 }
 
-function renderForm(site: Site, { kind, query }: List): Html {
-  const { search, page: _page, limit: _limit, ...others } = query;
-  const kept = Object.entries(others).flatMap(([name, value]) =>
-    [value]
-      .flat()
-      .map((each) => html`<input type="hidden" name="${name}" value="${String(each)}" />`),
-  );
-  return html`<form role="search" action="${site.basePath}/${kind}" class="find">
-    <label for="search">Search ${kinds[kind].title.toLowerCase()}</label>
-    <div class="search">
-      <input
-        id="search"
-        name="search"
-        type="search"
-        maxlength="${searchTextMax}"
-        autocomplete="off"
-        dir="auto"
-        value="${search ?? ''}"
-      /><button>Search</button>
-    </div>
-    ${kept}
-  </form>`;
-}
-
-const facetLabels: Record<string, string> = {
+const limitLabels: Record<string, string> = {
   memberCountMin: 'Members at least',
   memberCountMax: 'Members at most',
 };
 
 /** `recruiting=true` is `Recruiting`, `language=de` is `German`. */
-function valueLabel({ names }: List, name: string, value: string): string {
+function labelOf({ names }: List, name: string, value: string): string {
   if (value === 'true') return capitalise(name);
   if (value === 'false') return `Not ${name}`;
   if (name === 'language') return languageName(value);
@@ -132,94 +118,74 @@ function renderFacets(site: Site, list: List): Html {
   const facets = Object.entries(content.meta.facets ?? {}).filter(
     ([name, values]) => query[name] === undefined && values.some(({ count }) => count < total),
   );
-  if (facets.length === 0) return html``;
-  return html`<details class="facets">
-    <summary>Filters</summary>
-    ${facets.map(([name, values]) => {
-      const items = values.map(
-        ({ value, count }) =>
-          html`<li>
-            <a href="${link(site, list, { [name]: value })}" dir="auto"
-              >${valueLabel(list, name, value)}</a
-            >
-            <span>${count.toLocaleString('en')}</span>
-          </li>`,
-      );
-      const more = items.slice(facetValuesShown);
-      return html`<section>
-        <h2>${capitalise(name)}</h2>
-        <ul>
-          ${items.slice(0, facetValuesShown)}
-        </ul>
-        ${
-          more.length > 0
-            ? html`<details>
-                <summary>${more.length} more</summary>
-                <ul>
-                  ${more}
-                </ul>
-              </details>`
-            : html``
-        }
-      </section>`;
-    })}
-  </details>`;
+  const sections = facets.map(([name, values]) => {
+    const items = values.map(({ value, count }) => {
+      const href = linkTo(site, list, { [name]: value });
+      return html`<li>
+        <a href="${href}" dir="auto">${labelOf(list, name, value)}</a>
+        <span>${count.toLocaleString('en')}</span>
+      </li>`;
+    });
+    return html`<section>
+      <h2>${capitalise(name)}</h2>
+      <ul>
+        ${items}
+      </ul>
+    </section>`;
+  });
+  return html`${
+    sections.length > 0 &&
+    html`<details class="facets">
+      <summary>Filters</summary>
+      ${sections}
+    </details>`
+  }`;
 }
 
 /** The filters that are set, each a link that removes it. */
-function renderFilters(site: Site, list: List): Html {
-  const set = narrowing(list.query).filter(({ name }) => name !== 'search');
-  if (set.length === 0) return html``;
-  return html`<ul class="chips" aria-label="Filters">
-    ${set.map(({ name, value }) => {
-      const others = set.filter((each) => each.name === name && each.value !== value);
-      const text = valueLabel(list, name, value);
-      const isFlag = value === 'true' || value === 'false';
-      return html`<li>
-        <a
-          href="${link(site, list, { [name]: others.map((each) => each.value) })}"
-          aria-label="Remove the filter ${text}"
-          >${isFlag ? '' : `${facetLabels[name] ?? capitalise(name)}: `}<bdi>${text}</bdi>
-          <span aria-hidden="true">×</span></a
-        >
-      </li>`;
-    })}
-  </ul>`;
+function renderChips(site: Site, list: List): Html {
+  const filters = filtersOf(list.query);
+  const chips = filters.map(([name, value]) => {
+    const others = filters.filter((other) => other[0] === name && other[1] !== value);
+    const href = linkTo(site, list, { [name]: others.map(([, other]) => other) });
+    const text = labelOf(list, name, value);
+    const isFlag = value === 'true' || value === 'false';
+    const title = isFlag ? '' : `${limitLabels[name] ?? capitalise(name)}: `;
+    return html`<li>
+      <a href="${href}" aria-label="Remove the filter ${title}${text}"
+        >${title}<bdi>${text}</bdi> ×</a
+      >
+    </li>`;
+  });
+  return html`${
+    chips.length > 0 &&
+    html`<ul class="chips" aria-label="Filters">
+      ${chips}
+    </ul>`
+  }`;
 }
 
 function renderSorts(site: Site, list: List): Html {
   const { kind, query } = list;
   const isSearch = query.search !== undefined;
   const current = query.sort ?? (isSearch ? undefined : 'name');
-  const offered = Object.entries(sorts).filter(
-    ([sort]) => kind !== 'blueprints' || !sort.includes('memberCount'),
-  );
-  const choices = isSearch ? [[undefined, 'Most relevant'] as const, ...offered] : offered;
-  return html`<nav class="sorts" aria-label="Sort">
-    ${choices.map(
-      ([sort, label]) =>
-        html`<a
-          href="${link(site, list, { sort })}"
-          ${sort === current ? html`aria-current="true"` : html``}
-          >${label}</a
-        >`,
-    )}
-  </nav>`;
+  const choices = [...(isSearch ? [[undefined, 'Most relevant']] : []), ...Object.entries(sorts)];
+  const links = choices
+    .filter(([sort]) => kind !== 'blueprints' || sort !== '-memberCount')
+    .map(([sort, label]) => {
+      const isCurrent = sort === current && html`aria-current="true"`;
+      return html`<a href="${linkTo(site, list, { sort })}" ${isCurrent}>${label}</a>`;
+    });
+  return html`<nav class="sorts" aria-label="Sort">${links}</nav>`;
 }
 
 function renderFoundBy(found: FoundBy | undefined): Html {
-  if (!found?.relaxed) return html``;
-  const { ignored } = found;
-  const left =
-    ignored.length === 0 ? '' : ` without ${ignored.map((word) => `“${word}”`).join(', ')}`;
-  return html`<p class="soft">
-    Nothing matches all of the search, so this is what comes close${left}.
-  </p>`;
+  const ignored = found?.ignored.map((word) => `“${word}”`).join(', ');
+  const text = `Nothing matches all of the search. This comes close${ignored ? ` without ${ignored}` : ''}.`;
+  return html`${found?.relaxed && html`<p class="soft">${text}</p>`}`;
 }
 
-function renderRows(site: Site, list: List): Html {
-  const { kind, content } = list;
-  if (content.data.length === 0) return renderNothing(site, list);
+function renderRows(site: Site, { kind, content }: List): Html {
   const isOnly = content.pagination.total === 1;
   const rows = content.data.map((entry) => {
     if (kind === 'orgs') return renderOrgRow(site, entry as Organisation);
@@ -233,36 +199,35 @@ function renderRows(site: Site, list: List): Html {
 
 function renderNothing(site: Site, list: List): Html {
   const { kind, query, content } = list;
-  const { title } = kinds[kind];
   const { total, totalPages } = content.pagination;
-  const all = html`<a href="${site.basePath}/${kind}">Show all ${title.toLowerCase()}</a>`;
-  if (total > 0)
-    return html`<div class="nothing">
-      <h2>This page is past the last one.</h2>
-      <p>
-        <a href="${link(site, list, { page: totalPages })}"
-          >Go to page ${totalPages}, the last one</a
-        >
-      </p>
-    </div>`;
-  if (narrowing(query).length === 0)
-    return html`<div class="nothing"><h2>There are no ${title.toLowerCase()} yet.</h2></div>`;
+  const noun = nouns[kind];
+  const last = linkTo(site, list, { page: totalPages });
+  const [title, advice] =
+    total > 0
+      ? ['This page is past the last one.', html`<a href="${last}">Go to page ${totalPages}</a>`]
+      : isWhole(query)
+        ? [`There are no ${noun}s yet.`, '']
+        : [
+            `No ${noun}s match.`,
+            html`Check the spelling, use fewer words, or remove a filter.
+              <a href="${site.basePath}/${kind}">Show all ${noun}s</a>`,
+          ];
   return html`<div class="nothing">
-    <h2>No ${title.toLowerCase()} match.</h2>
-    <p>Check the spelling, use fewer words, or remove a filter. ${all}</p>
+    <h2>${title}</h2>
+    <p>${advice}</p>
   </div>`;
 }
 
 function renderPager(site: Site, list: List): Html {
   const { page, totalPages } = list.content.pagination;
   if (totalPages < 2 || page > totalPages) return html``;
-  const to = (number: number, rel: string, label: string): Html =>
-    number < 1 || number > totalPages
+  const linkOf = (to: number, rel: string, label: string): Html =>
+    to < 1 || to > totalPages
       ? html`<span></span>`
-      : html`<a href="${link(site, list, { page: number })}" rel="${rel}">${label}</a>`;
+      : html`<a href="${linkTo(site, list, { page: to })}" rel="${rel}">${label}</a>`;
   return html`<nav class="pager" aria-label="Pages">
-    ${to(page - 1, 'prev', 'Previous')}
+    ${linkOf(page - 1, 'prev', 'Previous')}
     <span>Page ${page.toLocaleString('en')} of ${totalPages.toLocaleString('en')}</span>
-    ${to(page + 1, 'next', 'Next')}
+    ${linkOf(page + 1, 'next', 'Next')}
   </nav>`;
 }

@@ -7,14 +7,15 @@ import type { Status } from '../../contract/status.ts';
 
 /** Text that is HTML already. */
 export type Html = { readonly html: string };
-type Value = string | number | Html | readonly Html[];
+type Value = string | number | Html | readonly Html[] | false | null | undefined;
 
-/** Builds HTML. Values are escaped unless they are HTML already. */
+/** Builds HTML. Values are escaped unless they are HTML already; what is false, null or undefined is left out. */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return { html: String.raw({ raw: strings }, ...values.map(toHtml)) };
 }
 
 function toHtml(value: Value): string {
+  if (value === false || value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.map(toHtml).join('');
   if (typeof value === 'object') return (value as Html).html;
   return escape(String(value));
@@ -71,8 +72,7 @@ export function renderPage(
             />${brand.name}</a
           >
           <nav aria-label="Main">
-            ${directoryPages ? renderDirectoryLinks(basePath) : html``}<a href="${basePath}/docs"
-              >Docs</a
+            ${directoryPages && renderDirectoryLinks(basePath)}<a href="${basePath}/docs">Docs</a
             ><a href="${basePath}/status">Status</a
             ><a href="${basePath}/profile/developer">Developer portal</a>${tools}
           </nav>

@@ -14,24 +14,30 @@ export function renderSearch(site: Site, text: string, found: Suggestion[] | nul
   return renderPage(site, `${text} – ${site.brand.name}`, body);
 }
 
-/** The script replaces what is marked with \`data-live\` while somebody types. */
+/** The script replaces what is marked with `data-live` while somebody types. */
 export function renderForm({ basePath }: Site, text = '', results: Html = html``): Html {
   return html`<form role="search" action="${basePath}/">
-      <label for="q">Find an organisation, alliance or blueprint</label>
-      <div class="search">
-        <input
-          id="q"
-          name="q"
-          type="search"
-          required
-          maxlength="${searchTextMax}"
-          autocomplete="off"
-          value="${text}"
-        /><button>Search</button>
-      </div>
+      ${renderSearchField({ name: 'q', label: 'Find an organisation, alliance or blueprint', value: text })}
     </form>
     <div id="results" data-live aria-live="polite">${results}</div>
     ${{ html: `<script>${searchScript}</script>` }}`;
+}
+
+type SearchField = { name: string; label: string; value?: string | undefined };
+
+export function renderSearchField({ name, label, value }: SearchField): Html {
+  return html`<label for="${name}">${label}</label>
+    <div class="search">
+      <input
+        id="${name}"
+        name="${name}"
+        type="search"
+        maxlength="${searchTextMax}"
+        autocomplete="off"
+        dir="auto"
+        value="${value}"
+      /><button>Search</button>
+    </div>`;
 }
 
 const kinds = {

@@ -6,70 +6,44 @@ import { scopeOf, type CachedReads } from '../v1/cached-reads.ts';
 import { html, type Html } from './page.ts';
 
 export const sitemapPath = '/sitemap.xml';
-
 /** The protocol allows 50,000. So many are 250 kB, and the 50,000 parts of an index have room for 100 million. */
 export const urlsPerPart = 2_000;
 const kinds = ['orgs', 'alliances'] as const;
-const listPaths = ['/orgs', '/alliances', '/blueprints'];
-const namespace = 'http://www.sitemaps.org/schemas/sitemap/0.9';
 
-export function readSitemap(reads: CachedReads, address: string): Entry | Promise<Entry> {
-  return readXml(reads, sitemapPath, address, async () => {
-    const firsts = await Promise.all(kinds.map((kind) => readSlugs(reads, kind, 1, 1)));
-    const parts = firsts.flatMap(({ total }, index) =>
-      Array.from(
-        { length: Math.ceil(total / urlsPerPart) },
-        (_, part) => `${kinds[index]}-${part + 1}`,
-      ),
-    );
-    const sitemaps = ['lists', ...parts].map(
-      (part) => html`<sitemap>${locate(reads, `/sitemap/${part}.xml`)}</sitemap>`,
-    );
-    return {
-      revision: Math.min(...firsts.map(({ revision }) => revision)),
-      xml: html`<sitemapindex xmlns="${namespace}">${sitemaps}</sitemapindex>`,
-    };
+/** `path` is that of the index or of a part: `/sitemap/orgs-1.xml`. Throws `not_found` for a part that the index does not have. */
+export function readSitemap(reads: CachedReads, path: string): Entry | Promise<Entry> {
+  const location = { scope: scopeOf('orgs'), key: path };
+  return reads.responseCache.get(location, async () => {
+    const { revision, xml } = await (path === sitemapPath
+      ? renderIndex(reads)
+      : renderPart(reads, path));
+    const text = `<?xml version="1.0" encoding="UTF-8"?>\n${xml.html}\n`;
+    return { revision, content: Buffer.from(text) };
   });
 }
 
-/** `name` is the file's, such as `orgs-1.xml`. Throws `not_found` for one that the index does not have. */
-export function readSitemapPart(
-  reads: CachedReads,
-  name: string,
-  address: string,
-): Entry | Promise<Entry> {
-  const [, kindName, number] = /^([a-z]+)-([1-9]\d{0,4})\.xml$/.exec(name) ?? [];
-  const kind = kinds.find((each) => each === kindName);
-  if (!kind) throw new ServiceError('not_found');
-  return readXml(reads, `/sitemap/${name}`, address, async () => {
-    const { revision, rows } = await readSlugs(reads, kind, Number(number), urlsPerPart);
-    if (rows.length === 0) throw new ServiceError('not_found');
-    const urls = rows.map(
-      ({ slug, updated_at: updatedAt }) =>
-        html`<url
-          >${locate(reads, `/${kind}/${slug}`)}<lastmod>${updatedAt.toISOString()}</lastmod></url
-        >`,
-    );
-    return { revision, xml: html`<urlset xmlns="${namespace}">${urls}</urlset>` };
-  });
+type Rendered = { revision: number; xml: Html };
+
+async function renderIndex(reads: CachedReads): Promise<Rendered> {
+  const firsts = await Promise.all(kinds.map((kind) => readSlugs(reads, kind, 1, 1)));
+  const parts = firsts.flatMap(({ total }, index) =>
+    Array.from({ length: Math.ceil(total / urlsPerPart) }, (_, part) =>
+      locate('sitemap', reads, `/sitemap/${kinds[index]}-${part + 1}.xml`),
+    ),
+  );
+  const revision = Math.min(...firsts.map((first) => first.revision));
+  return { revision, xml: enclose('sitemapindex', parts) };
 }
 
-/** The pages that are always there. */
-export function renderSitemapOfLists(site: { publicUrl: string }): Buffer {
-  const urls = listPaths.map((path) => html`<url>${locate(site, path)}</url>`);
-  return toXml(html`<urlset xmlns="${namespace}">${urls}</urlset>`);
-}
-
-function readXml(
-  { responseCache }: CachedReads,
-  key: string,
-  address: string,
-  load: () => Promise<{ revision: number; xml: Html }>,
-): Entry | Promise<Entry> {
-  return responseCache.get({ scope: scopeOf('orgs'), key, address }, async () => {
-    const { revision, xml } = await load();
-    return { revision, content: toXml(xml) };
-  });
+async function renderPart(reads: CachedReads, path: string): Promise<Rendered> {
+  const [, name, part] = /^\/sitemap\/([a-z]+)-([1-9]\d{0,4})\.xml$/.exec(path) ?? [];
+  const kind = kinds.find((each) => each === name);
+  const found = kind && (await readSlugs(reads, kind, Number(part), urlsPerPart));
+  if (!found || found.rows.length === 0) throw new ServiceError('not_found');
+  const urls = found.rows.map((row) =>
+    locate('url', reads, `/${kind}/${row.slug}`, row.updated_at),
+  );
+  return { revision: found.revision, xml: enclose('urlset', urls) };
 }
 
 function readSlugs(
@@ -81,10 +55,11 @@ function readSlugs(
   return replicas.read(scopeOf(kind), (database) => listSlugs(database, kind, { page, limit }));
 }
 
-function locate({ publicUrl }: { publicUrl: string }, path: string): Html {
-  return html`<loc>${publicUrl}${path}</loc>`;
+function locate(tag: string, { publicUrl }: CachedReads, path: string, changedAt?: Date): Html {
+  const changed = changedAt && html`<lastmod>${changedAt.toISOString()}</lastmod>`;
+  return html`<${tag}><loc>${publicUrl}${path}</loc>${changed}</${tag}>`;
 }
 
-function toXml({ html: xml }: Html): Buffer {
-  return Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${xml}\n`);
+function enclose(tag: string, items: Html[]): Html {
+  return html`<${tag} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${items}</${tag}>`;
 }

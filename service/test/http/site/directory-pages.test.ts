@@ -47,7 +47,7 @@ test('without the setting there are no pages, and nothing leads to them', async 
   await put(other.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
   await other.settled();
   const paths = ['/orgs', '/orgs/acme', '/alliances', '/blueprints', '/sitemap.xml'];
-  for (const path of [...paths, '/sitemap/lists.xml', '/sitemap/orgs-1.xml'])
+  for (const path of [...paths, '/sitemap/orgs-1.xml'])
     assert.equal((await rawRequest(other.url, { path })).status, 404, path);
   for (const path of ['/', '/?q=acme', '/robots.txt', '/docs']) {
     const { status, text } = await rawRequest(other.url, { path });
@@ -95,7 +95,7 @@ test('organisations are searched, filtered, sorted and paged by addresses', asyn
   assert.match(all.text, /orgs\?activity=mills"[^>]*>mills<\/a\s*>\s*<span>2</);
   const filtered = await get('/orgs?activity=mills&language=de&limit=1');
   assert.ok(attributes(filtered.text, 'href').includes('/herald/orgs?language=de&limit=1'));
-  assert.match(filtered.text, /aria-label="Remove the filter German"/);
+  assert.match(filtered.text, /aria-label="Remove the filter Language: German"/);
 });
 
 test('a list without hits says what to do', async () => {
@@ -299,7 +299,6 @@ test('images of other sites are shown only if the setting allows it, and only ov
     assert.equal(headers['referrer-policy'], 'no-referrer');
     const [image = ''] = text.match(/<img[^>]*images\.example[^>]*>/) ?? [];
     assert.deepEqual(attributes(image, 'src'), [logoUrl]);
-    assert.match(image, /referrerpolicy="no-referrer"/);
     assert.doesNotMatch(text, /b\.png/);
   }
 });
@@ -392,13 +391,13 @@ test('the sitemap has every public page once, in parts, and robots.txt names it'
   const parts = locations(index.text);
   assert.deepEqual(
     parts,
-    ['lists', 'orgs-1', 'orgs-2', 'alliances-1'].map((part) => `${publicUrl}/sitemap/${part}.xml`),
+    ['orgs-1', 'orgs-2', 'alliances-1'].map((part) => `${publicUrl}/sitemap/${part}.xml`),
   );
   const pages = [];
   for (const part of parts)
     pages.push(...locations((await read(part.slice(publicUrl.length))).text));
   assert.equal(pages.length, new Set(pages).size);
-  assert.equal(pages.length, 3 + orgs.length + 1);
+  assert.equal(pages.length, orgs.length + 1);
   assert.ok(pages.includes(`${publicUrl}/orgs/org-7`));
   assert.ok(!pages.includes(`${publicUrl}/orgs/hidden`));
   for (const part of ['orgs-3', 'orgs-0', 'orgs-01', 'blueprints-1', 'orgs', '..%2f'])
