@@ -50,6 +50,7 @@ import { bytesMax as eventsBytesMax, eventsMax } from '../../src/http/internal/e
 import { pauseMsMax } from '../../src/http/internal/receive.ts';
 import { compressedFromBytes } from '../../src/http/responses/codings.ts';
 import { searchTextMax } from '../../src/http/site/search-page.ts';
+import { urlsPerPart } from '../../src/http/site/sitemap.ts';
 import { redirectsMax, sourceBytesMax } from '../../src/sync/open-source.ts';
 import { rowsMax as syncRowsMax } from '../../src/sync/stage-blueprints.ts';
 import { timeoutMs as syncTimeoutMs } from '../../src/sync/sync-blueprints.ts';
@@ -282,6 +283,7 @@ const sentences: Record<string, string[]> = {
   ],
   'reads.md': [
     `takes 1 to ${searchTextMax} characters`,
+    `in parts of up to ${n(urlsPerPart)}`,
     `more than ${n(changesMax)} entries at once`,
     `come compressed, from ${kib(compressedFromBytes)} on`,
     `For ${slugReservedDays} days nobody else gets the old slug`,

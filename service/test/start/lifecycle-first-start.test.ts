@@ -207,6 +207,7 @@ test('the demo data is not mixed with an imported directory', options, async () 
   const [, url] = await service.waitFor(/^Serving at (\S+)/m);
   const { data } = (await (await fetch(`${url}/api/v1/status`)).json()) as any;
   assert.deepEqual(data.counts, { orgs: 1, alliances: 0, blueprints: 0 });
+  assert.equal((await fetch(`${url}/orgs`)).status, 404, 'nobody has switched on its pages');
   await stop(service, dataDir);
 });
 

@@ -71,6 +71,7 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     const response = await fetch(address, { headers: { authorization: header } });
     assert.equal(response.status, 200);
     assert.equal(((await response.json()) as any).data.length, 3);
+    assert.equal((await fetch(`${url}/orgs`)).status, 200, 'the demo has pages for people');
     service.signal('SIGTERM');
     await stopped(service);
   });
@@ -80,6 +81,7 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     const { url, key } = await ready(service);
     assert.equal(key, firstKey);
     assert.deepEqual(await totals(url, key), [320, 33, 803]);
+    assert.equal((await fetch(`${url}/orgs`)).status, 200);
     service.signal('SIGTERM');
     await stopped(service);
   });

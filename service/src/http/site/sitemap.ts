@@ -1,4 +1,4 @@
-/** The sitemap (sitemaps.org): an index at /sitemap.xml, and parts that cost about as much as a page of a list. */
+/** The sitemap (sitemaps.org): an index at /sitemap.xml, and parts that are small enough for the response cache. */
 import { listSlugs } from '../../directory/list-slugs.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Entry } from '../responses/response-cache.ts';
@@ -6,8 +6,8 @@ import { scopeOf, type CachedReads } from '../v1/cached-reads.ts';
 import { html, type Html } from './page.ts';
 
 export const sitemapPath = '/sitemap.xml';
-/** The protocol allows 50,000. So many are 250 kB, and the 50,000 parts of an index have room for 100 million. */
-export const urlsPerPart = 2_000;
+/** The protocol allows 50,000. So many are 110 kB, and the 50,000 parts of an index have room for 50 million. */
+export const urlsPerPart = 1_000;
 const kinds = ['orgs', 'alliances'] as const;
 
 /** `path` is that of the index or of a part: `/sitemap/orgs-1.xml`. Throws `not_found` for a part that the index does not have. */

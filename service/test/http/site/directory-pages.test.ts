@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { brotliCompress, brotliDecompressSync, constants } from 'node:zlib';
+import { brotliCompress, constants } from 'node:zlib';
 import { sql } from '../../../src/database/database.ts';
 import { urlsPerPart } from '../../../src/http/site/sitemap.ts';
 import { disableMaintenance, enableMaintenance } from '../../../src/system/maintenance.ts';
@@ -439,7 +439,6 @@ test('the largest pages stay small when they are compressed', async () => {
     const bytes = await promisify(brotliCompress)(Buffer.from(text), {
       params: { [constants.BROTLI_PARAM_QUALITY]: 5 },
     });
-    assert.equal(brotliDecompressSync(bytes).toString(), text);
     assert.ok(bytes.length < firstLoadBytesMax, `${path}: ${bytes.length} bytes`);
   }
 });
