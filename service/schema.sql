@@ -348,6 +348,7 @@ table delivery_changes
   deliveries integer not null
   durations integer[]
   delays integer[]
+  by_failure integer
   CREATE INDEX delivery_changes_by_xid ON orgdir.delivery_changes USING btree (xid)
 
 table delivery_totals
@@ -929,6 +930,7 @@ table webhook_stats
   status text not null
   bucket smallint not null
   deliveries bigint not null
+  by_failure bigint not null default 0
   webhook_stats_pkey: PRIMARY KEY (webhook_id, hour, status, bucket)
   CREATE INDEX webhook_stats_by_hour ON orgdir.webhook_stats USING btree (hour)
 
@@ -1526,10 +1528,14 @@ begin
     from old_rows group by webhook_id, event, status, hour, id_hour;
   end if;
   if tg_op <> 'DELETE' then
-    insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries, durations, delays)
+    insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries, durations, delays, by_failure)
     select webhook_id, event, status, date_bin('1 hour', created_at, 'epoch') as hour, uuid_v7_hour(id) as id_hour, count(*),
       array_agg(first_outcome_ms) filter (where counts),
-      array_agg(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int) filter (where counts)
+      array_agg(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int) filter (where counts),
+      -- The webhook is read once per group, and only for deliveries that its deactivation cancelled.
+      case when count(*) filter (where counts and cancelled_by = 'deactivation') > 0
+        and (select deactivated_reason from webhooks where webhooks.id = new_rows.webhook_id) in ('failing', 'gone')
+        then count(*) filter (where counts and cancelled_by = 'deactivation') end
     from (select *, tg_op = 'INSERT' and first_outcome_ms is not null as counts from new_rows) new_rows
     group by webhook_id, event, status, hour, id_hour;
   end if;

@@ -444,6 +444,8 @@ export interface CreatedWebhook {
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
+  /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy' | (string & {});
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
@@ -990,6 +992,8 @@ export interface Webhook {
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
+  /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy' | (string & {});
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
@@ -1303,8 +1307,8 @@ export interface ListDeliveriesQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Return only deliveries with this status. */
-  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes. */
+  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled' | 'undelivered';
   /** Return only deliveries of this event. */
   event?:
     | 'org.created'

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../service/src/database/database.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { failed, recordNew } from '../../service/test/support/queue-steps.ts';
 import { queueDrained } from '../../service/test/support/queue.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
@@ -80,7 +82,6 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   const attention = page.getByRole('region', { name: 'Needs attention' });
   await attention.getByText('failing, 1 delivery failed').waitFor();
   await attention.getByText('Last error: Your server failed (500)').waitFor();
-  await attention.getByText('1 delivery failed or cancelled.').waitFor();
   await attention.getByRole('link', { name: /^Server \(…/ }).waitFor();
   await page.getByRole('link', { name: 'Success rate: 50 %' }).waitFor();
   const chart = page.getByRole('figure', { name: 'Deliveries' });
@@ -118,7 +119,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
     insert into app_members (app_id, email, role) values (${app.id}, ${viewer.email}, 'viewer')
   `.execute(service.database);
   const watched = await portal.open({ as: viewer });
-  await watched.getByRole('link', { name: 'See failures' }).waitFor();
+  await watched.getByRole('link', { name: '1 delivery failed or cancelled' }).waitFor();
   assert.equal(await watched.getByRole('link', { name: 'Recover…' }).count(), 0);
   await watched.context().close();
 
@@ -132,6 +133,67 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   assert.equal(await page.getByRole('dialog').count(), 0, 'a reload opens no dialog');
   assert.equal(new URL(page.url()).pathname.split('/').at(-2), hooks[1].id);
 });
+
+test(
+  'a webhook that has never answered needs attention, and numbers lead to as many deliveries',
+  options,
+  async () => {
+    const { service } = portal;
+    const { database } = service;
+    const person = await signUp(service, 'silent@example.org');
+    const app = await post(person, '/apps', { name: 'Watchdog' });
+    const add = (name: string) =>
+      post(person, `/apps/${app.id}/webhooks`, {
+        url: `https://${name}.example.org/`,
+        description: name,
+      });
+    const [idle, silent, dead] = [await add('Idle'), await add('Silent'), await add('Dead')];
+    const later = { kind: 'retry', waitMs: 3_600_000 } as const;
+    const timeout = { statusCode: null, error: 'timeout' } as const;
+    const ended = Array.from({ length: 5 }, () => ({ webhookId: dead.id, ...failed }));
+    await recordNew(
+      database,
+      { webhookId: silent.id, verdict: later, ...timeout },
+      ...ended.slice(2).map(({ webhookId }) => ({ webhookId, verdict: later })),
+      ...ended,
+    );
+    const healthOf = async ({ id }: { id: string }) =>
+      (await person.call(`/apps/${app.id}/webhooks/${id}`)).body.data.health;
+    await eventually(async () => (await healthOf(dead)) === 'deactivated');
+    assert.deepEqual([await healthOf(idle), await healthOf(silent)], ['new', 'retrying']);
+
+    const page = await portal.open({ as: person });
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    const [worst, other] = [
+      attention.getByRole('listitem').first(),
+      attention.getByRole('listitem').last(),
+    ];
+    await worst.getByText('Dead of Watchdog: deactivated, too many deliveries failed').waitFor();
+    await other.getByText('Silent of Watchdog: retrying, the last attempt failed').waitFor();
+    await other.getByText('Last success: never.').waitFor();
+    assert.equal(await attention.getByRole('listitem').count(), 2);
+    const badges = page.getByRole('region', { name: 'Webhooks of Watchdog' }).getByRole('listitem');
+    await badges.nth(0).getByText('Deactivated', { exact: true }).waitFor();
+    await badges.nth(1).getByText('Retrying', { exact: true }).waitFor();
+    await badges.nth(2).getByText('New', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Success rate: 0 %' }).waitFor();
+    await page.getByText('The success rate is 0 of 8.').waitFor();
+    await page.getByText('Cancelled: 3 because their webhook failed').waitFor();
+    await page
+      .getByRole('link', { name: /: 1 pending, 3 cancelled \(webhook failed\), 5 failed$/ })
+      .waitFor();
+    await assertAccessible(page, 'an overview with a silent webhook');
+    await worst.getByRole('link', { name: '8 deliveries failed or cancelled' }).click();
+    await page.getByText('8 deliveries', { exact: true }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Cancelled: 3' }).click();
+    await page.getByText('3 deliveries', { exact: true }).waitFor();
+    await page.goBack();
+    await other.getByRole('link', { name: 'See pending deliveries' }).click();
+    await page.getByText('Retrying: the last attempt failed').waitFor();
+    await page.getByText('1 delivery', { exact: true }).waitFor();
+  },
+);
 
 test('maintenance is told on every page', options, async () => {
   const { service } = portal;

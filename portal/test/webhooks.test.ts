@@ -146,7 +146,7 @@ test(
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Webhooks of Announcer' }).waitFor();
     await page.getByText('Announces things').waitFor();
-    await page.getByText('Active', { exact: true }).waitFor();
+    await page.getByText('New', { exact: true }).waitFor();
   },
 );
 
@@ -263,7 +263,7 @@ test('it is edited, deactivated and reactivated', options, async () => {
   await assertFocused(button(page, 'Reactivate'));
   assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
   await button(page, 'Reactivate').click();
-  await page.getByText('Active', { exact: true }).waitFor();
+  await page.getByText('New', { exact: true }).waitFor();
   await assertFocused(button(page, 'Deactivate'));
   assert.equal((await webhookOf(appId, id)).active, true);
 });
@@ -370,7 +370,8 @@ test(
     await eventually(async () => (await webhookOf(appId, id)).replayAfterHealing);
     assert.equal((await webhookOf(appId, id)).selfHealing, false);
     await button(page, 'Reactivate').click();
-    await page.getByText('Active', { exact: true }).waitFor();
+    await page.getByText('Retrying: the last attempt failed').waitFor();
+    await assertAccessible(page, 'a webhook whose last attempt failed');
     assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
 
     broken.respond = (response) => response.writeHead(410).end();

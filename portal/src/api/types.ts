@@ -244,6 +244,8 @@ export interface ExportedWebhook {
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
+  /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
@@ -563,6 +565,8 @@ export interface CreatedWebhook {
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
+  /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
@@ -695,6 +699,8 @@ export interface DeliveryPeriod {
   failed: number;
   /** The number of deliveries that were cancelled. */
   cancelled: number;
+  /** Of those that were cancelled: the number cancelled because the webhook failed. */
+  cancelledByFailure?: number;
   /** The number of deliveries that have not ended yet. */
   pending: number;
   /** The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %. Null if there were none. */
@@ -720,6 +726,8 @@ export interface DeliveryTotals {
   failed: number;
   /** The number of deliveries that were cancelled. */
   cancelled: number;
+  /** Of those that were cancelled: the number cancelled because the webhook failed. */
+  cancelledByFailure?: number;
   /** The number of deliveries that have not ended yet. */
   pending: number;
   /** The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %. Null if there were none. */
@@ -962,7 +970,7 @@ export interface OpenApiDocument {
 /** An overview of your apps. */
 export interface Overview {
   maintenance: PortalMaintenance | null;
-  /** Webhooks that are failing, deactivated or suspended. */
+  /** Webhooks that are suspended, deactivated, failing or retrying, in this order, and then those that their owner deactivated. */
   webhooks: TroubledWebhook[];
   /** Keys that expire within 14 days, soonest first. */
   keys: ExpiringKey[];
@@ -990,7 +998,9 @@ export interface TroubledWebhook {
   host: string;
   /** The description of the webhook. */
   description: string | null;
-  /** `failing`: its last deliveries failed, and it is still active. */
+  /** As `health` of a webhook. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying';
+  /** As `health`, but `failing` for `retrying`. */
   state: 'failing' | 'deactivated' | 'suspended';
   /** Why the webhook was deactivated. */
   reason: 'failing' | 'gone' | 'owner' | null;
@@ -1000,9 +1010,13 @@ export interface TroubledWebhook {
   suspendedReason: string | null;
   /** When deliveries began to fail. Null if they did not fail: the owner deactivated it. */
   failingSince: string | null;
+  /** When an attempt last succeeded. */
+  lastSuccessAt?: string | null;
   lastError: LastError | null;
-  /** The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 1,000 are counted. */
+  /** The number of deliveries queued since `unsentSince` that failed or were cancelled, without tests. The list has as many with `status=undelivered` and this `since`. */
   unsent: number;
+  /** The start of the hour in which the first of the deliveries was queued that have failed or were cancelled since the webhook last worked. Null if there are none. */
+  unsentSince?: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
 }
@@ -1445,6 +1459,8 @@ export interface Webhook {
   events: string[] | null;
   /** Whether the webhook receives events. */
   active: boolean;
+  /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
@@ -1571,8 +1587,8 @@ export interface ListDeliveriesQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Return only deliveries with this status. */
-  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes. */
+  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled' | 'undelivered';
   /** Return only deliveries of this event. */
   event?:
     | 'org.created'
@@ -1629,8 +1645,8 @@ export interface ListAppDeliveriesQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Return only deliveries with this status. */
-  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes. */
+  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled' | 'undelivered';
   /** Return only deliveries of this event. */
   event?:
     | 'org.created'

@@ -1,14 +1,13 @@
-import type { DeliveryPeriod, DeliveryStats } from '../api/types.ts';
+import type { DeliveryStats } from '../api/types.ts';
 import { Chart, scaleTop, size } from './chart.tsx';
 import classes from './chart.module.css';
+import { countOutcomes, outcomeLabels, type Outcome } from './count-outcomes.ts';
 
-/** In the order of the bars, from bottom to top. */
-const kinds = [
-  { key: 'succeeded', name: 'Succeeded', className: classes['succeeded'] },
-  { key: 'pending', name: 'Pending', className: classes['pending'] },
-  { key: 'cancelled', name: 'Cancelled', className: classes['cancelled'] },
-  { key: 'failed', name: 'Failed', className: classes['failed'] },
-] as const;
+const kinds = (Object.keys(outcomeLabels) as Outcome[]).map((key) => ({
+  key,
+  name: outcomeLabels[key],
+  className: classes[key],
+}));
 const gap = 3;
 /** Keeps one failure among many successes visible. */
 const heightMin = 3;
@@ -16,28 +15,29 @@ const heightMin = 3;
 type Props = { stats: DeliveryStats; listOf: (start: string) => string };
 
 export function CountsChart({ stats: { periods, periodHours }, listOf }: Props) {
-  const top = scaleTop(Math.max(0, ...periods.map(sumOf)));
+  const counted = periods.map((period) => ({ start: period.start, counts: countOutcomes(period) }));
+  const top = scaleTop(Math.max(0, ...counted.map(({ counts }) => sumOf(counts))));
   const width = size.width / periods.length;
   // Rare kinds have a legend only when there are some.
   const legend = kinds.filter(
-    ({ key }) => key !== 'cancelled' || periods.some((period) => period.cancelled > 0),
+    ({ key }) => !key.startsWith('cancelled') || counted.some(({ counts }) => counts[key] > 0),
   );
   return (
     <Chart
       title="Deliveries"
       legend={legend}
       top={top}
-      periods={periods.map((period) => ({
-        start: period.start,
-        text: describeCounts(period),
-        to: listOf(period.start),
+      periods={counted.map(({ start, counts }) => ({
+        start,
+        text: describeCounts(counts),
+        to: listOf(start),
       }))}
       periodHours={periodHours}
     >
-      {periods.map((period, index) =>
-        stack(period, top).map(({ className, y, height }) => (
+      {counted.map(({ start, counts }, index) =>
+        stack(counts, top).map(({ className, y, height }) => (
           <rect
-            key={`${period.start} ${className}`}
+            key={`${start} ${className}`}
             className={className}
             x={index * width + gap / 2}
             width={width - gap}
@@ -50,24 +50,26 @@ export function CountsChart({ stats: { periods, periodHours }, listOf }: Props) 
   );
 }
 
-function describeCounts(period: DeliveryPeriod): string {
-  const some = kinds.filter(({ key }) => period[key] > 0);
+type Counts = Record<Outcome, number>;
+
+function describeCounts(counts: Counts): string {
+  const some = kinds.filter(({ key }) => counts[key] > 0);
   if (some.length === 0) return 'no deliveries';
   return some
-    .map(({ key, name }) => `${period[key].toLocaleString()} ${name.toLowerCase()}`)
+    .map(({ key, name }) => `${counts[key].toLocaleString()} ${name.toLowerCase()}`)
     .join(', ');
 }
 
-function sumOf({ succeeded, failed, cancelled, pending }: DeliveryPeriod): number {
-  return succeeded + failed + cancelled + pending;
+function sumOf(counts: Counts): number {
+  return kinds.reduce((sum, { key }) => sum + counts[key], 0);
 }
 
-function stack(period: DeliveryPeriod, top: number) {
+function stack(counts: Counts, top: number) {
   let foot = size.height;
   return kinds
-    .filter(({ key }) => period[key] > 0)
+    .filter(({ key }) => counts[key] > 0)
     .map(({ key, className }) => {
-      const height = Math.max(heightMin, (period[key] / top) * size.height);
+      const height = Math.max(heightMin, (counts[key] / top) * size.height);
       foot -= height;
       return { className, y: foot, height };
     });

@@ -5,10 +5,9 @@ import { formatDuration } from '../ui/format-duration.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { useTimes } from '../ui/times.tsx';
 import { TableHead } from '../ui/table-head.tsx';
+import { countOutcomes, outcomeLabels } from './count-outcomes.ts';
 
-const columns = ['Time', 'Succeeded', 'Failed', 'Cancelled', 'Pending', 'p50', 'p95'].map(
-  (title) => ({ title }),
-);
+const columns = ['Time', ...Object.values(outcomeLabels), 'p50', 'p95'].map((title) => ({ title }));
 
 type Props = { stats: DeliveryStats; listOf: (start: string) => string };
 
@@ -44,10 +43,10 @@ export function PeriodsTable({ stats: { periods, periodHours }, listOf }: Props)
 }
 
 function Values({ period }: { period: DeliveryPeriod }) {
-  const { succeeded, failed, cancelled, pending, latencyP50Ms, latencyP95Ms } = period;
+  const { latencyP50Ms, latencyP95Ms } = period;
   return (
     <>
-      {Object.entries({ succeeded, failed, cancelled, pending }).map(([kind, count]) => (
+      {Object.entries(countOutcomes(period)).map(([kind, count]) => (
         <Table.Td key={kind}>{count.toLocaleString()}</Table.Td>
       ))}
       <Table.Td>{latencyP50Ms === null ? '–' : formatDuration(latencyP50Ms)}</Table.Td>

@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSearchParams } from 'react-router';
 import { deliveryStats, type DeliveryScope } from '../api/operations.ts';
 import type { DeliveryStats } from '../api/types.ts';
+import { statusLabels } from '../deliveries/delivery-status.tsx';
 import { keepRange, writeFilters, type Filters, type Span } from '../deliveries/filters.ts';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Loaded } from '../ui/loaded.tsx';
@@ -11,7 +12,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { endOf } from '../ui/times.tsx';
 import { CountsChart } from './counts-chart.tsx';
-
+import { countOutcomes } from './count-outcomes.ts';
 import { LatencyChart } from './latency-chart.tsx';
 import { PeriodsTable } from './periods-table.tsx';
 
@@ -85,14 +86,18 @@ function Stats({ stats, span, linkTo }: StatsProps) {
   return (
     <>
       <Group style={{ gap: 'var(--mantine-spacing-xs) var(--mantine-spacing-xl)' }}>
-        {(['succeeded', 'failed', 'pending'] as const).map((status) => (
-          <Figure
-            key={status}
-            label={labels[status]}
-            value={total[status].toLocaleString()}
-            to={linkTo({ status, span })}
-          />
-        ))}
+        {(['succeeded', 'failed', 'cancelled', 'pending'] as const).map(
+          (status) =>
+            // Rare ones have a figure only if there are some.
+            (status !== 'cancelled' || total.cancelled > 0) && (
+              <Figure
+                key={status}
+                label={statusLabels[status]}
+                value={total[status].toLocaleString()}
+                to={linkTo({ status, span })}
+              />
+            ),
+        )}
         <Figure label="Success rate" value={formatRate(total)} to={linkTo({ span })} />
         {p50 !== null && p95 !== null && (
           <>
@@ -109,7 +114,7 @@ function Stats({ stats, span, linkTo }: StatsProps) {
           </>
         )}
       </Group>
-      <Note>Counts how each delivery first ended. Redeliveries do not change it.</Note>
+      <Note>{describeRate(total)}</Note>
       <SimpleGrid cols={{ base: 1, md: p50 === null ? 1 : 2 }} spacing="xl">
         <CountsChart stats={stats} listOf={listOf} />
         {p50 !== null && <LatencyChart stats={stats} listOf={listOf} />}
@@ -118,8 +123,6 @@ function Stats({ stats, span, linkTo }: StatsProps) {
     </>
   );
 }
-
-const labels = { succeeded: 'Succeeded', failed: 'Failed', pending: 'Pending' };
 
 function Figure({ label, value, to }: { label: string; value: string; to: string }) {
   return (
@@ -134,9 +137,30 @@ function Figure({ label, value, to }: { label: string; value: string; to: string
   );
 }
 
-/** Counts only deliveries that ended. Rounded down, so that one failure among many never shows as 100 %. */
-function formatRate({ succeeded, failed }: DeliveryStats['total']): string {
-  const ended = succeeded + failed;
-  if (ended === 0) return '–';
-  return `${(Math.floor((succeeded / ended) * 1000) / 10).toLocaleString()} %`;
+/** Rounded down, so that one failure among many never shows as 100 %. */
+function formatRate(total: DeliveryStats['total']): string {
+  const counted = countForRate(total);
+  if (counted === 0) return '–';
+  return `${(Math.floor((total.succeeded / counted) * 1000) / 10).toLocaleString()} %`;
+}
+
+/** A webhook that fails cancels its deliveries, so these count as failures. What somebody stopped says nothing about it. */
+function countForRate(total: DeliveryStats['total']): number {
+  const { succeeded, failed, cancelledByFailure } = countOutcomes(total);
+  return succeeded + failed + cancelledByFailure;
+}
+
+function describeRate(total: DeliveryStats['total']): string {
+  const { succeeded, cancelled, cancelledByFailure } = countOutcomes(total);
+  const counted = countForRate(total);
+  const share = `The success rate is ${succeeded.toLocaleString()} of ${counted.toLocaleString()}.`;
+  const causes = `${cancelledByFailure.toLocaleString()} because their webhook failed`;
+  const others = `${cancelled.toLocaleString()} by an owner, the operator or a lost permission`;
+  return [
+    ...(counted > 0 ? [share] : []),
+    'Counts how each delivery first ended. Redeliveries do not change it.',
+    ...(total.cancelled > 0
+      ? [`Cancelled: ${causes}, which counts as a failure, and ${others}, which is not counted.`]
+      : []),
+  ].join(' ');
 }

@@ -10,7 +10,7 @@ import { Search } from '../ui/icons.tsx';
 import { useTimes } from '../ui/times.tsx';
 import { nameOf } from '../webhooks/describe-webhook.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
-import { statusLabels } from './delivery-status.tsx';
+import { statusFilterLabels } from './delivery-status.tsx';
 import {
   countFilters,
   noFilters,
@@ -130,7 +130,7 @@ function Choices({ filters, change, ofApp }: Props) {
       <Choice
         label="Status"
         all="All"
-        data={optionsOf(statusLabels)}
+        data={optionsOf(statusFilterLabels)}
         value={status}
         choose={(chosen) => change({ status: chosen as Filters['status'] })}
       />

@@ -12,6 +12,9 @@ export const statusLabels: Record<Status, string> = {
   cancelled: 'Cancelled',
 };
 
+/** As the filter names them. */
+export const statusFilterLabels = { ...statusLabels, undelivered: 'Failed or cancelled' };
+
 const looks = {
   pending: { Icon: Clock, color: 'var(--mantine-color-indigo-text)' },
   succeeded: { Icon: CircleCheck, color: 'var(--mantine-color-green-text)' },

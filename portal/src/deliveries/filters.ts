@@ -2,8 +2,8 @@
 import { useSearchParams } from 'react-router';
 import type { ListAppDeliveriesQuery } from '../api/types.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
-import { statusLabels } from './delivery-status.tsx';
 import type { Times } from '../ui/times.tsx';
+import { statusFilterLabels } from './delivery-status.tsx';
 import { toSubject } from './subject.ts';
 
 export type Span = 'hour' | 'day' | 'yesterday' | 'week' | 'own';
@@ -81,7 +81,7 @@ function readFilters(query: URLSearchParams): Filters {
   const page = Number(query.get('page') ?? 1);
   const response = query.get('response');
   return {
-    status: oneOf(statusLabels, query.get('status')),
+    status: oneOf(statusFilterLabels, query.get('status')),
     response: response !== null && /^([1-9]\d\d|[1-9]xx|none)$/.test(response) ? response : null,
     error: oneOf(errorLabels, query.get('error')),
     event: query.get('event'),

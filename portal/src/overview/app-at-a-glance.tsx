@@ -7,7 +7,7 @@ import { StatsSection } from '../charts/stats-section.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
-import { nameOf } from '../webhooks/describe-webhook.ts';
+import { nameOf, sortByHealth } from '../webhooks/describe-webhook.ts';
 import { LastTimes, WebhookBadge } from '../webhooks/webhook-state.tsx';
 
 /** The deliveries and webhooks of one app. The address holds which; the first one with webhooks is the default. */
@@ -49,7 +49,7 @@ function Webhooks({ app: { id, name } }: { app: PortalApp }) {
       <Loaded query={query}>
         {({ entries }) => (
           <ul className="plain-list">
-            {entries.map((webhook) => (
+            {sortByHealth(entries).map((webhook) => (
               <Group key={webhook.id} component="li" gap="sm" justify="space-between">
                 <Group gap="sm">
                   <WebhookBadge webhook={webhook} />

@@ -14,7 +14,8 @@ import { formatCount } from '../ui/format-count.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { deactivationReasons, describeFailures } from '../webhooks/describe-webhook.ts';
+import { describeHealth, lookOf } from '../webhooks/describe-webhook.ts';
+import { timeOr } from '../webhooks/webhook-state.tsx';
 
 export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | 'keys'>) {
   const isEmpty = webhooks.length + keys.length === 0;
@@ -39,24 +40,29 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
 }
 
 function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
-  const { appId, webhookId, appName, host, description, state, reason, lastError, unsent } =
-    webhook;
+  const { appId, webhookId, appName, host, description, reason, lastError } = webhook;
+  const { health = webhook.state, lastSuccessAt = null, unsentSince } = webhook;
   const { data: own } = useQuery(apps());
   const app = own?.entries.find(({ id }) => id === appId);
   const page = `/apps/${appId}/webhooks/${webhookId}/deliveries`;
-  const isByOwner = state === 'deactivated' && reason === 'owner';
+  const { label, color, quiet } = lookOf(health, reason);
   const from = webhook.failingSince ?? webhook.since;
-  const failures = `${page}?${writeFilters({ status: 'failed' })}`;
+  const text = describeList(webhook);
+  const list = `${page}?${writeFilters(
+    unsentSince
+      ? { status: 'undelivered', span: 'own', since: unsentSince }
+      : { status: health === 'retrying' ? 'pending' : 'failed' },
+  )}`;
   return (
     <Alert
       component="li"
       role="listitem"
-      color={isByOwner ? 'gray' : 'red'}
-      variant={isByOwner ? 'outline' : 'light'}
+      color={color}
+      variant={quiet ? 'outline' : 'light'}
       title={
         <>
-          <PageLink to={page}>{description ?? host}</PageLink> of {appName}:{' '}
-          {describeState(webhook)}
+          <PageLink to={page}>{description ?? host}</PageLink> of {appName}: {label.toLowerCase()}
+          {health === 'suspended' && ' by the operator'}, {describeHealth({ ...webhook, health })}
         </>
       }
     >
@@ -64,7 +70,8 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
         <Stack gap={2}>
           {lastError && (
             <Text size="sm">
-              Last error: {describeLastError(lastError)}, <Time at={lastError.at} />
+              Last error: {describeLastError(lastError)}, <Time at={lastError.at} />. Last success:{' '}
+              {timeOr(lastSuccessAt)}.
             </Text>
           )}
           <Text size="sm">
@@ -73,18 +80,23 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
                 Since <Time at={from} exact />.{' '}
               </>
             )}
-            {formatCount(unsent, 'delivery')} failed or cancelled.{' '}
-            <PageLink to={failures}>See failures</PageLink>
+            {text !== null && <PageLink to={list}>{text}</PageLink>}
+            {unsentSince && (
+              <>
+                {' '}
+                of those queued since <Time at={unsentSince} exact />.
+              </>
+            )}
           </Text>
         </Stack>
-        {can(app, 'changeWebhooks') && state !== 'suspended' && (
+        {can(app, 'changeWebhooks') && health !== 'suspended' && health !== 'retrying' && (
           <Button
             component={Link}
-            to={failures}
+            to={list}
             state={{ opensRecovery: true } satisfies OpensRecovery}
             size="xs"
-            variant={isByOwner ? 'default' : 'filled'}
-            color={isByOwner ? 'gray' : 'red.9'}
+            variant={quiet ? 'default' : 'filled'}
+            color={quiet ? 'gray' : `${color}.9`}
           >
             Recover…
           </Button>
@@ -94,12 +106,12 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
   );
 }
 
-function describeState(webhook: TroubledWebhook): string {
-  const { state, reason, suspendedReason, exhaustedInARow } = webhook;
-  if (state === 'suspended') return `suspended by the operator, ${suspendedReason}`;
-  return state === 'failing'
-    ? `failing, ${describeFailures({ exhaustedInARow })}`
-    : `deactivated, ${deactivationReasons[reason ?? 'owner']}`;
+/** The link's filter finds as many as its text says. */
+function describeList(webhook: TroubledWebhook): string | null {
+  const { unsent, unsentSince, health, exhaustedInARow } = webhook;
+  if (unsentSince) return `${formatCount(unsent, 'delivery')} failed or cancelled`;
+  if (health === 'retrying') return 'See pending deliveries';
+  return exhaustedInARow > 0 ? 'See failures' : null;
 }
 
 function describeLastError({ statusCode, error }: LastError): string {

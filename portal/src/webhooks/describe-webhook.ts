@@ -1,35 +1,62 @@
 import type { Webhook } from '../api/types.ts';
-import { capitalise } from '../ui/capitalise.ts';
 import { formatCount } from '../ui/format-count.ts';
 
-/** As the service calls it on the overview, in `orgdir webhooks list` and in mail. */
-export type WebhookState = 'active' | 'failing' | 'deactivated' | 'suspended';
+export type WebhookHealth = NonNullable<Webhook['health']>;
+type Reason = Webhook['deactivatedReason'];
 
-export function stateOf({ active, exhaustedInARow, suspendedAt }: Webhook): WebhookState {
-  if (suspendedAt !== null) return 'suspended';
-  if (!active) return 'deactivated';
-  return exhaustedInARow > 0 ? 'failing' : 'active';
+/** The worst first. What is broken has a colour of its own; what is not stays quiet. */
+const looks: Record<WebhookHealth, { label: string; color: string; quiet?: true }> = {
+  suspended: { label: 'Suspended', color: 'red' },
+  deactivated: { label: 'Deactivated', color: 'red' },
+  failing: { label: 'Failing', color: 'red' },
+  retrying: { label: 'Retrying', color: 'orange' },
+  new: { label: 'New', color: 'gray.6', quiet: true },
+  healthy: { label: 'Healthy', color: 'green', quiet: true },
+};
+
+/** `reason`: why it is deactivated. If its owner wanted it so, it is not broken. */
+export function lookOf(health: WebhookHealth, reason: Reason) {
+  const isByOwner = health === 'deactivated' && reason === 'owner';
+  return isByOwner
+    ? { ...looks.deactivated, color: 'gray.6', quiet: true as const }
+    : looks[health];
 }
 
-export const deactivationReasons: Record<NonNullable<Webhook['deactivatedReason']>, string> = {
+/** The worst first, in the order of the overview; of the same health, the oldest first. */
+export function sortByHealth(webhooks: Webhook[]): Webhook[] {
+  const order = Object.keys(looks);
+  const rank = ({ health, deactivatedReason }: Webhook) =>
+    health === 'deactivated' && deactivatedReason === 'owner'
+      ? order.indexOf('retrying') + 0.5
+      : order.indexOf(health ?? 'healthy');
+  return webhooks.toSorted((one, other) => rank(one) - rank(other));
+}
+
+const deactivationReasons: Record<NonNullable<Reason>, string> = {
   failing: 'too many deliveries failed',
   gone: 'your server responded with 410 Gone',
   owner: 'by a member or an API key',
 };
 
-/** The reason for the state; null if the state needs none. */
-export function describeState(webhook: Webhook): string | null {
-  const state = stateOf(webhook);
-  if (state === 'active') return null;
-  if (state === 'failing') return describeFailures(webhook);
-  if (state === 'suspended') return webhook.suspendedReason;
-  return capitalise(deactivationReasons[webhook.deactivatedReason ?? 'owner']);
+type Described = Pick<Webhook, 'health' | 'suspendedReason' | 'exhaustedInARow'> & {
+  reason: Reason;
+};
+
+/** Why the webhook has this health, as it continues a sentence; null if it needs no reason. */
+export function describeHealth({
+  health,
+  reason,
+  suspendedReason,
+  exhaustedInARow,
+}: Described): string | null {
+  if (health === 'suspended') return suspendedReason;
+  if (health === 'deactivated') return deactivationReasons[reason ?? 'owner'];
+  if (health === 'failing') return describeFailures(exhaustedInARow);
+  return health === 'retrying' ? 'the last attempt failed' : null;
 }
 
 /** `2 deliveries in a row failed`. */
-export function describeFailures({
-  exhaustedInARow: count,
-}: Pick<Webhook, 'exhaustedInARow'>): string {
+function describeFailures(count: number): string {
   return `${formatCount(count, 'delivery')}${count === 1 ? '' : ' in a row'} failed`;
 }
 

@@ -1,9 +1,11 @@
 /** The state of a webhook at the top of its page: an alert if it fails, and the buttons that change it. */
 import { Alert, Text } from '@mantine/core';
-import { useRef } from 'react';
+import { useRef, type ReactNode } from 'react';
+import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { writeFilters } from '../deliveries/filters.ts';
 import { Recover } from '../deliveries/recover.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
@@ -12,7 +14,7 @@ import { Problem } from '../ui/problem.tsx';
 import { Suspension } from '../ui/suspension.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
+import { describeHealth, lookOf } from './describe-webhook.ts';
 import { useWebhookId } from './use-webhook-id.ts';
 
 export function WebhookActions({ webhook }: { webhook: Webhook }) {
@@ -63,10 +65,11 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
 
 /** Advice while the webhook fails, or is deactivated or suspended. */
 export function WebhookTrouble({ webhook, mayChange }: { webhook: Webhook; mayChange: boolean }) {
-  const state = stateOf(webhook);
-  if (state === 'failing') return <Failing webhook={webhook} mayChange={mayChange} />;
-  if (state === 'deactivated') return <Deactivated webhook={webhook} mayChange={mayChange} />;
-  if (state === 'suspended')
+  const { health } = webhook;
+  if (health === 'failing') return <Failing webhook={webhook} mayChange={mayChange} />;
+  if (health === 'retrying') return <Retrying webhook={webhook} />;
+  if (health === 'deactivated') return <Deactivated webhook={webhook} mayChange={mayChange} />;
+  if (health === 'suspended')
     return (
       <Suspension
         what="The webhook"
@@ -81,24 +84,45 @@ type Props = { webhook: Webhook; mayChange: boolean };
 
 function Failing({ webhook, mayChange }: Props) {
   return (
-    <Alert color="red" title={`Failing: ${describeFailures(webhook)}`}>
+    <HealthAlert webhook={webhook}>
       <Text size="sm">
         All attempts failed. If this continues, the webhook is deactivated. The failed deliveries
         show the reason{mayChange && '. Once it is fixed, recover them'}: the next successful
         delivery resets the count.
       </Text>
+    </HealthAlert>
+  );
+}
+
+function Retrying({ webhook }: Pick<Props, 'webhook'>) {
+  const { page } = useWebhookId();
+  const pending = `${page}/deliveries?${writeFilters({ status: 'pending' })}`;
+  return (
+    <HealthAlert webhook={webhook}>
+      <Text size="sm">
+        No attempt has succeeded since. A delivery gets up to {attemptsMaxInWords} attempts, and the{' '}
+        <PageLink to={pending}>pending deliveries</PageLink> show the reason. The next successful
+        delivery ends this.
+      </Text>
+    </HealthAlert>
+  );
+}
+
+function HealthAlert({ webhook, children }: Pick<Props, 'webhook'> & { children: ReactNode }) {
+  const { health, deactivatedReason: reason } = webhook;
+  if (!health) return null;
+  const { label, color } = lookOf(health, reason);
+  return (
+    <Alert color={color} title={`${label}: ${describeHealth({ ...webhook, reason })}`}>
+      {children}
     </Alert>
   );
 }
 
 function Deactivated({ webhook, mayChange }: Props) {
-  const { deactivatedAt, deactivatedReason, nextProbeAt } = webhook;
-  const reason = deactivatedReason ?? 'owner';
+  const { deactivatedAt, nextProbeAt } = webhook;
   return (
-    <Alert
-      color={reason === 'owner' ? 'gray' : 'red'}
-      title={`Deactivated: ${deactivationReasons[reason]}`}
-    >
+    <HealthAlert webhook={webhook}>
       <Text size="sm">
         {deactivatedAt && (
           <>
@@ -110,7 +134,7 @@ function Deactivated({ webhook, mayChange }: Props) {
           ' When your server works again, recover: this reactivates the webhook and sends the failed and cancelled deliveries again.'}
       </Text>
       {nextProbeAt && <Probed nextProbeAt={nextProbeAt} mayChange={mayChange} />}
-    </Alert>
+    </HealthAlert>
   );
 }
 

@@ -3,18 +3,18 @@ import type { ReactNode } from 'react';
 import type { Webhook } from '../api/types.ts';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
-import { stateOf, type WebhookState } from './describe-webhook.ts';
+import { lookOf } from './describe-webhook.ts';
 
-const badges: Record<WebhookState, { label: string; color: string }> = {
-  active: { label: 'Active', color: 'green.9' },
-  failing: { label: 'Failing', color: 'red.9' },
-  deactivated: { label: 'Deactivated', color: 'gray.7' },
-  suspended: { label: 'Suspended', color: 'red.9' },
-};
-
-export function WebhookBadge({ webhook }: { webhook: Webhook }) {
-  const { label, color } = badges[stateOf(webhook)];
-  return <Badge color={color}>{label}</Badge>;
+export function WebhookBadge({ webhook: { health, deactivatedReason } }: { webhook: Webhook }) {
+  if (!health) return null;
+  const { label, color, quiet } = lookOf(health, deactivatedReason);
+  return quiet ? (
+    <Badge variant="dot" color={color}>
+      {label}
+    </Badge>
+  ) : (
+    <Badge color={`${color}.9`}>{label}</Badge>
+  );
 }
 
 export function LastTimes({ webhook: { lastSuccessAt, lastFailureAt } }: { webhook: Webhook }) {
@@ -25,6 +25,6 @@ export function LastTimes({ webhook: { lastSuccessAt, lastFailureAt } }: { webho
   );
 }
 
-function timeOr(at: string | null): ReactNode {
+export function timeOr(at: string | null): ReactNode {
   return at === null ? 'never' : <Time at={at} />;
 }

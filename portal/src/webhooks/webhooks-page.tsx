@@ -6,6 +6,7 @@ import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
+import { capitalise } from '../ui/capitalise.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
@@ -13,7 +14,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
-import { describeEvents, describeState, nameOf } from './describe-webhook.ts';
+import { describeEvents, describeHealth, nameOf, sortByHealth } from './describe-webhook.ts';
 
 export function WebhooksPage() {
   const { appId = '' } = useParams();
@@ -39,7 +40,7 @@ export function WebhooksPage() {
                 </Text>
               )}
               <ul className="plain-list">
-                {entries.map((webhook) => (
+                {sortByHealth(entries).map((webhook) => (
                   <Entry key={webhook.id} webhook={webhook} />
                 ))}
               </ul>
@@ -83,7 +84,7 @@ function Entry({ webhook }: { webhook: Webhook }) {
         <Text size="sm" ff="monospace" lineClamp={2}>
           {url}
         </Text>
-        <StateReason webhook={webhook} />
+        <HealthReason webhook={webhook} />
         <Note lineClamp={3}>Events: {describeEvents(events)}</Note>
         <LastTimes webhook={webhook} />
       </Stack>
@@ -91,12 +92,12 @@ function Entry({ webhook }: { webhook: Webhook }) {
   );
 }
 
-function StateReason({ webhook }: { webhook: Webhook }) {
-  const reason = describeState(webhook);
+function HealthReason({ webhook }: { webhook: Webhook }) {
+  const reason = describeHealth({ ...webhook, reason: webhook.deactivatedReason });
   if (reason === null) return null;
   return (
     <Text size="sm">
-      {reason}
+      {capitalise(reason)}
       {webhook.deactivatedAt && ', '}
       {webhook.deactivatedAt && <Time at={webhook.deactivatedAt} />}
     </Text>

@@ -11,7 +11,7 @@ import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
   webhook?: string;
-  status?: ListedDelivery['status'];
+  status?: ListedDelivery['status'] | 'undelivered';
   event?: string;
   since?: Date;
   limit: number;
@@ -30,6 +30,7 @@ export function addDeliveryCommands(program: Command): void {
         'succeeded',
         'failed',
         'cancelled',
+        'undelivered',
       ]),
     )
     .addOption(
@@ -50,6 +51,7 @@ export function addDeliveryCommands(program: Command): void {
     .addHelpText(
       'after',
       `
+--status undelivered: those that failed or were cancelled, without tests and probes.
 LAST is the status or error of the last attempt, and its duration in milliseconds.
 NEXT OR END is when the next attempt is due, or when the delivery ended; - during an attempt.
 

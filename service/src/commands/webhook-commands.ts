@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { readApp } from '../access/apps.ts';
+import { webhookHealths, type WebhookHealth } from '../contract/webhook.ts';
 import { readSecretKeys } from '../start/read-secret-keys.ts';
 import { resealAuthenticators } from '../sign-in/reseal-authenticators.ts';
 import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
@@ -12,6 +13,8 @@ import {
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
+type ListFlags = { app?: string; health?: WebhookHealth; json?: boolean };
+
 export function addWebhookCommands(program: Command): void {
   const webhooks = program.command('webhooks').description('Show and maintain webhooks.');
   webhooks
@@ -20,26 +23,30 @@ export function addWebhookCommands(program: Command): void {
       `List webhooks with their health, oldest first, at most ${webhookStatesMax}. Shows only the host of each address.`,
     )
     .option('--app <id>', 'all webhooks of this app, and no others')
+    .addOption(
+      new Option('--health <health>', 'only webhooks of this health').choices(webhookHealths),
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-STATE is active, failing (deliveries have failed since the last success) or deactivated or suspended, with the reason.
+HEALTH is suspended or deactivated, with the reason; failing (deliveries were given up since the last success); retrying (the
+last attempt failed); new (no attempt yet); or healthy. Tests and probes do not count.
 GIVEN UP counts consecutive deliveries that failed after all attempts.
 
 Examples:
-  orgdir webhooks list
+  orgdir webhooks list --health failing
   orgdir webhooks list --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --json`,
     )
-    .action(async ({ app, json }: { app?: string; json?: boolean }) => {
+    .action(async ({ app, health, json }: ListFlags) => {
       const found = await withDatabase(async ({ database }) => {
         if (app !== undefined) await readApp(database, app);
-        return listWebhookStates(database, app ?? null);
+        return listWebhookStates(database, app ?? null, health ?? null);
       });
       print(
         json,
         found,
-        table(['ID', 'APP', 'HOST', 'STATE', 'GIVEN UP', 'LATEST EVENT'], found.map(row)),
+        table(['ID', 'APP', 'HOST', 'HEALTH', 'GIVEN UP', 'LATEST EVENT'], found.map(row)),
       );
     });
   addSuspension(webhooks, 'webhook');
@@ -92,7 +99,7 @@ function row(webhook: WebhookState): string[] {
     webhook.id,
     webhook.appId,
     webhook.host,
-    stateOf(webhook),
+    describeHealth(webhook),
     String(webhook.exhaustedInARow),
     latestEvent
       ? `${latestEvent.kind} ${latestEvent.at.toISOString()}${latestEvent.mailedAt ? ', mailed' : ''}`
@@ -100,6 +107,6 @@ function row(webhook: WebhookState): string[] {
   ];
 }
 
-function stateOf({ state, reason, since }: WebhookState): string {
-  return since === null ? state : `${state} (${reason}) since ${since.toISOString()}`;
+function describeHealth({ health, reason, since }: WebhookState): string {
+  return since === null ? health : `${health} (${reason}) since ${since.toISOString()}`;
 }

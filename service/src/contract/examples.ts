@@ -152,6 +152,7 @@ const webhook: Webhook = {
   description: 'Announces new organisations',
   events: ['org.created'],
   active: true,
+  health: 'healthy',
   deactivatedAt: null,
   deactivatedReason: null,
   suspendedAt: null,
@@ -168,6 +169,7 @@ const webhook: Webhook = {
 
 const createdWebhook: CreatedWebhook = {
   ...webhook,
+  health: 'new',
   lastSuccessAt: null,
   secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
 };

@@ -167,6 +167,9 @@ const counts = {
   succeeded: count('The number of deliveries that succeeded.'),
   failed: count('The number of deliveries that failed.'),
   cancelled: count('The number of deliveries that were cancelled.'),
+  cancelledByFailure: Type.Optional(
+    count('Of those that were cancelled: the number cancelled because the webhook failed.'),
+  ),
   pending: count('The number of deliveries that have not ended yet.'),
   latencyP50Ms: latency(
     'The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %.',

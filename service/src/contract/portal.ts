@@ -5,6 +5,7 @@ import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';
+import { Webhook } from './webhook.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
 const keyId = uuid({ description: 'The id of the key.' });
@@ -274,9 +275,16 @@ export const Overview = strictObject(
           webhookId: uuid({ description: 'The id of the webhook.' }),
           host: text("The host of the webhook's URL.", 'example.org'),
           description: PortalDelivery.properties.webhook.properties.description,
+          // Optional fields are missing in responses of 1.0.0.
+          health: Type.Optional(
+            Type.Enum(['suspended', 'deactivated', 'failing', 'retrying'], {
+              type: 'string',
+              description: 'As `health` of a webhook.',
+            }),
+          ),
           state: Type.Enum(['failing', 'deactivated', 'suspended'], {
             type: 'string',
-            description: '`failing`: its last deliveries failed, and it is still active.',
+            description: 'As `health`, but `failing` for `retrying`.',
           }),
           reason: nullable(
             Type.Enum(['failing', 'gone', 'owner'], {
@@ -292,15 +300,27 @@ export const Overview = strictObject(
                 'When deliveries began to fail. Null if they did not fail: the owner deactivated it.',
             }),
           ),
+          lastSuccessAt: Type.Optional(Webhook.properties.lastSuccessAt),
           lastError: nullable(LastError),
           unsent: count(
-            'The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 1,000 are counted.',
+            'The number of deliveries queued since `unsentSince` that failed or were cancelled, without tests. The list has as many with `status=undelivered` and this `since`.',
+          ),
+          unsentSince: Type.Optional(
+            nullable(
+              time({
+                description:
+                  'The start of the hour in which the first of the deliveries was queued that have failed or were cancelled since the webhook last worked. Null if there are none.',
+              }),
+            ),
           ),
           exhaustedInARow: count('The number of failed deliveries since the last success.'),
         },
         { title: 'TroubledWebhook', description: 'A webhook that needs attention.' },
       ),
-      { description: 'Webhooks that are failing, deactivated or suspended.' },
+      {
+        description:
+          'Webhooks that are suspended, deactivated, failing or retrying, in this order, and then those that their owner deactivated.',
+      },
     ),
     keys: Type.Array(
       strictObject(

@@ -5,6 +5,17 @@ import { nullable, strictObject, suspensionFields, time, uuid, state } from './s
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
 export const attemptsShownMax = 100;
 
+/** docs/reference/deliveries.md#health: the first that applies. */
+export const webhookHealths = [
+  'suspended',
+  'deactivated',
+  'failing',
+  'retrying',
+  'new',
+  'healthy',
+] as const;
+export type WebhookHealth = (typeof webhookHealths)[number];
+
 const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
 
 const fields = {
@@ -25,6 +36,13 @@ const fields = {
       'The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in.',
   }),
   active: Type.Boolean({ description: 'Whether the webhook receives events.' }),
+  // Optional, because processes of 1.0.0 leave it out.
+  health: Type.Optional(
+    state(
+      webhookHealths,
+      'The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count.',
+    ),
+  ),
   deactivatedAt: nullable(time({ description: 'When the webhook was deactivated.' })),
   deactivatedReason: nullable(
     state(

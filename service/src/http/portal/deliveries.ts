@@ -61,6 +61,7 @@ const counts = {
   succeeded: 41,
   failed: 1,
   cancelled: 0,
+  cancelledByFailure: 0,
   pending: 0,
   latencyP50Ms: 48,
   latencyP95Ms: 210,

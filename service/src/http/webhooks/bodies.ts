@@ -144,9 +144,10 @@ export const DeliveryQuery = Type.Object(
   {
     ...PageQuery.properties,
     status: Type.Optional(
-      Type.Enum(['pending', 'succeeded', 'failed', 'cancelled'], {
+      Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
         type: 'string',
-        description: 'Return only deliveries with this status.',
+        description:
+          'Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes.',
       }),
     ),
     event: Type.Optional(

@@ -59,7 +59,7 @@ async function fold(database: Database, floor: string, changes: Change[] | null)
     ),
     taken as materialized (
       delete from delivery_changes where ctid = any(array(select tid from oldest))
-      returning webhook_id, event, status, hour, id_hour, deliveries, durations, delays
+      returning webhook_id, event, status, hour, id_hour, deliveries, durations, delays, by_failure
     ),
     totals as (
       insert into delivery_totals as t (webhook_id, hour, id_hour, event, status, deliveries)
@@ -68,13 +68,15 @@ async function fold(database: Database, floor: string, changes: Change[] | null)
     ),
     first_outcomes as materialized (
       select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(m.duration) else 0 end as duration_bucket,
-        latency_bucket(m.delay) as delay_bucket
-      from taken cross join lateral unnest(durations, delays) as m(duration, delay)
+        latency_bucket(m.delay) as delay_bucket, m.place <= by_failure as by_failure
+      from taken cross join lateral unnest(durations, delays) with ordinality as m(duration, delay, place)
     ),
     webhooks as (
-      insert into webhook_stats as t (webhook_id, hour, status, bucket, deliveries)
-      select webhook_id, hour, status, duration_bucket, count(*) from first_outcomes group by webhook_id, hour, status, duration_bucket
-      on conflict (webhook_id, hour, status, bucket) do update set deliveries = t.deliveries + excluded.deliveries
+      insert into webhook_stats as t (webhook_id, hour, status, bucket, deliveries, by_failure)
+      select webhook_id, hour, status, duration_bucket, count(*), count(*) filter (where by_failure)
+      from first_outcomes group by webhook_id, hour, status, duration_bucket
+      on conflict (webhook_id, hour, status, bucket) do update
+      set deliveries = t.deliveries + excluded.deliveries, by_failure = t.by_failure + excluded.by_failure
     ),
     service as (
       insert into service_stats as t (hour, status, bucket, deliveries)

@@ -4,12 +4,15 @@ import type { Delivery } from '../../contract/webhook.ts';
 import { sql } from '../../database/database.ts';
 
 export type DeliveryFilter = {
-  status?: Delivery['status'] | undefined;
+  status?: Delivery['status'] | 'undelivered' | undefined;
   event?: string | undefined;
   /** Filters by the time of queuing; `since` is inclusive, `until` is exclusive. */
   since?: string | undefined;
   until?: string | undefined;
 };
+
+/** Ended deliveries that did not arrive, without tests and probes. An index has them. */
+export const undelivered = sql`(status <> 'succeeded' and event not in ('webhook.test', 'webhook.probe'))`;
 
 type Table = 'pending' | 'ended';
 
@@ -39,8 +42,10 @@ export function conditions(filter: DeliveryFilter, table: Table) {
 /** The conditions on status and event. */
 export function matchingKind({ status, event }: DeliveryFilter, table: Table) {
   const all = [sql`true`];
-  if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
-  else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
+  if (status !== undefined && (status === 'pending') !== (table === 'pending'))
+    all.push(sql`false`);
+  else if (status === 'undelivered') all.push(undelivered);
+  else if (table === 'ended' && status !== undefined) all.push(sql`status = ${status}`);
   if (event !== undefined) all.push(sql`event = ${event}`);
   return sql.join(all, sql` and `);
 }

@@ -14,6 +14,8 @@ type Row = {
   status: 'succeeded' | 'failed' | 'cancelled' | 'pending' | null;
   bucket: number;
   deliveries: number;
+  /** Of those that were cancelled: because the webhook failed. */
+  byFailure: number;
 };
 
 export async function readDeliveryStats(
@@ -30,20 +32,22 @@ export async function readDeliveryStats(
     ),
     since as materialized (select min(start) as start from periods),
     counted as (
-      select hour, status, bucket, deliveries from webhook_stats, since
+      select hour, status, bucket, deliveries, by_failure from webhook_stats, since
       where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
       union all
       -- Those that are not yet added to the statistics.
-      select hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1
-      from since, delivery_changes cross join lateral unnest(durations) as m(duration)
+      select hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1, (place <= by_failure)::int
+      from since, delivery_changes cross join lateral unnest(durations) with ordinality as m(duration, place)
       where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
       union all
-      select created_at, 'pending', 0, 1 from pending_deliveries, since
+      select created_at, 'pending', 0, 1, 0 from pending_deliveries, since
       where webhook_id = any(${webhookIds}::uuid[]) and created_at >= start and trigger = 'event'
     )
-    select p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries
+    select p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries,
+      coalesce(c.by_failure, 0) as "byFailure"
     from periods p left join (
-      select date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries
+      select date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries,
+        sum(by_failure)::int8 as by_failure
       from counted, length group by 1, 2, 3
     ) c using (start)
     order by p.start
@@ -57,11 +61,12 @@ export async function readDeliveryStats(
 }
 
 function sumUp(rows: Row[]): Omit<DeliveryPeriod, 'start'> {
-  const counts = { succeeded: 0, failed: 0, cancelled: 0, pending: 0 };
+  const counts = { succeeded: 0, failed: 0, cancelled: 0, cancelledByFailure: 0, pending: 0 };
   const latencies: LatencyHistogram = new Map();
-  for (const { status, bucket, deliveries } of rows) {
+  for (const { status, bucket, deliveries, byFailure } of rows) {
     if (status === null) continue;
     counts[status] += deliveries;
+    counts.cancelledByFailure += byFailure;
     if (status === 'succeeded') addLatency(latencies, bucket, deliveries);
   }
   return {

@@ -1,13 +1,12 @@
 /** Finds the webhooks and keys that need attention, over all apps of which somebody is a member. */
 import type { Overview } from '../../contract/portal.ts';
 import { expiresSoonDays } from '../../contract/periods.ts';
-import { suspensionOf } from '../../access/suspensions.ts';
+import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
-import { recoverable } from '../replay/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { undelivered } from './delivery-filter.ts';
+import { healthJoins, webhookHealth } from './webhook-health.ts';
 
-/** Each is a read of the table, for every webhook that needs attention. */
-const unsentMax = 1_000;
 /** More than a page shows. */
 const entriesMax = 200;
 
@@ -16,73 +15,117 @@ export async function readOverview(
   email: string,
 ): Promise<Omit<Overview, 'maintenance'>> {
   const [webhooks, keys] = await Promise.all([
-    failingWebhooks(executor, email),
+    troubledWebhooks(executor, email),
     expiringKeys(executor, email),
   ]);
   return { webhooks, keys };
 }
 
-/** The newest deliveries to the webhook `w` that did not succeed. Older ones are not read, however many there are. */
-const latestUnsent = sql`
-  select status, cancelled_by, completed_at from deliveries
-  where webhook_id = w.id and status <> 'succeeded' and event not in ('webhook.test', 'webhook.probe')
-  order by id desc limit ${unsentMax}
-`;
+/** Among so many deliveries the first one that failed, and the latest attempt of those that are retried, are looked for. */
+const candidatesMax = 100;
+/** A delivery that failed since the last success was queued at most so long before it, unless it was sent again. */
+const attemptsDaysMax = 2;
 
-async function failingWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
-  type Webhook = Overview['webhooks'][number];
-  type Row = Omit<Webhook, 'host' | 'since' | 'failingSince' | 'lastError'> & {
-    url: string;
-    since: Date | null;
-    failingSince: Date | null;
-  } & LeftJoined<ErrorRow>;
+async function troubledWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
+  type Webhook = Required<Overview['webhooks'][number]>;
+  type Times = 'since' | 'failingSince' | 'unsentSince' | 'lastSuccessAt';
+  type Row = Omit<Webhook, Times | 'host' | 'state' | 'lastError'> &
+    Record<Times, Date | null> & { url: string } & LeftJoined<ErrorRow>;
   type ErrorRow = {
     at: Date;
     statusCode: number | null;
     error: NonNullable<Webhook['lastError']>['error'];
   };
   const { rows } = await sql<Row>`
-    select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description,
-      case when s."suspendedAt" is not null then 'suspended' when w.active then 'failing' else 'deactivated' end as state,
-      nullif(w.deactivated_reason, 'suspended') as reason, s."suspendedReason",
-      coalesce(s."suspendedAt", w.deactivated_at) as since, trouble.since as "failingSince",
-      coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
-      coalesce(trouble.unsent, 0) as unsent
-    from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
-      left join webhook_health h on h.webhook_id = w.id
-    left join lateral ${suspensionOf('webhook', sql`w.id`, sql`w.app_id`)} s on true
+    with troubled as materialized (${listTroubled(email)}),
+    changes as materialized (
+      select webhook_id, hour, event, status, deliveries from delivery_changes
+      where webhook_id = any(array(select "webhookId" from troubled))
+    )
+    select "appId", "appName", "webhookId", url, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
+      "exhaustedInARow", failed.completed_at as "failingSince", unsent.since as "unsentSince",
+      coalesce((${countUndelivered}), 0)::int8 as unsent, last.*
+    from troubled t
+    left join lateral (${firstUndelivered(sql`status = 'failed'`)}) failed on not by_owner
     left join lateral (
-      select since, count(*) filter (where ${recoverable} and completed_at >= coalesce(since, w.deactivated_at)) as unsent
-      from (
-        select latest.*,
-          -- The first failure since the last success.
-          min(completed_at) filter (where status = 'failed' and completed_at > coalesce(h.last_success_at, '-infinity')
-            and w.deactivated_reason is distinct from 'owner') over () as since
-        from (${latestUnsent}) latest
-      ) latest
-      group by since
-    ) trouble on true
-    left join lateral (
-      select started_at as at, status_code as "statusCode", error
-      from (
-        select id from deliveries where webhook_id = w.id and status <> 'succeeded' and status = 'failed' and event not in ('webhook.test', 'webhook.probe')
-        order by id desc limit 1
-      ) failed cross join lateral (
-        select * from attempts where delivery_id = failed.id order by number desc limit 1
-      ) attempt
-    ) last on w.deactivated_reason is distinct from 'owner'
-    where m.email = ${email} and (not w.active or h.exhausted_in_a_row > 0)
-    order by w.id limit ${entriesMax}
+      select date_bin('1 hour', created_at, 'epoch') as since from (${firstUndelivered(sql`true`)}) first
+    ) unsent on true
+    left join lateral (${lastError}) last on not by_owner
+    order by place
   `.execute(executor);
-  return rows.map(({ url, since, failingSince, at, statusCode, error, ...row }) =>
+  return rows.map(({ url, at, statusCode, error, ...row }) =>
     Object.assign(row, {
       host: urlHost(url),
-      since: since?.toISOString() ?? null,
-      failingSince: failingSince?.toISOString() ?? null,
+      state: row.health === 'retrying' ? ('failing' as const) : row.health,
+      since: row.since?.toISOString() ?? null,
+      failingSince: row.failingSince?.toISOString() ?? null,
+      unsentSince: row.unsentSince?.toISOString() ?? null,
+      lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
       lastError: at === null ? null : { at: at.toISOString(), statusCode, error },
     }),
   );
 }
+
+/** The worst first, in the order of `webhookHealths`, and those that their owner has deactivated last. */
+function listTroubled(email: string) {
+  return sql`
+    select *, row_number() over (order by by_owner, array_position(${[...webhookHealths]}::text[], health), "webhookId") as place
+    from (
+      select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description, ${webhookHealth} as health,
+        nullif(w.deactivated_reason, 'suspended') as reason, s."suspendedReason",
+        coalesce(s."suspendedAt", w.deactivated_at) as since, h.last_success_at as "lastSuccessAt",
+        coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
+        ${webhookHealth} = 'deactivated' and w.deactivated_reason = 'owner' as by_owner,
+        case when w.deactivated_reason = 'owner' then w.deactivated_at
+          -- An attempt in flight at the deactivation may have succeeded after it. A success is dated when it is added to the
+          -- health, after failures that followed it.
+          else least(coalesce(h.last_success_at, '-infinity') - interval '1 minute', w.deactivated_at) end as worked_until
+      from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id ${healthJoins}
+      where m.email = ${email}
+    ) own
+    where health not in ('new', 'healthy') order by place limit ${entriesMax}
+  `;
+}
+
+/**
+ * The first delivery to the webhook of `t` that ended undelivered since it worked. An index has what decides, however many
+ * ended before.
+ */
+function firstUndelivered(condition: ReturnType<typeof sql>) {
+  return sql`
+    select created_at, completed_at from (
+      select id from deliveries
+      where webhook_id = "webhookId" and status <> 'succeeded' and completed_at >= worked_until
+        and id >= uuid_v7_floor(greatest(worked_until, '1970-01-03') - ${attemptsDaysMax} * interval '1 day')
+      order by id limit ${candidatesMax}
+    ) candidates join deliveries using (id)
+    where ${undelivered} and ${condition} order by id limit 1
+  `;
+}
+
+/** As many as the list has with the status `undelivered` since `unsent.since`, which is a whole hour. */
+const countUndelivered = sql`
+  select sum(deliveries) from (
+    select event, status, deliveries from delivery_totals where webhook_id = "webhookId" and hour >= unsent.since
+    union all
+    select event, status, deliveries from changes where webhook_id = "webhookId" and hour >= unsent.since
+  ) counted where ${undelivered}
+`;
+
+const lastError = sql`
+  select started_at as at, status_code as "statusCode", error
+  from (
+    (select id from deliveries where webhook_id = "webhookId" and ${undelivered} and status = 'failed' order by id desc limit 1)
+    union all
+    select id from (
+      select id, trigger, cycle_attempts from pending_deliveries where webhook_id = "webhookId" order by due_at desc limit ${candidatesMax}
+    ) pending where trigger in ('event', 'redelivery') and cycle_attempts > 0
+  ) candidates cross join lateral (
+    select * from attempts where delivery_id = candidates.id order by number desc limit 1
+  ) attempt
+  where (status_code between 200 and 299) is not true
+  order by started_at desc limit 1
+`;
 
 async function expiringKeys(executor: Executor, email: string): Promise<Overview['keys']> {
   type Row = Omit<Overview['keys'][number], 'expiresAt'> & { expiresAt: Date };

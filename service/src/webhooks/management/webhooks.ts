@@ -9,7 +9,7 @@ import {
   type Suspension,
 } from '../../access/suspensions.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
-import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
+import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
 import {
   sql,
   type Database,
@@ -28,6 +28,7 @@ import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
+import { healthJoins, webhookHealth } from './webhook-health.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type WebhookRow = {
@@ -36,6 +37,7 @@ type WebhookRow = {
   description: string | null;
   events: string[] | null;
   active: boolean;
+  health: WebhookHealth;
   deactivated_at: Date | null;
   deactivated_reason: 'failing' | 'gone' | 'owner' | null;
   suspended_at: Date | null;
@@ -53,7 +55,7 @@ type WebhookRow = {
 
 /** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
 const columns = sql`
-  w.id, w.url, w.description, w.events, w.active,
+  w.id, w.url, w.description, w.events, w.active, ${webhookHealth} as health,
     -- One that was active before its suspension is not deactivated, although it receives nothing.
     case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as deactivated_at,
     nullif(w.deactivated_reason, 'suspended') as deactivated_reason,
@@ -64,13 +66,8 @@ const columns = sql`
     ) end as next_probe_at,
     case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
 `;
-/** What the columns need next to the webhooks. */
-const joined = sql`
-  left join webhook_health h on h.webhook_id = w.id
-  left join lateral ${suspensionOf('webhook', sql`w.id`, sql`w.app_id`)} s on true
-`;
 const selectWebhooks = sql`
-  select ${columns} from webhooks w ${joined}
+  select ${columns} from webhooks w ${healthJoins}
 `;
 
 /** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
@@ -130,6 +127,7 @@ export function toNewWebhook(
     description,
     events: distinct(events),
     active: true,
+    health: 'new',
     deactivated_at: null,
     deactivated_reason: null,
     suspended_at: null,
@@ -253,7 +251,7 @@ export async function listMemberWebhooks(
   const { rows } = await sql<WebhookRow & { app_id: string; role: AppRole }>`
     select m.app_id, m.role, ${columns}
     from users u join app_members m on m.email = u.email join webhooks w on w.app_id = m.app_id
-    ${joined}
+    ${healthJoins}
     where u.id = ${userId} and ${last ? sql`(m.app_id, w.id) > (${last.appId}, ${last.webhook.id})` : sql`true`}
     order by m.app_id, w.id limit ${limit}
   `.execute(database);
@@ -335,6 +333,7 @@ function toWebhook(row: WebhookRow): Webhook {
     description: row.description,
     events: row.events,
     active: row.active,
+    health: row.health,
     deactivatedAt: row.deactivated_at?.toISOString() ?? null,
     deactivatedReason: row.deactivated_reason,
     suspendedAt: row.suspended_at?.toISOString() ?? null,

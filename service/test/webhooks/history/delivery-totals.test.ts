@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../../../src/database/database.ts';
 import { countDeliveries } from '../../../src/webhooks/management/count-deliveries.ts';
+import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import type { DeliveryFilter } from '../../../src/webhooks/management/delivery-filter.ts';
 import { cancelPending } from '../../../src/webhooks/queue/cancel-pending.ts';
 import {
@@ -25,7 +26,7 @@ const days = 4;
 const hours = days * 24;
 const webhooks = [0, 1, 2].map(() => randomUUID());
 const events = ['org.created', 'alliance.created', 'webhook.test'];
-const statuses = ['pending', 'succeeded', 'failed', 'cancelled'] as const;
+const statuses = ['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'] as const;
 const appId = randomUUID();
 
 await sql`insert into apps (id, name) values (${appId}, 'Totals')`.execute(database);
@@ -171,7 +172,9 @@ async function countRows(ids: string[], one: DeliveryFilter): Promise<number> {
       union all
       select webhook_id, event, status, created_at from deliveries
     ) d
-    where webhook_id = any(${ids}::uuid[]) and status = coalesce(${one.status ?? null}, status)
+    where webhook_id = any(${ids}::uuid[])
+      and case when ${one.status ?? null}::text = 'undelivered' then status in ('failed', 'cancelled') and event <> 'webhook.test'
+        else status = coalesce(${one.status ?? null}, status) end
       and event = coalesce(${one.event ?? null}, event)
       and created_at >= coalesce(${one.since ?? null}::timestamptz, '-infinity')
       and created_at < coalesce(${one.until ?? null}::timestamptz, 'infinity')
@@ -269,6 +272,35 @@ test('statistics count the first outcome of each delivery, and no tests', async 
     ...first.slice(1),
   ]);
 });
+
+for (const [reason, byFailure] of [
+  ['failing', 2],
+  ['gone', 2],
+  ['owner', 0],
+  ['suspended', 0],
+] as const)
+  test(`of deliveries that a deactivation as ${reason} cancelled, statistics count ${byFailure} as failures of the webhook`, async () => {
+    const webhookId = randomUUID();
+    webhooks[0] = webhookId;
+    await sql`
+      insert into webhooks (id, app_id, url, secret, active, deactivated_at, deactivated_reason)
+      values (${webhookId}, ${appId}, 'https://example.org/', '', false, now(), ${reason})
+    `.execute(database);
+    const counts = async () => {
+      const { total } = await readDeliveryStats(database, [webhookId], 'day');
+      return [total.succeeded, total.failed, total.cancelled, total.cancelledByFailure];
+    };
+    const made = { webhook: 0, event: 0, hoursAgo: 0, skewMinutes: 0 };
+    await record([made, { ...made, event: 2 }], ['succeeded', 'cancelled']);
+    // One is cancelled when it is claimed, the others with the deactivation: a delivery and a test.
+    await record([made], ['cancelled']);
+    await record([made, { ...made, event: 2 }], ['retry']);
+    await cancelPending(database, [webhookId], 'deactivation');
+    const expected = [1, 0, 2, byFailure];
+    assert.deepEqual(await counts(), expected, 'before they are added to the totals');
+    await foldAll();
+    assert.deepEqual(await counts(), expected);
+  });
 
 test('statistics outlive their deliveries, until they are old themselves', async () => {
   const webhookId = webhooks[1] ?? '';

@@ -281,7 +281,7 @@ test('a failing receiver shows in the list of webhooks', async () => {
     ['deactivated', 'failing', 'webhook.deactivated'],
   );
   const lines = (await list()).split('\n');
-  assert.match(lines[0] ?? '', /^ID +APP +HOST +STATE +GIVEN UP +LATEST EVENT$/);
+  assert.match(lines[0] ?? '', /^ID +APP +HOST +HEALTH +GIVEN UP +LATEST EVENT$/);
   assert.match(
     lines[1] ?? '',
     /^\S+ +\S+ +127\.0\.0\.1:\d+ +deactivated \(failing\) since \S+ +2 +webhook\.deactivated \S+Z$/,
