@@ -66,7 +66,7 @@ const rowsOf = (page: Page) =>
 
 test('why did this delivery fail?', options, () =>
   inFourClicks(async ({ page, click }) => {
-    await click(page.getByRole('link', { name: 'See failures' }));
+    await click(page.getByRole('link', { name: `${failures} deliveries failed or cancelled` }));
     await click(rowsOf(page).getByRole('link', { name: 'org.created' }).first());
     await page.getByText('Your server failed (500)').first().waitFor();
     await page.getByText('What to check').first().waitFor();

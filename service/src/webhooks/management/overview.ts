@@ -43,13 +43,11 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
       where webhook_id = any(array(select "webhookId" from troubled))
     )
     select "appId", "appName", "webhookId", url, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
-      "exhaustedInARow", failed.completed_at as "failingSince", unsent.since as "unsentSince",
+      "exhaustedInARow", case when not by_owner then failing_since end as "failingSince",
+      unsent_since as "unsentSince",
       coalesce((${countUndelivered}), 0)::int8 as unsent, last.*
     from troubled t
-    left join lateral (${firstUndelivered(sql`status = 'failed'`)}) failed on not by_owner
-    left join lateral (
-      select date_bin('1 hour', created_at, 'epoch') as since from (${firstUndelivered(sql`true`)}) first
-    ) unsent on true
+    left join lateral (${firstUndelivered}) first on true
     left join lateral (${lastError}) last on not by_owner
     order by place
   `.execute(executor);
@@ -87,28 +85,31 @@ function listTroubled(email: string) {
   `;
 }
 
-/**
- * The first delivery to the webhook of `t` that ended undelivered since it worked. An index has what decides, however many
- * ended before.
- */
-function firstUndelivered(condition: ReturnType<typeof sql>) {
-  return sql`
-    select created_at, completed_at from (
-      select id from deliveries
-      where webhook_id = "webhookId" and status <> 'succeeded' and completed_at >= worked_until
-        and id >= uuid_v7_floor(greatest(worked_until, '1970-01-03') - ${attemptsDaysMax} * interval '1 day')
-      order by id limit ${candidatesMax}
-    ) candidates join deliveries using (id)
-    where ${undelivered} and ${condition} order by id limit 1
-  `;
-}
+const unsuccessful = sql`webhook_id = "webhookId" and status <> 'succeeded' and completed_at >= worked_until`;
 
-/** As many as the list has with the status `undelivered` since `unsent.since`, which is a whole hour. */
+/**
+ * When the first of the deliveries to the webhook of `t` was queued, to the hour, and when the first failed, that ended
+ * undelivered since it worked. An index alone finds where they begin, however many ended before.
+ */
+const firstUndelivered = sql`
+  select date_bin('1 hour', min(created_at), 'epoch') as unsent_since, min(completed_at) filter (where status = 'failed') as failing_since
+  from (
+    select status, created_at, completed_at from deliveries
+    where ${unsuccessful} and ${undelivered} and id >= (
+      select id from deliveries
+      where ${unsuccessful} and id >= uuid_v7_floor(greatest(worked_until, '1970-01-03') - ${attemptsDaysMax} * interval '1 day')
+      order by id limit 1
+    )
+    order by id limit ${candidatesMax}
+  ) candidates
+`;
+
+/** As many as the list has with the status `undelivered` since `unsentSince`, which is a whole hour. */
 const countUndelivered = sql`
   select sum(deliveries) from (
-    select event, status, deliveries from delivery_totals where webhook_id = "webhookId" and hour >= unsent.since
+    select event, status, deliveries from delivery_totals where webhook_id = "webhookId" and hour >= unsent_since
     union all
-    select event, status, deliveries from changes where webhook_id = "webhookId" and hour >= unsent.since
+    select event, status, deliveries from changes where webhook_id = "webhookId" and hour >= unsent_since
   ) counted where ${undelivered}
 `;
 
