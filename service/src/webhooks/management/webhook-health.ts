@@ -1,5 +1,4 @@
 /** The health of webhooks: the one place that decides it, for the API, the portal and the command line. */
-import type { WebhookHealth } from '../../contract/webhook.ts';
 import { suspensionOf } from '../../access/suspensions.ts';
 import { sql } from '../../database/database.ts';
 
@@ -7,7 +6,7 @@ import { sql } from '../../database/database.ts';
  * Over webhooks `w` with the joins below. Reads what attempts have left in `webhook_health`, so that tests, probes and
  * interrupted attempts don't count. docs/reference/deliveries.md#health
  */
-export const webhookHealth = sql<WebhookHealth>`
+export const webhookHealth = sql`
   case when s."suspendedAt" is not null then 'suspended'
     when not w.active then 'deactivated'
     when h.exhausted_in_a_row > 0 then 'failing'
