@@ -66,6 +66,7 @@ function repeated(
       type: ['string', 'array'],
       ...rules,
       // Unlike the other keywords, `enum` would apply to a list, too.
+      // oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
       ...(choice && { if: { type: 'string' }, then: choice }),
       items: { type: 'string', ...rules, ...choice, ...(examples && { examples }) },
       minItems: 1,

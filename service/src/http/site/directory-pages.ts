@@ -8,7 +8,7 @@ import type {
   onRequestHookHandler,
   preValidationHookHandler,
 } from 'fastify';
-import { Type, type TSchema } from 'typebox';
+import { Type, type TObject } from 'typebox';
 import type { Alliance } from '../../contract/alliance.ts';
 import { slug as slugOf } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
@@ -42,7 +42,7 @@ export type DirectoryPagesDependencies = CachedReads & { database: Database; hea
 const cacheControl = 'public, max-age=5';
 const xmlType = 'application/xml; charset=utf-8';
 
-const lists: { kind: SlugTable; query: TSchema; facets: readonly string[] }[] = [
+const lists: { kind: SlugTable; query: TObject; facets: readonly string[] }[] = [
   { kind: 'orgs', query: OrgQuery, facets: orgFacets },
   { kind: 'alliances', query: AllianceQuery, facets: [] },
   { kind: 'blueprints', query: BlueprintQuery, facets: blueprintFacets },
@@ -74,7 +74,7 @@ export function registerDirectoryPages(
         const entry = await readListPage(site, reads, kind, facets, request);
         return sendEntry(request, reply.headers(listHeaders), entry, cacheControl, htmlType);
       },
-      { onRequest, preValidation: dropEmptyParameters, schema: { querystring: query } },
+      { onRequest, preValidation: keepParameters(query), schema: { querystring: query } },
     );
   const headers = pageHeaders(site.brand, undefined, more);
   for (const { kind, render } of details)
@@ -107,12 +107,15 @@ export function registerDirectoryPages(
     );
 }
 
-/** A form sends its empty fields, too. */
-const dropEmptyParameters: preValidationHookHandler = (request, _reply, done) => {
-  const given = Object.entries(request.query as Record<string, string | string[]>);
-  request.query = Object.fromEntries(given.filter(([, value]) => value !== ''));
-  done();
-};
+/** A form sends its empty fields, too, and whoever shares a link may add parameters of their own, such as `utm_source`. */
+function keepParameters({ properties }: TObject): preValidationHookHandler {
+  return (request, _reply, done) => {
+    const given = Object.entries(request.query as Record<string, string | string[]>);
+    const kept = given.filter(([name, value]) => value !== '' && Object.hasOwn(properties, name));
+    request.query = Object.fromEntries(kept);
+    done();
+  };
+}
 
 function readListPage(
   site: Site,
