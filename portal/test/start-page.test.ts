@@ -18,7 +18,7 @@ test('the start page shows hits while somebody types', options, async () => {
   const box = page.getByRole('searchbox');
   await box.fill('quoka');
   await page.locator('#results').getByText('Quokka <b>Works</b>').waitFor();
-  assert.equal(page.url(), `${testPublicUrl}/`);
+  assert.equal(page.url(), `${testPublicUrl}/?q=quoka`, 'the address can be shared');
   await assertAccessible(page, 'the start page with hits');
   await box.fill('nowhere');
   await page.getByText('Nothing found.').waitFor();

@@ -22,7 +22,15 @@ export type EventPage = {
 };
 export type PullOptions = { after: string | null; limit: number; event: string | null };
 
-type EventRow = { id: string; name: EventName; created_at: Date; data: string; position: number };
+type EventRow = {
+  id: string;
+  name: EventName;
+  created_at: Date;
+  data: string;
+  position: number;
+  org_id: string | null;
+  alliance_id: string | null;
+};
 
 /** Throws `validation_failed` for an invalid cursor. */
 export async function pullEvents(

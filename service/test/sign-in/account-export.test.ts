@@ -186,8 +186,7 @@ for (const [lost, lose] of [
 async function waitsForWebhooks(): Promise<void> {
   await eventually(async () => {
     const { rows } = await sql`
-      select from pg_stat_activity where datname = current_database()
-        and wait_event_type = 'Lock' and query like '%webhook_health%'
+      select from pg_locks where not granted and relation = 'webhook_health'::regclass
     `.execute(database);
     return rows.length > 0;
   });
