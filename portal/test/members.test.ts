@@ -172,7 +172,7 @@ test(
     };
     await seen(`/apps/${id}`, 'Not bound', []);
     await seen(`/apps/${id}/keys`, 'Server', []);
-    await seen(`/apps/${id}/webhooks`, 'Last success', []);
+    await seen(`/apps/${id}/webhooks`, 'Last failure', []);
     await seen(`/apps/${id}/webhooks/new`, viewer, []);
     await seen(`${hookPath}/settings`, 'Webhook id', []);
     await seen(`${hookPath}/test`, 'Last success', []);

@@ -9,6 +9,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
 import { openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
@@ -467,3 +468,48 @@ test('an app with as many webhooks as it may have says so', options, async () =>
   await page.getByText('This app has 20 webhooks').waitFor();
   assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
 });
+
+test(
+  'many webhooks fit on a screen: the broken first, with numbers, and found',
+  options,
+  async () => {
+    // Nobody may have more apps than Ada.
+    const bob = await signUp(portal.service, 'bob@example.org');
+    const { id: appId } = await create(bob, '/apps', { name: 'Crowded' });
+    const make = (url: string, description: string) =>
+      create(bob, `/apps/${appId}/webhooks`, { url, description });
+    for (let count = 1; count < 18; count += 1) await make(receiver.url, `Announcer ${count}`);
+    const broken = await startReceiver((response) => response.writeHead(500).end());
+    const { id } = await make(broken.url, 'Broken');
+    await happen();
+    await eventually(async () => {
+      const { body } = await bob.call(`/apps/${appId}/webhooks/${id}`);
+      return body.data.health === 'failing' || null;
+    });
+    const page = await portal.open({
+      as: bob,
+      path: `/apps/${appId}/webhooks`,
+      viewport: { width: 1280, height: 800 },
+    });
+    const rows = page.getByRole('table').getByRole('row');
+    const worst = rows.nth(1);
+    await worst.getByRole('link', { name: 'Broken' }).waitFor();
+    await worst.getByText('Failing').waitFor();
+    await worst.getByText('1 delivery failed').waitFor();
+    await worst.getByText('0 %').waitFor();
+    await rows.filter({ hasText: 'Announcer 9' }).getByText('100 %').waitFor();
+    const boxes = await Promise.all((await rows.all()).map((row) => row.boundingBox()));
+    const onScreen = boxes.filter((box) => box && box.y + box.height <= 800);
+    // One is the heading.
+    assert.ok(onScreen.length >= 1 + 15, `${onScreen.length - 1} webhooks on the screen`);
+    await assertAccessible(page, 'many webhooks');
+    const search = page.getByRole('searchbox', { name: 'Search webhooks' });
+    await search.fill('ANNOUNCER 17');
+    await eventually(async () => (await rows.count()) === 2 || null);
+    await search.fill('nothing');
+    await page.getByText('No webhook matches.').waitFor();
+    await search.fill('');
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.getByRole('listitem').filter({ hasText: 'Announcer 9' }).waitFor();
+  },
+);

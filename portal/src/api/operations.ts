@@ -157,6 +157,8 @@ export const redeliverSeveral = (appId: string, deliveryIds: string[]) =>
     path: `${appPath(appId)}/deliveries/redeliver`,
     body: { deliveryIds },
   });
+export const webhookStats = (appId: string) =>
+  readPage<Api.WebhookStats>(`${appPath(appId)}/webhook-stats`);
 export const deliveryStats = (appId: string, query: Api.GetDeliveryStatsQuery) =>
   read<Api.DeliveryStats>(`${appPath(appId)}/delivery-stats`, { ...query });
 export const delivery = (id: DeliveryId) => read<Api.DeliveryDetail>(deliveryPath(id));

@@ -835,6 +835,14 @@ export interface FirstAccount {
   userId: string;
 }
 
+/** The deliveries that were queued in an hour. */
+export interface HourOfWebhook {
+  /** The number of deliveries that succeeded. */
+  succeeded: number;
+  /** The number that failed, or were cancelled because the webhook failed. */
+  failed: number;
+}
+
 /** The invitation of a mailed link. */
 export interface InvitationLink {
   /** The id of the invitation. */
@@ -1523,6 +1531,15 @@ export interface WebhookInput {
   events?: string[] | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
+}
+
+/** The deliveries of a webhook in the last 24 hours. */
+export interface WebhookStats {
+  /** The id of the webhook. */
+  webhookId: string;
+  total: DeliveryTotals;
+  /** The last 24 hours, oldest first. */
+  hours: HourOfWebhook[];
 }
 
 /** The options of a test. */

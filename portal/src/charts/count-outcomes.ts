@@ -11,7 +11,9 @@ export const outcomeLabels: Record<Outcome, string> = {
   failed: 'Failed',
 };
 
-export function countOutcomes(period: Omit<DeliveryPeriod, 'start'>): Record<Outcome, number> {
+type Counts = Omit<DeliveryPeriod, 'start'>;
+
+export function countOutcomes(period: Counts): Record<Outcome, number> {
   const { succeeded, pending, cancelled, cancelledByFailure = 0, failed } = period;
   return {
     succeeded,
@@ -20,4 +22,17 @@ export function countOutcomes(period: Omit<DeliveryPeriod, 'start'>): Record<Out
     cancelledByFailure,
     failed,
   };
+}
+
+/** Rounded down, so that one failure among many never shows as 100 %. */
+export function formatRate(total: Counts): string {
+  const counted = countForRate(total);
+  if (counted === 0) return '–';
+  return `${(Math.floor((total.succeeded / counted) * 1000) / 10).toLocaleString()} %`;
+}
+
+/** A webhook that fails cancels its deliveries, so these count as failures. What somebody stopped says nothing about it. */
+export function countForRate(total: Counts): number {
+  const { succeeded, failed, cancelledByFailure } = countOutcomes(total);
+  return succeeded + failed + cancelledByFailure;
 }

@@ -12,7 +12,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { endOf } from '../ui/times.tsx';
 import { CountsChart } from './counts-chart.tsx';
-import { countOutcomes } from './count-outcomes.ts';
+import { countForRate, countOutcomes, formatRate } from './count-outcomes.ts';
 import { LatencyChart } from './latency-chart.tsx';
 import { PeriodsTable } from './periods-table.tsx';
 
@@ -135,19 +135,6 @@ function Figure({ label, value, to }: { label: string; value: string; to: string
       </Text>
     </div>
   );
-}
-
-/** Rounded down, so that one failure among many never shows as 100 %. */
-function formatRate(total: DeliveryStats['total']): string {
-  const counted = countForRate(total);
-  if (counted === 0) return '–';
-  return `${(Math.floor((total.succeeded / counted) * 1000) / 10).toLocaleString()} %`;
-}
-
-/** A webhook that fails cancels its deliveries, so these count as failures. What somebody stopped says nothing about it. */
-function countForRate(total: DeliveryStats['total']): number {
-  const { succeeded, failed, cancelledByFailure } = countOutcomes(total);
-  return succeeded + failed + cancelledByFailure;
 }
 
 function describeRate(total: DeliveryStats['total']): string {

@@ -76,6 +76,13 @@ export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'
 /** Longer descriptions do not fit into a heading. */
 const nameLengthMax = 60;
 
+/** The host next to a description, which names the webhook; otherwise the path, which the host lacks. A viewer gets no path. */
+export function placeOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
+  const path = URL.parse(url)?.pathname ?? '/';
+  if (description?.trim()) return hostOf(url);
+  return path === '/' ? '' : path;
+}
+
 /** The path and query are left out, because they may hold a token. */
 function hostOf(url: string): string {
   return URL.parse(url)?.host ?? url;

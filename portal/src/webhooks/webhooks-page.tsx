@@ -1,7 +1,13 @@
-import { Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Button, Group, Paper, Stack, Text, TextInput } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link, useParams } from 'react-router';
-import { webhooks as webhooksOperation, webhooksPerAppMax } from '../api/operations.ts';
+import {
+  webhooks as webhooksOperation,
+  webhooksPerAppMax,
+  webhookStats,
+} from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
@@ -14,7 +20,11 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
+import { WebhookTable } from './webhook-table.tsx';
 import { describeEvents, describeHealth, nameOf, sortByHealth } from './describe-webhook.ts';
+
+/** The polling interval of the statistics while the page is visible. */
+const refreshMs = 30_000;
 
 export function WebhooksPage() {
   const { appId = '' } = useParams();
@@ -39,16 +49,54 @@ export function WebhooksPage() {
                   one to make room for another.
                 </Text>
               )}
-              <ul className="plain-list">
-                {sortByHealth(entries).map((webhook) => (
-                  <Entry key={webhook.id} webhook={webhook} />
-                ))}
-              </ul>
+              {entries.length > 0 && <List webhooks={sortByHealth(entries)} />}
             </>
           )}
         </Loaded>
       )}
     </AppFrame>
+  );
+}
+
+/** Fewer are found without a search. */
+const searchedMin = 6;
+
+function List({ webhooks }: { webhooks: Webhook[] }) {
+  const { appId = '' } = useParams();
+  const isNarrow = useMediaQuery('(width < 48em)', false, { getInitialValueInEffect: false });
+  const [text, setText] = useState('');
+  const stats = useQuery({
+    ...webhookStats(appId),
+    refetchInterval: refreshMs,
+    enabled: !isNarrow,
+  });
+  const wanted = text.trim().toLowerCase();
+  const found = webhooks.filter(({ url, description }) =>
+    `${description ?? ''} ${url}`.toLowerCase().includes(wanted),
+  );
+  return (
+    <>
+      {webhooks.length >= searchedMin && (
+        <TextInput
+          type="search"
+          aria-label="Search webhooks"
+          placeholder="Description or URL"
+          maw={360}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      )}
+      {found.length === 0 && <Text role="status">No webhook matches.</Text>}
+      {isNarrow ? (
+        <ul className="plain-list">
+          {found.map((webhook) => (
+            <Entry key={webhook.id} webhook={webhook} />
+          ))}
+        </ul>
+      ) : (
+        found.length > 0 && <WebhookTable webhooks={found} stats={stats.data?.entries ?? []} />
+      )}
+    </>
   );
 }
 

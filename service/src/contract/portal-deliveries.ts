@@ -199,3 +199,22 @@ export const DeliveryStats = strictObject(
   { title: 'DeliveryStats', description: 'Deliveries over time.' },
 );
 export type DeliveryStats = Static<typeof DeliveryStats>;
+
+export const WebhookStats = strictObject(
+  {
+    webhookId: uuid({ description: 'The id of the webhook.' }),
+    total: DeliveryStats.properties.total,
+    hours: Type.Array(
+      strictObject(
+        {
+          succeeded: count('The number of deliveries that succeeded.'),
+          failed: count('The number that failed, or were cancelled because the webhook failed.'),
+        },
+        { title: 'HourOfWebhook', description: 'The deliveries that were queued in an hour.' },
+      ),
+      { description: 'The last 24 hours, oldest first.' },
+    ),
+  },
+  { title: 'WebhookStats', description: 'The deliveries of a webhook in the last 24 hours.' },
+);
+export type WebhookStats = Static<typeof WebhookStats>;

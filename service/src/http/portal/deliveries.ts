@@ -10,10 +10,15 @@ import {
   RedeliveriesRequest,
   Redelivery,
   searchedMax,
+  WebhookStats,
 } from '../../contract/portal-deliveries.ts';
 import { noNul, slug, strictObject, uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
-import { ranges, readDeliveryStats } from '../../webhooks/management/delivery-stats.ts';
+import {
+  ranges,
+  readDeliveryStats,
+  readWebhookStats,
+} from '../../webhooks/management/delivery-stats.ts';
 import { listAppDeliveries } from '../../webhooks/management/list-app-deliveries.ts';
 import { redeliverSeveral } from '../../webhooks/replay/redeliver.ts';
 import { isText } from '../../webhooks/management/search-deliveries.ts';
@@ -22,7 +27,7 @@ import { listOf, oneOf } from '../responses/responses.ts';
 import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
 import { DeliveryQuery } from '../webhooks/bodies.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
-import { operation } from './surface.ts';
+import { onOnePage, operation } from './surface.ts';
 
 const ofWebhook = Type.Optional(uuid({ description: 'Only deliveries to this webhook.' }));
 
@@ -156,6 +161,25 @@ export const deliveryOperations = [
       if (webhookId !== undefined) await requireWebhook(database, appId, webhookId);
       const ids = webhookId === undefined ? await listWebhookIds(database, appId) : [webhookId];
       return envelope(await readDeliveryStats(database, ids, range));
+    },
+  }),
+  operation({
+    operationId: 'listWebhookStats',
+    method: 'GET',
+    path: '/apps/:appId/webhook-stats',
+    summary: 'List the delivery statistics of each webhook of an app',
+    description:
+      'Returns how many deliveries of the last 24 hours succeeded and failed, and their latency.',
+    returns: { 200: 'The statistics, by webhook.' },
+    response: listOf(WebhookStats, 'WebhookStatsList', {
+      webhookId: exampleId,
+      total: counts,
+      hours: [{ succeeded: 96, failed: 2 }],
+    }),
+    async run({ database, email, params: { appId } }) {
+      await requireRole(database, email, appId, 'viewer');
+      const ids = await listWebhookIds(database, appId);
+      return onOnePage(await readWebhookStats(database, ids));
     },
   }),
 ];

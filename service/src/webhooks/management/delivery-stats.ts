@@ -1,5 +1,9 @@
 /** Reads the statistics of webhooks for charts: first outcomes and latency by the time of queuing. */
-import type { DeliveryPeriod, DeliveryStats } from '../../contract/portal-deliveries.ts';
+import type {
+  DeliveryPeriod,
+  DeliveryStats,
+  WebhookStats,
+} from '../../contract/portal-deliveries.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
 
@@ -10,6 +14,8 @@ export const ranges = {
 } as const;
 
 type Row = {
+  /** Null, as the status, for a period without deliveries. */
+  webhookId: string | null;
   start: Date;
   status: 'succeeded' | 'failed' | 'cancelled' | 'pending' | null;
   bucket: number;
@@ -18,11 +24,44 @@ type Row = {
   byFailure: number;
 };
 
+type Range = keyof typeof ranges;
+
+/** Of webhooks together. */
 export async function readDeliveryStats(
   executor: Executor,
   webhookIds: string[],
-  range: keyof typeof ranges,
+  range: Range,
 ): Promise<DeliveryStats> {
+  const rows = await readRows(executor, webhookIds, range);
+  const byStart = Map.groupBy(rows, ({ start }) => start.toISOString());
+  return {
+    periodHours: ranges[range].periodHours,
+    periods: [...byStart].map(([start, some]) => Object.assign({ start }, sumUp(some))),
+    total: sumUp(rows),
+  };
+}
+
+/** Of each webhook, in the last 24 hours. */
+export async function readWebhookStats(
+  executor: Executor,
+  webhookIds: string[],
+): Promise<WebhookStats[]> {
+  const rows = await readRows(executor, webhookIds, 'day');
+  const hours = [...Map.groupBy(rows, ({ start }) => start.getTime()).values()];
+  return webhookIds.map((webhookId) => {
+    const isIts = (row: Row) => row.webhookId === webhookId;
+    return {
+      webhookId,
+      total: sumUp(rows.filter(isIts)),
+      hours: hours.map((hour) => {
+        const { succeeded, failed, cancelledByFailure = 0 } = sumUp(hour.filter(isIts));
+        return { succeeded, failed: failed + cancelledByFailure };
+      }),
+    };
+  });
+}
+
+async function readRows(executor: Executor, webhookIds: string[], range: Range): Promise<Row[]> {
   const { periods, periodHours } = ranges[range];
   const { rows } = await sql<Row>`
     with length as (select ${periodHours} * interval '1 hour' as period),
@@ -32,32 +71,27 @@ export async function readDeliveryStats(
     ),
     since as materialized (select min(start) as start from periods),
     counted as (
-      select hour, status, bucket, deliveries, by_failure from webhook_stats, since
+      select webhook_id, hour, status, bucket, deliveries, by_failure from webhook_stats, since
       where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
       union all
       -- Those that are not yet added to the statistics.
-      select hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1, (place <= by_failure)::int
+      select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1, (place <= by_failure)::int
       from since, delivery_changes cross join lateral unnest(durations) with ordinality as m(duration, place)
       where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
       union all
-      select created_at, 'pending', 0, 1, 0 from pending_deliveries, since
+      select webhook_id, created_at, 'pending', 0, 1, 0 from pending_deliveries, since
       where webhook_id = any(${webhookIds}::uuid[]) and created_at >= start and trigger = 'event'
     )
-    select p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries,
+    select c.webhook_id as "webhookId", p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries,
       coalesce(c.by_failure, 0) as "byFailure"
     from periods p left join (
-      select date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries,
+      select webhook_id, date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries,
         sum(by_failure)::int8 as by_failure
-      from counted, length group by 1, 2, 3
+      from counted, length group by 1, 2, 3, 4
     ) c using (start)
     order by p.start
   `.execute(executor);
-  const byStart = Map.groupBy(rows, ({ start }) => start.toISOString());
-  return {
-    periodHours,
-    periods: [...byStart].map(([start, some]) => Object.assign({ start }, sumUp(some))),
-    total: sumUp(rows),
-  };
+  return rows;
 }
 
 function sumUp(rows: Row[]): Omit<DeliveryPeriod, 'start'> {

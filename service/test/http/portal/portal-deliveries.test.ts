@@ -194,6 +194,21 @@ test('charts count first outcomes, and a redelivery of several does not change t
   const ofDead = await read(`webhookId=${dead.id}`);
   assert.deepEqual(outcomes(ofDead.total), [0, 1, 0, 0]);
   assert.equal(ofDead.total.latencyP50Ms, null);
+  // Each webhook has the same numbers, and each hour is there, also without deliveries.
+  const each = (await owner.call(`${path}/webhook-stats`)).body.data as {
+    webhookId: string;
+    total: Record<string, number>;
+    hours: { succeeded: number; failed: number }[];
+  }[];
+  const statsOf = (id: string) => each.find(({ webhookId }) => webhookId === id);
+  assert.deepEqual(statsOf(dead.id)?.total, ofDead.total);
+  assert.deepEqual(statsOf(good.id)?.total, (await read(`webhookId=${good.id}`)).total);
+  const hours = statsOf(dead.id)?.hours ?? [];
+  assert.equal(hours.length, 24);
+  assert.equal(
+    hours.reduce((sum, { failed }) => sum + failed, 0),
+    1,
+  );
 
   broken = false;
   await owner.call(`${path}/webhooks/${dead.id}`, { method: 'PATCH', json: { active: false } });
