@@ -29,11 +29,28 @@ type Row = {
   LeftJoined<EventColumns> &
   LeftJoined<DeliveryColumns>;
 
-/** A fan-out makes the deliveries of an event when it stores it, so only those of that time are read. */
-const fanOutSlack = sql`interval '1 minute'`;
-const madeAtFanOut = sql`
-  id >= uuid_v7_floor(e.fanned_out_at - ${fanOutSlack}) and id < uuid_v7_floor(e.fanned_out_at + ${fanOutSlack})
+/**
+ * The delivery of `e` to `w`. A fan-out makes the deliveries of an event when it stores it, so only those of that time are read,
+ * of all webhooks: of the same second, and of the minutes around only if there must be one.
+ */
+const delivery = sql`
+  ${deliveryWithin(sql`interval '1 second'`)}
+  union all
+  (select made.* from (${deliveryWithin(sql`interval '1 minute'`)}) made where sent or v.id is null)
+  limit 1
 `;
+
+function deliveryWithin(slack: ReturnType<typeof sql>) {
+  const isOfEvent = sql`
+    webhook_id = w.id and event_id = e.id
+    and id >= uuid_v7_floor(e.fanned_out_at - ${slack}) and id < uuid_v7_floor(e.fanned_out_at + ${slack})
+  `;
+  return sql`
+    select ${pendingColumns}, null as cancelled_by from pending_deliveries where ${isOfEvent}
+    union all
+    select ${endedColumns}, cancelled_by from deliveries where ${isOfEvent}
+  `;
+}
 
 /** The latest events that wait for fan-out. An earlier one is explained once it has been processed. */
 const waitingMax = 10_000;
@@ -60,9 +77,7 @@ export async function explainEvents(
     select d.*, w.id as explained_webhook, asked.id as asked_id, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
       coalesce(d.id is not null or may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as available,
-      coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
-        e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
-      coalesce(e.aside, false) or exists (
+      sent, coalesce(e.aside, false) or exists (
         select from set_aside a where a.webhook_id = w.id and a.event_id = e.id and a.delivery_id is not null
       ) as aside,
       case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
@@ -87,15 +102,12 @@ export async function explainEvents(
       from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = asked.id
       limit 1
     ) e on true
-    left join lateral (
-      select ${pendingColumns}, null as cancelled_by from pending_deliveries
-      where webhook_id = w.id and event_id = e.id and ${madeAtFanOut}
-      union all
-      select ${endedColumns}, cancelled_by from deliveries
-      where webhook_id = w.id and event_id = e.id and ${madeAtFanOut}
-      limit 1
-    ) d on true
     ${versionsAt(sql`e.fanned_out_at`)}
+    cross join lateral (
+      select coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent
+    ) settings
+    left join lateral (${delivery}) d on true
     where w.app_id = ${appId} and ${webhookId === null ? sql`true` : sql`w.id = ${webhookId}`}
     order by w.id
   `.execute(executor);
