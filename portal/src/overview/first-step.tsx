@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Button, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createApp, createWebhook } from '../api/operations.ts';
 import type { CreatedWebhook, PortalApp } from '../api/types.ts';
@@ -12,10 +12,27 @@ import { SendTest } from '../webhooks/send-test.tsx';
 import { WebhookForm, type WebhookSettings } from '../webhooks/webhook-form.tsx';
 import { useFirstSteps } from './use-first-steps.ts';
 
-/** The next of the first steps, in a dialog that goes on to the one after it. */
+/** The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close. */
 export function FirstStep() {
-  const { app, webhook, isTested, hide } = useFirstSteps();
+  const { setOpen } = useFirstSteps();
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
+  const close = () => {
+    if (!created) setOpen(false);
+  };
+  return (
+    <Modal opened onClose={close} title="First steps" size="xl" withCloseButton={!created}>
+      <Step created={created} setCreated={setCreated} />
+    </Modal>
+  );
+}
+
+type StepProps = {
+  created: CreatedWebhook | null;
+  setCreated: (created: CreatedWebhook | null) => void;
+};
+
+function Step({ created, setCreated }: StepProps) {
+  const { app, webhook, isTested, hide } = useFirstSteps();
   const [goesOn, setGoesOn] = useState(isTested);
   const guard = useLeaveGuard(created !== null, 'secret');
   if (created)

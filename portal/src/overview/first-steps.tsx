@@ -1,5 +1,4 @@
-import { Button, Group, Modal, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { Button, Group, Text } from '@mantine/core';
 import { Deferred } from '../ui/deferred.tsx';
 import { pages } from '../pages-script.ts';
 import { CircleCheck } from '../ui/icons.tsx';
@@ -15,8 +14,7 @@ const steps = [
 ];
 
 export function FirstSteps() {
-  const { isShown, done, hide } = useFirstSteps();
-  const [opened, { open, close }] = useDisclosure(false);
+  const { isShown, done, hide, isOpen, setOpen } = useFirstSteps();
   if (!isShown) return null;
   return (
     <Section
@@ -38,13 +36,11 @@ export function FirstSteps() {
               </Group>
               <Note>{hint}</Note>
             </div>
-            {index === done && <Button onClick={open}>{title}</Button>}
+            {index === done && <Button onClick={() => setOpen(true)}>{title}</Button>}
           </Group>
         ))}
       </ol>
-      <Modal opened={opened} onClose={close} title="First steps" size="xl">
-        <Deferred script={pages} part="FirstStep" />
-      </Modal>
+      {isOpen && <Deferred script={pages} part="FirstStep" />}
     </Section>
   );
 }

@@ -1,7 +1,10 @@
 import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
+import { useSearchParams } from 'react-router';
 import { can } from '../apps/can.ts';
+
+const openParameter = 'first-steps';
 
 /** The way from an account to a webhook that works: how far somebody is, from what exists. */
 export function useFirstSteps() {
@@ -11,6 +14,7 @@ export function useFirstSteps() {
     defaultValue: false,
     getInitialValueInEffect: false,
   });
+  const [address, setAddress] = useSearchParams();
   const apps = useQuery(appsOperation()).data?.entries;
   const usable = apps?.filter((each) => can(each, 'changeWebhooks'));
   const app = usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
@@ -28,5 +32,22 @@ export function useFirstSteps() {
   });
   const isTested = (tests?.pagination.total ?? 0) > 0;
   const done = [app, webhook, isTested].filter(Boolean).length;
-  return { isShown, app, webhook, isTested, done, hide: () => setHidden(true) };
+  const setOpen = (isOpen: boolean) =>
+    setAddress((before) => {
+      const after = new URLSearchParams(before);
+      if (isOpen) after.set(openParameter, '');
+      else after.delete(openParameter);
+      return after;
+    });
+  return {
+    isShown,
+    app,
+    webhook,
+    isTested,
+    done,
+    hide: () => setHidden(true),
+    /** The address says whether the dialog is open, so that its script can close it. */
+    isOpen: address.has(openParameter),
+    setOpen,
+  };
 }
