@@ -18,7 +18,7 @@ if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   process.exit(1);
 }
 // The young generation keeps what it grew to in a start for good (docs/decisions/0003-reads.md). So it keeps its first
-// size, until there are so many deliveries that growing pays (src/webhooks/queue/heap-under-load.ts).
+// size, until there are so many deliveries that growing pays (src/runtime/heap.ts).
 v8.setFlagsFromString('--semi-space-growth-factor=1');
 // Next to the installed packages, which belong to its owner. If that is not writable, as in an image, nothing is cached.
 const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);

@@ -90,7 +90,7 @@ function partsOf({ choices, texts, hasDescription }: Source): Sql {
 }
 
 /** Each batch keeps the thread for some milliseconds. */
-const batchSize = 1_000;
+const batchSize = 500;
 
 /** Reads all entries, from one snapshot. */
 export async function loadIndex(

@@ -25,7 +25,7 @@ import { updateWebhookHealth } from '../health/update-webhook-health.ts';
 import { setDeliveryAside } from '../record/record.ts';
 import { Recorder } from '../record/recorder.ts';
 import { claimOrSetAside, parkDue, parkMax, transactionMaxMs, type Lease } from './claim.ts';
-import { sizeHeapForLoad } from '../../../runtime/heap-under-load.ts';
+import { sizeHeapForLoad } from '../../../runtime/heap.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
 import { ParkedWebhooks } from './parked-webhooks.ts';
 import type { Room, Work } from './room.ts';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const orgdir = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
-const heapUnderLoad = new URL('../../src/runtime/heap-under-load.ts', import.meta.url).href;
+const heap = new URL('../../src/runtime/heap.ts', import.meta.url).href;
 const mib = 1024 * 1024;
 
 /** Creates objects of which many survive for a while, and returns the size of the young generation with both halves. */
@@ -40,7 +40,7 @@ test('the young generation grows under load', async () => {
   const script = `
     import v8 from 'node:v8';
     import { fill } from ${fillUrl};
-    import { sizeHeapForLoad } from '${heapUnderLoad}';
+    import { sizeHeapForLoad } from '${heap}';
     v8.setFlagsFromString('--semi-space-growth-factor=1');
     const before = fill();
     sizeHeapForLoad();
@@ -59,7 +59,7 @@ test('the young generation grows under load', async () => {
 test('the old generation is collected sooner under load', async () => {
   const script = `
     import v8 from 'node:v8';
-    import { sizeHeapForLoad } from '${heapUnderLoad}';
+    import { sizeHeapForLoad } from '${heap}';
     const live = Array.from({ length: 200_000 }, (_, index) => ({ index, pair: [index, index] }));
     const usedMib = () => v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space').space_used_size / ${mib};
     /** The most that is used while objects live on for a while, and are then garbage. */
@@ -86,4 +86,19 @@ test('the old generation is collected sooner under load', async () => {
   ]);
   const [before = 0, after = 0] = JSON.parse(stdout) as number[];
   assert.ok(after < 0.7 * before, `${before}, then ${after} MiB`);
+});
+
+test('memory that is not in use any more is given back', async () => {
+  const script = `
+    import { getHeapStatistics } from 'node:v8';
+    import { collectGarbage } from '${heap}';
+    const totalMib = () => getHeapStatistics().total_heap_size / ${mib};
+    let left = Array.from({ length: 1_000_000 }, (_, index) => ({ index, pair: [index, index] }));
+    const before = totalMib();
+    left = null;
+    await collectGarbage();
+    console.log(JSON.stringify([before, totalMib()]));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
+  const [before = 0, after = 0] = JSON.parse(stdout) as number[];
+  assert.ok(after < before / 2, `${before}, then ${after} MiB`);
 });
