@@ -264,7 +264,7 @@ test('one finds what failed by its response, its subject and its body', options,
     await found.waitFor();
   }
   await row.getByRole('link', { name: 'org.created' }).click();
-  await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+  await page.getByRole('link', { name: 'Delivery of org.created' }).click();
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.waitForURL(/search=IT/);
 
@@ -283,7 +283,8 @@ test('times name their zone: local, or UTC for as long as somebody wants', optio
   await ended(webhook, 1);
   const path = `${webhook.path}/deliveries`;
   const page = await portal.open({ as: bob, path, timezoneId: 'Asia/Tokyo' });
-  const chart = page.getByRole('figure', { name: 'Deliveries' });
+  await page.getByText('Details', { exact: true }).click();
+  const chart = page.getByRole('figure', { name: 'Deliveries' }).last();
   const since = async (): Promise<string> => {
     await page.getByLabel('Time', { exact: true }).selectOption('Custom range');
     await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00');
@@ -390,12 +391,13 @@ test('a failure is explained, sent again and followed until it has arrived', opt
   await rowsOf(page).getByRole('link', { name: 'org.created' }).click();
   await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
   await page.getByText('All attempts failed: no 2xx response after 6 attempts').waitFor();
-  await page.getByRole('heading', { name: 'Attempt 6' }).waitFor();
+  await page.getByRole('radio', { name: '6: 500', checked: true }).waitFor({ state: 'attached' });
   assert.equal(await contentOf(page, 'Response body'), '<h1>Broken</h1>', 'as text');
-  assert.deepEqual(await exactTimes(page.locator('dl').first()), [true, false, true, false]);
+  await page.getByText('Times and ids').click();
+  assert.deepEqual(await exactTimes(page.locator('dl').last()), [true, true]);
   await assertAccessible(page, 'a delivery that failed');
 
-  await page.getByText('Raw', { exact: true }).click();
+  await page.getByText('Body, exactly as sent').first().click();
   assert.equal(
     await contentOf(page, 'Body, exactly as sent'),
     receiver.received[0]?.body.toString(),
@@ -409,9 +411,9 @@ test('a failure is explained, sent again and followed until it has arrived', opt
   }
 
   receiver.respond = (response) => response.writeHead(204).end();
-  await page.getByRole('button', { name: 'Redeliver' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
-  await page.getByRole('heading', { name: 'Attempt 7' }).waitFor();
+  await page.getByRole('radio', { name: '7: 204', checked: true }).waitFor({ state: 'attached' });
   assert.equal(JSON.parse(receiver.received[6]!.body.toString()).id, id);
 });
 
@@ -424,7 +426,7 @@ test(
     await announce(portal.service.database);
     const id = await ended(webhook, 1);
     const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries/${id}` });
-    const button = page.getByRole('button', { name: 'Redeliver' });
+    const button = page.getByRole('button', { name: 'Send again' });
     await button.waitFor();
     const json = {
       success: false,
@@ -452,6 +454,7 @@ test(
     await announce(portal.service.database);
     const id = await ended(webhook, 1);
     const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
+    await page.getByText('Repeat with curl').first().click();
     const command = (await contentOf(page, 'Repeat with curl')) ?? '';
 
     assert.equal(await runInShell(command, webhook.secret), 0);
@@ -663,7 +666,7 @@ test('events that the app may no longer have are not shown, with the reason', op
   await sql`update orgs set listed = false where slug = 'acme'`.execute(portal.service.database);
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
   await page.getByText("The body can't be shown").waitFor();
-  assert.ok(await page.getByRole('button', { name: 'Redeliver' }).isDisabled());
+  assert.ok(await page.getByRole('button', { name: 'Send again' }).isDisabled());
   await page.getByText('The app can no longer get this event.').waitFor();
   await assertAccessible(page, 'a delivery without its body');
   await sql`update orgs set listed = true where slug = 'acme'`.execute(portal.service.database);

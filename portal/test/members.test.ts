@@ -177,7 +177,7 @@ test(
     await seen(`${hookPath}/settings`, 'Webhook id', []);
     await seen(`${hookPath}/test`, 'Last success', []);
     await seen(`${hookPath}/deliveries`, 'Pause updates', ['Pause updates']);
-    await seen(deliveryPath, 'Body, with line breaks added', []);
+    await seen(deliveryPath, 'Body', []);
     await seen(`/apps/${id}/members`, 'grace@example.org', ['Leave']);
     const refused = await grace.evaluate(`fetch('/portal/api/apps/${id}/keys', {
       method: 'POST',
@@ -390,7 +390,7 @@ test('a viewer reads no bodies of internal events, and learns who does', options
   await page.getByText("The response can't be shown to viewers.").waitFor();
   await page.getByText('You are a viewer of this app.').waitFor();
   assert.equal(await page.getByText('hopper').count(), 0);
-  assert.equal(await button(page, 'Redeliver').count(), 0);
+  assert.equal(await button(page, 'Send again').count(), 0);
   await assertAccessible(page, 'an internal event for a viewer');
   const owner = await portal.open({ as: ada, path: `${path}/${deliveryId}` });
   await owner.getByText('hopper').first().waitFor();

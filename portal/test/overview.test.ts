@@ -114,7 +114,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
     `${portalUrl}/apps/${app.id}/deliveries?status=failed&time=week&range=week`,
   );
   await page.getByText('1 delivery', { exact: true }).waitFor();
-  await page.getByRole('heading', { name: 'Last 7 days' }).waitFor();
+  await page.getByRole('radio', { name: '7 days', checked: true }).waitFor({ state: 'attached' });
   await page.getByRole('table').getByRole('link', { name: '500' }).click();
   await page.waitForURL(/response=500&time=week&range=week$/);
   await page.goBack();

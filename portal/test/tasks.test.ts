@@ -1,4 +1,4 @@
-/** Five common tasks, each in at most four clicks from the overview. A choice in a list counts as two clicks. */
+/** Common tasks, each in a few clicks from the overview. A choice in a list counts as two clicks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
@@ -7,19 +7,34 @@ import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { openPortal, signUp } from './support/portal-browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { pressOn } from './support/keyboard.ts';
+import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
 import { makeWebhook } from './support/webhook.ts';
 
 const options = { skip: noBrowser };
-const clicksMax = 4;
 const failures = 21;
 const portal = noBrowser ? null! : await openPortal({ WEBHOOK_DEACTIVATE_AFTER: '1000' });
-const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+const person = (name: string) => signUp(portal.service, `${name}@example.org`);
+const ada = noBrowser ? null! : await person('ada');
 const receiver = noBrowser ? null! : await startReceiver(fail);
 const webhook = noBrowser ? null! : await makeWebhook(ada, receiver.url);
 
-function fail(response: { writeHead: (status: number) => { end: () => unknown } }): void {
-  response.writeHead(500).end();
+/** Of others, whose tests change what is in trouble. */
+const [bob, cleo, dora] = noBrowser ? [] : await Promise.all(['bob', 'cleo', 'dora'].map(person));
+const bobs = noBrowser ? null! : await startReceiver(fail);
+const cleos = noBrowser ? null! : await startReceiver(fail);
+const doras = noBrowser ? null! : await startReceiver();
+if (!noBrowser) {
+  await makeWebhook(bob!, bobs.url);
+  await makeWebhook(cleo!, cleos.url);
+}
+const quiet = noBrowser ? null! : await makeWebhook(dora!, doras.url);
+
+function fail(response: {
+  writeHead: (status: number) => { end: (body: string) => unknown };
+}): void {
+  response.writeHead(500).end('Broken');
 }
 
 if (!noBrowser) {
@@ -28,7 +43,7 @@ if (!noBrowser) {
   for (let count = 1; count <= failures; count += 1) await announce(database);
   await eventually(async () => {
     const { rows } = await sql`
-      select from deliveries where webhook_id = ${webhook.webhookId} having count(*) = ${failures}
+      select from deliveries where completed_at is not null having count(*) = ${4 * failures}
     `.execute(database);
     return rows.length > 0;
   });
@@ -40,9 +55,15 @@ type Task = {
   choose: (target: Locator, option: string) => Promise<void>;
 };
 
+const inFourClicks = (run: (task: Task) => Promise<void>) => inClicks(4, ada, run);
+
 /** Opens the overview, runs the task and checks its clicks. */
-async function inFourClicks(run: (task: Task) => Promise<void>): Promise<void> {
-  const page = await portal.open({ as: ada });
+async function inClicks(
+  clicksMax: number,
+  as: Person,
+  run: (task: Task) => Promise<void>,
+): Promise<void> {
+  const page = await portal.open({ as, viewport: { width: 1280, height: 800 } });
   let clicks = 0;
   await run({
     page,
@@ -63,6 +84,116 @@ const rowsOf = (page: Page) =>
     .getByRole('table')
     .getByRole('row')
     .filter({ hasNot: page.getByRole('columnheader') });
+
+test('what was sent and answered at the last failure? send it again', options, () =>
+  inClicks(2, bob!, async ({ page, click }) => {
+    await page.getByText(`deliveries failed or cancelled`).waitFor();
+    await page.getByText('Last error: Your server failed (500)').waitFor();
+    await click(page.getByRole('link', { name: `${failures} deliveries failed or cancelled` }));
+    const panel = page.getByRole('region', { name: 'Delivery of org.created' });
+    for (const shown of ['Your server failed (500)', 'Body', 'Broken'])
+      await isOnScreen(panel.getByText(shown, { exact: true }).first());
+    bobs.respond = (response) => response.writeHead(204).end();
+    await click(panel.getByRole('button', { name: 'Send again' }));
+    await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
+  }),
+);
+
+async function isOnScreen(shown: Locator): Promise<void> {
+  await eventually(async () => {
+    const box = await shown.boundingBox();
+    return box !== null && box.y >= 56 && box.y + box.height <= 800;
+  });
+}
+
+test('the same by keyboard alone, and on to its neighbours', options, async () => {
+  const page = await portal.open({ as: cleo!, viewport: { width: 1280, height: 800 } });
+  await pressOn(page, page.getByRole('link', { name: 'deliveries failed or cancelled' }));
+  const panel = page.getByRole('region', { name: 'Delivery of org.created' });
+  await panel.getByText('Broken').first().waitFor();
+  await assertAccessible(page, 'a delivery beside the list');
+  const rows = rowsOf(page).getByRole('link', { name: 'org.created' });
+  const isOpen = (index: number) =>
+    rows.nth(index).and(page.locator('[aria-current]')).and(page.locator(':focus')).waitFor();
+  await rows.first().focus();
+  await page.keyboard.press('j');
+  await isOpen(1);
+  await page.keyboard.press('ArrowDown');
+  await isOpen(2);
+  await page.keyboard.press('k');
+  await isOpen(1);
+  await panel.getByRole('button', { name: 'Send again' }).waitFor();
+  cleos.respond = (response) => response.writeHead(204).end();
+  await page.keyboard.press('r');
+  await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys in the list of deliveries' }).waitFor();
+  await assertAccessible(page, 'the keys of the list');
+  await page.keyboard.press('Escape');
+  await rows.nth(1).and(page.locator(':focus')).waitFor();
+  await page.keyboard.press('/');
+  const search = page.getByRole('searchbox', { name: 'Search' });
+  await search.and(page.locator(':focus')).waitFor();
+  await page.keyboard.type('jkr?/');
+  assert.equal(await search.inputValue(), 'jkr?/', 'a text field takes every key');
+  await rows.nth(1).focus();
+  await page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'detached' });
+  await rows.nth(1).and(page.locator(':focus')).waitFor();
+
+  const account = await portal.open({ as: cleo!, path: '/account' });
+  await account.getByRole('switch', { name: 'Use keys of one character' }).uncheck();
+  await account.goto(page.url());
+  await rowsOf(account).getByRole('link', { name: 'org.created' }).first().focus();
+  for (const key of ['j', '?', '/']) await account.keyboard.press(key);
+  assert.equal(await account.getByRole('dialog').count(), 0);
+  assert.equal(await account.locator('[aria-current=true]').count(), 0);
+});
+
+test('the first delivery is in the upper half of the screen', options, async () => {
+  for (const path of [`/apps/${quiet.appId}/deliveries`, `${quiet.path}/deliveries`]) {
+    const page = await portal.open({ as: dora!, path, viewport: { width: 1280, height: 800 } });
+    const row = rowsOf(page).filter({ hasText: 'org.created' }).first();
+    const box = await eventually(() => row.boundingBox());
+    assert.ok(box.y < 400, `${path}: ${box.y} px`);
+  }
+});
+
+test('a link to an open delivery works on a phone, which shows it alone', options, async () => {
+  const page = await portal.open({ as: ada, viewport: { width: 390, height: 844 } });
+  await page.getByRole('link', { name: 'deliveries failed or cancelled' }).click();
+  const row = rowsOf(page).getByRole('link', { name: 'org.created' }).first();
+  const path = (await row.getAttribute('href')) ?? '';
+  assert.match(path, /\/deliveries\/[\w-]+$/, 'a page of its own');
+  const [webhookId, , id] = path.split('/').slice(-3);
+  await page.goto(`${portalUrl}${webhook.path}/deliveries?open=${webhookId}/${id}`);
+  await page
+    .getByRole('region', { name: 'Delivery of org.created' })
+    .getByText('Response')
+    .first()
+    .waitFor();
+  assert.equal(await row.isVisible(), false);
+  await page.getByRole('button', { name: 'Close the delivery' }).click();
+  await row.waitFor();
+});
+
+test('a deactivated webhook gets a test with the sample of the event', options, async () => {
+  const page = await portal.open({ as: dora!, path: `${quiet.path}/deliveries` });
+  const link = rowsOf(page).getByRole('link', { name: 'org.created' }).first();
+  await link.click();
+  await sql`update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'owner' where id = ${quiet.webhookId}`.execute(
+    portal.service.database,
+  );
+  await page.reload();
+  const panel = page.getByRole('region', { name: 'Delivery of org.created' });
+  await panel.getByText('The webhook is deactivated, so this sends a test').waitFor();
+  const before = doras.received.length;
+  await panel.getByRole('button', { name: 'Send a test' }).click();
+  await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 200' }).waitFor();
+  const { headers, body } = doras.received[before]!;
+  assert.equal(headers['x-service-event'], 'webhook.test');
+  assert.match(body.toString(), /"sample":\{"event":"org\.created"|org\.created/);
+});
 
 test('why did this delivery fail?', options, () =>
   inFourClicks(async ({ page, click }) => {

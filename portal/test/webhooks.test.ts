@@ -131,7 +131,8 @@ test(
     const event = await verifyWebhook({ headers, body, secret });
     assert.equal(event.event, 'webhook.test');
     const sent = section(page, 'Send a test');
-    await sent.getByText('Raw', { exact: true }).click();
+    await sent.getByText('Body, exactly as sent').first().click();
+    await sent.getByText('Request headers').click();
     await sent.getByText(body.toString(), { exact: true }).waitFor();
     await sent.getByText(headers['user-agent'] ?? 'none', { exact: true }).waitFor();
     assert.equal(await sent.getByText(headers['webhook-id'] ?? 'none', { exact: true }).count(), 2);
@@ -220,6 +221,7 @@ test('a failed test says in words what went wrong and what to check', options, a
       .end('<h1>Oh no</h1><script>document.title = "run"</script>');
   await fails('Your server failed (500)', /Check its logs/);
   await tested.getByText('<h1>Oh no</h1><script>').waitFor();
+  await tested.getByText('Response headers').click();
   await tested.getByText('the receiver', { exact: true }).waitFor();
   await assertAccessible(page, 'a failed test');
   moody.respond = (response) => response.writeHead(302, { location: '/elsewhere' }).end();

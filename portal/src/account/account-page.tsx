@@ -8,6 +8,7 @@ import { Methods } from './methods.tsx';
 import { NameForm } from './name-form.tsx';
 import { Password } from './password.tsx';
 import { Sessions } from './sessions.tsx';
+import { Shortcuts } from './shortcuts.tsx';
 
 export function AccountPage() {
   const { data: session } = useSession();
@@ -23,6 +24,7 @@ export function AccountPage() {
       <Methods />
       <Password email={email} />
       <Sessions />
+      <Shortcuts />
       <Activity />
       <ExportData />
       <DeleteAccount />

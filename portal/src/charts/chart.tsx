@@ -25,15 +25,22 @@ type Props = {
   unit?: string;
   periods: Period[];
   periodHours: number;
+  /** Only the drawing, with its links and tips, in a row of 60 pixels. */
+  isStrip?: boolean;
   /** The drawing. */
   children: ReactNode;
 };
 
 /** A chart over time: scale, grid and times around the drawing, and a link with a tip for each period. */
-export function Chart({ title, legend, top, unit = '', periods, periodHours, children }: Props) {
+export function Chart({ isStrip = false, ...props }: Props) {
+  const { title, legend, top, unit = '', periods, periodHours, children } = props;
   const times = useTimes();
   return (
-    <figure className={classes['figure']} aria-label={title}>
+    <figure
+      className={classes['figure']}
+      aria-label={title}
+      {...(isStrip && { 'data-strip': true })}
+    >
       <Group component="figcaption" justify="space-between" gap="xs" mb="sm">
         <Text size="sm" fw={600}>
           {title}{' '}

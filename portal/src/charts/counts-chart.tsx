@@ -12,9 +12,9 @@ const gap = 3;
 /** Keeps one failure among many successes visible. */
 const heightMin = 3;
 
-type Props = { stats: DeliveryStats; listOf: (start: string) => string };
+type Props = { stats: DeliveryStats; listOf: (start: string) => string; isStrip?: boolean };
 
-export function CountsChart({ stats: { periods, periodHours }, listOf }: Props) {
+export function CountsChart({ stats: { periods, periodHours }, listOf, isStrip = false }: Props) {
   const counted = periods.map((period) => ({ start: period.start, counts: countOutcomes(period) }));
   const top = scaleTop(Math.max(0, ...counted.map(({ counts }) => sumOf(counts))));
   const width = size.width / periods.length;
@@ -33,6 +33,7 @@ export function CountsChart({ stats: { periods, periodHours }, listOf }: Props) 
         to: listOf(start),
       }))}
       periodHours={periodHours}
+      isStrip={isStrip}
     >
       {counted.map(({ start, counts }, index) =>
         stack(counts, top).map(({ className, y, height }) => (

@@ -1,10 +1,11 @@
-import { Group, SegmentedControl, SimpleGrid, Text } from '@mantine/core';
+import { Box, Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSearchParams } from 'react-router';
 import { deliveryStats, type DeliveryScope } from '../api/operations.ts';
 import type { DeliveryStats } from '../api/types.ts';
 import { statusLabels } from '../deliveries/delivery-status.tsx';
-import { keepRange, writeFilters, type Filters, type Span } from '../deliveries/filters.ts';
+import { keepRange, writeFilters, type Filters } from '../deliveries/filters.ts';
+import { SmallFold } from '../ui/fold.tsx';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
@@ -20,7 +21,49 @@ import { PeriodsTable } from './periods-table.tsx';
 const refreshMs = 30_000;
 
 /** Success and latency of the last 24 hours or 7 days. Every number and bar links to the deliveries behind it. */
-export function StatsSection({ appId, webhookId }: DeliveryScope) {
+export function StatsSection(scope: DeliveryScope) {
+  const { query, ...shown } = useStats(scope);
+  return (
+    <Section
+      title={shown.range === 'day' ? 'Last 24 hours' : 'Last 7 days'}
+      actions={<RangeChoice {...shown} />}
+    >
+      <Loaded query={query}>
+        {(stats) => (
+          <>
+            <Figures stats={stats} {...shown} size="xl" />
+            <Charts stats={stats} {...shown} />
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+/** The same in one row, above a list. */
+export function StatsStrip(scope: DeliveryScope) {
+  const { query, ...shown } = useStats(scope);
+  return (
+    <Loaded query={query}>
+      {(stats) => (
+        <Group component="section" aria-label="Statistics" style={{ gap: gapOf('md') }}>
+          <Figures stats={stats} {...shown} size="md" />
+          <Box flex="1 1 16rem">
+            <CountsChart stats={stats} listOf={listIn(stats, shown)} isStrip />
+          </Box>
+          <RangeChoice {...shown} />
+          <SmallFold title="Details">
+            <Stack mt="sm">
+              <Charts stats={stats} {...shown} />
+            </Stack>
+          </SmallFold>
+        </Group>
+      )}
+    </Loaded>
+  );
+}
+
+function useStats({ appId, webhookId }: DeliveryScope) {
   const [address] = useSearchParams();
   const [range, setRange] = useRange();
   const query = useQuery({
@@ -34,26 +77,23 @@ export function StatsSection({ appId, webhookId }: DeliveryScope) {
       : `/apps/${appId}/webhooks/${webhookId}/deliveries`;
   const linkTo = (filters: Partial<Filters>) =>
     `${list}?${keepRange(address, writeFilters(filters))}`;
+  return { query, range, setRange, linkTo };
+}
+
+type Shown = Omit<ReturnType<typeof useStats>, 'query'>;
+
+function RangeChoice({ range, setRange }: Pick<Shown, 'range' | 'setRange'>) {
   return (
-    <Section
-      title={range === 'day' ? 'Last 24 hours' : 'Last 7 days'}
-      actions={
-        <SegmentedControl
-          size="xs"
-          aria-label="Time range of the charts"
-          value={range}
-          onChange={setRange}
-          data={[
-            { value: 'day', label: '24 hours' },
-            { value: 'week', label: '7 days' },
-          ]}
-        />
-      }
-    >
-      <Loaded query={query}>
-        {(stats) => <Stats stats={stats} span={range} linkTo={linkTo} />}
-      </Loaded>
-    </Section>
+    <SegmentedControl
+      size="xs"
+      aria-label="Time range of the charts"
+      value={range}
+      onChange={setRange}
+      data={[
+        { value: 'day', label: '24 hours' },
+        { value: 'week', label: '7 days' },
+      ]}
+    />
   );
 }
 
@@ -72,63 +112,82 @@ function useRange(): [range: Range, setRange: (range: Range) => void] {
   return [query.get('range') === 'week' ? 'week' : 'day', setRange];
 }
 
-type StatsProps = {
-  stats: DeliveryStats;
-  span: Span;
-  linkTo: (filters: Partial<Filters>) => string;
-};
+function listIn({ periodHours }: DeliveryStats, { linkTo }: Pick<Shown, 'linkTo'>) {
+  return (start: string) => linkTo({ span: 'own', since: start, until: endOf(start, periodHours) });
+}
 
-function Stats({ stats, span, linkTo }: StatsProps) {
-  const { periodHours, total } = stats;
+type StatsProps = { stats: DeliveryStats } & Pick<Shown, 'range' | 'linkTo'>;
+
+function Figures({ stats: { total }, range: span, linkTo, size }: StatsProps & { size: Size }) {
   const { latencyP50Ms: p50, latencyP95Ms: p95 } = total;
-  const listOf = (start: string) =>
-    linkTo({ span: 'own', since: start, until: endOf(start, periodHours) });
+  const figures = [
+    ...(['succeeded', 'failed', 'cancelled', 'pending'] as const).map((status) => ({
+      label: statusLabels[status],
+      value: total[status].toLocaleString(),
+      filters: { status },
+    })),
+    { label: 'Success rate', value: formatRate(total), filters: {} },
+    {
+      label: 'p50 latency',
+      value: p50 === null ? null : formatDuration(p50),
+      filters: ofSucceeded,
+    },
+    {
+      label: 'p95 latency',
+      value: p95 === null ? null : formatDuration(p95),
+      filters: ofSucceeded,
+    },
+  ];
+  return (
+    <Group style={{ gap: gapOf(size) }}>
+      {figures.map(
+        ({ label, value, filters }) =>
+          value !== null &&
+          // Rare ones have a figure only if there are some.
+          (label !== statusLabels.cancelled || total.cancelled > 0) && (
+            <Figure
+              key={label}
+              label={label}
+              value={value}
+              size={size}
+              to={linkTo({ ...filters, span })}
+            />
+          ),
+      )}
+    </Group>
+  );
+}
+
+type Size = 'md' | 'xl';
+/** Between rows, and between columns. */
+function gapOf(size: Size): string {
+  return `var(--mantine-spacing-xs) var(--mantine-spacing-${size})`;
+}
+
+const ofSucceeded = { status: 'succeeded' } as const;
+
+function Charts({ stats, linkTo }: StatsProps) {
+  const hasLatency = stats.total.latencyP50Ms !== null;
+  const listOf = listIn(stats, { linkTo });
   return (
     <>
-      <Group style={{ gap: 'var(--mantine-spacing-xs) var(--mantine-spacing-xl)' }}>
-        {(['succeeded', 'failed', 'cancelled', 'pending'] as const).map(
-          (status) =>
-            // Rare ones have a figure only if there are some.
-            (status !== 'cancelled' || total.cancelled > 0) && (
-              <Figure
-                key={status}
-                label={statusLabels[status]}
-                value={total[status].toLocaleString()}
-                to={linkTo({ status, span })}
-              />
-            ),
-        )}
-        <Figure label="Success rate" value={formatRate(total)} to={linkTo({ span })} />
-        {p50 !== null && p95 !== null && (
-          <>
-            <Figure
-              label="p50 latency"
-              value={formatDuration(p50)}
-              to={linkTo({ status: 'succeeded', span })}
-            />
-            <Figure
-              label="p95 latency"
-              value={formatDuration(p95)}
-              to={linkTo({ status: 'succeeded', span })}
-            />
-          </>
-        )}
-      </Group>
-      <Note>{describeRate(total)}</Note>
-      <SimpleGrid cols={{ base: 1, md: p50 === null ? 1 : 2 }} spacing="xl">
+      <Note>{describeRate(stats.total)}</Note>
+      <SimpleGrid cols={{ base: 1, md: hasLatency ? 2 : 1 }} spacing="xl">
         <CountsChart stats={stats} listOf={listOf} />
-        {p50 !== null && <LatencyChart stats={stats} listOf={listOf} />}
+        {hasLatency && <LatencyChart stats={stats} listOf={listOf} />}
       </SimpleGrid>
       <PeriodsTable stats={stats} listOf={listOf} />
     </>
   );
 }
 
-function Figure({ label, value, to }: { label: string; value: string; to: string }) {
+type FigureProps = { label: string; value: string; to: string; size: Size };
+
+function Figure({ label, value, to, size }: FigureProps) {
   return (
     <div>
-      <Note>{label}</Note>
-      <Text component="div" fw={650} size="xl">
+      <Note {...(size === 'md' && { size: 'xs' })}>{label}</Note>
+      <Text component="div" fw={650} size={size}>
         <PageLink to={to} underline="hover" c="inherit" aria-label={`${label}: ${value}`}>
           {value}
         </PageLink>

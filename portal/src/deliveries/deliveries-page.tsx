@@ -1,4 +1,4 @@
-import { Button, Group } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { Link, useParams } from 'react-router';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
@@ -11,7 +11,7 @@ import { Replay } from './replay.tsx';
 export function AppDeliveriesPage() {
   const { appId = '' } = useParams();
   return (
-    <AppFrame title="Deliveries" lead="The deliveries of all webhooks, newest first.">
+    <AppFrame title="Deliveries">
       {() => (
         <>
           <WebhookRoleNote />
@@ -28,17 +28,24 @@ export function WebhookDeliveriesPage() {
     <WebhookFrame tab="Deliveries">
       {({ webhook, mayChange }) => (
         <>
-          <Group gap="sm">
-            <Button
-              component={Link}
-              variant="default"
-              to={`/apps/${appId}/webhooks/${webhookId}/explain`}
-            >
-              {explainTitle}
-            </Button>
-            {mayChange && webhook.active && <Replay webhook={webhook} />}
-          </Group>
-          <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />
+          <Deliveries
+            key={webhookId}
+            appId={appId}
+            webhookId={webhookId}
+            actions={
+              <>
+                <Button
+                  component={Link}
+                  size="xs"
+                  variant="default"
+                  to={`/apps/${appId}/webhooks/${webhookId}/explain`}
+                >
+                  {explainTitle}
+                </Button>
+                {mayChange && webhook.active && <Replay webhook={webhook} />}
+              </>
+            }
+          />
         </>
       )}
     </WebhookFrame>

@@ -1,7 +1,8 @@
+import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { deliveries, type DeliveryScope } from '../api/operations.ts';
-import { StatsSection } from '../charts/stats-section.tsx';
+import { StatsStrip } from '../charts/stats-section.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { useTimes } from '../ui/times.tsx';
@@ -16,8 +17,10 @@ const searchEveryMs = 10_000;
 /** After an error, polls less often. */
 const afterErrorEveryMs = 10_000;
 
-/** Charts, filters and the list of deliveries, newest first, which updates live. */
-export function Deliveries(scope: DeliveryScope) {
+type Props = DeliveryScope & { actions?: ReactNode };
+
+/** Figures, filters and the list of deliveries, newest first, which updates live. */
+export function Deliveries({ actions, ...scope }: Props) {
   const [filters, change] = useFilters();
   const [pausedAt, setPausedAt] = useState<number | null>(null);
   const [query, nowMs] = useDeliveries(scope, filters, pausedAt);
@@ -28,8 +31,8 @@ export function Deliveries(scope: DeliveryScope) {
     focus();
   };
   return (
-    <>
-      <StatsSection {...scope} />
+    <Stack gap={6}>
+      <StatsStrip {...scope} />
       <DeliveryFilters
         filters={filters}
         change={change}
@@ -49,10 +52,11 @@ export function Deliveries(scope: DeliveryScope) {
             focus={focus}
             isPaused={pausedAt !== null}
             setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
+            actions={actions}
           />
         )}
       </Loaded>
-    </>
+    </Stack>
   );
 }
 

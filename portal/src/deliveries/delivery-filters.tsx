@@ -18,6 +18,7 @@ import {
   type ChangeFilters,
   type Filters,
 } from './filters.ts';
+import classes from './filters.module.css';
 import { subjectFault, subjectLabel, toSubject } from './subject.ts';
 
 type Props = {
@@ -34,26 +35,23 @@ export function DeliveryFilters(props: Props) {
   const isNarrow = useMediaQuery('(width < 48em)', false, { getInitialValueInEffect: false });
   const count = countFilters({ ...props.filters, search: null });
   const { search, span } = props.filters;
-  const clear = countFilters(props.filters) > 0 && (
-    <Button variant="subtle" onClick={() => props.changeAndFocus(noFilters)}>
-      Clear filters
-    </Button>
-  );
   return (
-    <Stack gap="sm" role="search" aria-label="Filters">
-      <Group gap="sm" wrap="nowrap">
-        <SearchField search={search} change={props.change} />
-        {isNarrow && <Sheet {...props} count={count} />}
-      </Group>
-      {!isNarrow && (
-        <Group align="flex-end" gap="sm">
+    <Group gap={6} role="search" aria-label="Filters">
+      <SearchField search={search} change={props.change} />
+      {isNarrow ? (
+        <Sheet {...props} count={count} />
+      ) : (
+        <>
           <Choices {...props} />
           {span === 'own' && <OwnSpan {...props} />}
-          {clear}
-        </Group>
+        </>
       )}
-      {isNarrow && clear && <div>{clear}</div>}
-    </Stack>
+      {countFilters(props.filters) > 0 && (
+        <Button variant="subtle" size="compact-sm" onClick={() => props.changeAndFocus(noFilters)}>
+          Clear filters
+        </Button>
+      )}
+    </Group>
   );
 }
 
@@ -61,11 +59,17 @@ function Sheet({ count, ...props }: Props & { count: number }) {
   const [opened, { open, close }] = useDisclosure(false);
   return (
     <>
-      <Button variant="default" onClick={open} aria-haspopup="dialog" style={{ flexShrink: 0 }}>
+      <Button
+        variant="default"
+        size="xs"
+        onClick={open}
+        aria-haspopup="dialog"
+        style={{ flexShrink: 0 }}
+      >
         {count === 0 ? 'Filters' : `Filters (${count})`}
       </Button>
       <Modal opened={opened} onClose={close} title="Filters">
-        <Stack>
+        <Stack className={classes['sheet'] ?? ''}>
           <Choices {...props} />
           {props.filters.span === 'own' && <OwnSpan {...props} />}
           <Button onClick={close}>Show deliveries</Button>
@@ -75,12 +79,15 @@ function Sheet({ count, ...props }: Props & { count: number }) {
   );
 }
 
+/** The key `/` goes there. */
+export const searchFieldId = 'delivery-search';
+
 function SearchField({ search, change }: { search: string | null; change: ChangeFilters }) {
   const [text, setText] = useDraft(search);
   const mayReadBodies = can(useApp(), 'readInternalBodies');
   return (
     <form
-      style={{ flexGrow: 1 }}
+      style={{ flex: '1 1 9rem' }}
       onSubmit={(event) => {
         event.preventDefault();
         change({ search: text.trim() || null });
@@ -88,6 +95,8 @@ function SearchField({ search, change }: { search: string | null; change: Change
     >
       <TextInput
         type="search"
+        size="xs"
+        id={searchFieldId}
         aria-label="Search"
         placeholder={
           mayReadBodies ? 'Delivery id, event id or text in the body' : 'Delivery id or event id'
@@ -129,7 +138,7 @@ function Choices({ filters, change, ofApp }: Props) {
       />
       <Choice
         label="Status"
-        all="All"
+        all="Any status"
         data={optionsOf(statusFilterLabels)}
         value={status}
         choose={(chosen) => change({ status: chosen as Filters['status'] })}
@@ -137,7 +146,7 @@ function Choices({ filters, change, ofApp }: Props) {
       <ResponseChoice filters={filters} change={change} />
       <Choice
         label="Event"
-        all="All"
+        all="Any event"
         data={events}
         value={event}
         choose={(chosen) => change({ event: chosen })}
@@ -150,7 +159,7 @@ function Choices({ filters, change, ofApp }: Props) {
 
 type ChoiceProps = Pick<Props, 'filters' | 'change'>;
 
-const classes = {
+const responseClasses = {
   '2xx': '2xx: accepted',
   '3xx': '3xx: redirected',
   '4xx': '4xx: refused',
@@ -162,13 +171,15 @@ const commonStatuses = ['400', '401', '403', '404', '410', '429', '500', '502', 
 /** A response or, after a colon, an error: a delivery has either. */
 function ResponseChoice({ filters: { response, error }, change }: ChoiceProps) {
   const isOther =
-    response !== null && !Object.hasOwn(classes, response) && !commonStatuses.includes(response);
+    response !== null &&
+    !Object.hasOwn(responseClasses, response) &&
+    !commonStatuses.includes(response);
   return (
     <Choice
       label="Response"
-      all="Any"
+      all="Any response"
       data={[
-        { group: 'Responses', items: optionsOf(classes) },
+        { group: 'Responses', items: optionsOf(responseClasses) },
         { group: 'Statuses', items: isOther ? [response, ...commonStatuses] : commonStatuses },
         {
           group: 'Errors',
@@ -196,7 +207,7 @@ function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
   return (
     <Choice
       label="Webhook"
-      all="All"
+      all="Any webhook"
       data={options}
       value={webhook}
       choose={(chosen) => change({ webhook: chosen })}
@@ -221,8 +232,11 @@ function SubjectField({ subject, change }: { subject: string | null; change: Cha
       }}
     >
       <TextInput
-        label={subjectLabel}
-        placeholder="acme-corporation"
+        size="xs"
+        className={classes['chip'] ?? ''}
+        {...(subject !== null && { 'data-set': true })}
+        aria-label={subjectLabel}
+        placeholder="Any organisation"
         autoCapitalize="off"
         spellCheck={false}
         value={text}
@@ -249,7 +263,10 @@ type SelectProps = {
 function Choice({ label, all, data, value, choose }: SelectProps) {
   return (
     <NativeSelect
-      label={label}
+      size="xs"
+      className={classes['chip'] ?? ''}
+      {...(value !== null && { 'data-set': true })}
+      aria-label={label}
       data={[{ value: '', label: all }, ...data]}
       value={value ?? ''}
       onChange={({ currentTarget }) => choose(currentTarget.value || null)}

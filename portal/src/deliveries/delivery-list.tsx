@@ -1,18 +1,27 @@
 import { Button, Group, Stack } from '@mantine/core';
-import { useState, type RefObject } from 'react';
+import { useDisclosure } from '@mantine/hooks';
+import { useState, type ReactNode, type RefObject } from 'react';
 import { useLocation } from 'react-router';
 import type { DeliveryPageOfApp, DeliveryScope } from '../api/operations.ts';
+import type { PortalDelivery } from '../api/types.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { formatCount } from '../ui/format-count.ts';
 import { Pause, Play } from '../ui/icons.tsx';
 import { Note } from '../ui/note.tsx';
 import { Pager } from '../ui/pager.tsx';
+import { useKeys } from '../ui/shortcut-keys.tsx';
 import { AnnounceNew } from './announce-new.tsx';
-import { DeliveryTable } from './delivery-table.tsx';
+import { searchFieldId } from './delivery-filters.tsx';
+import { DeliveryPanel } from './delivery-panel.tsx';
+import { DeliveryTable, pathOf, rowLinkId, type FromList } from './delivery-table.tsx';
 import { writeFilters, type ChangeFilters, type Filters } from './filters.ts';
+import { KeysDialog } from './keys-dialog.tsx';
 import { NoDeliveries } from './no-deliveries.tsx';
+import { sendAgainId } from './redeliver.tsx';
 import { RedeliverSeveral } from './redeliver-several.tsx';
+import classes from './split.module.css';
+import { useOpenDelivery } from './use-open-delivery.ts';
 import { useSelection } from './use-selection.ts';
 import { useSteadyRows } from './use-steady-rows.ts';
 
@@ -29,6 +38,8 @@ type Props = {
   element: RefObject<HTMLElement | null>;
   /** Focuses the list. */
   focus: () => void;
+  /** Buttons next to the number of deliveries. */
+  actions: ReactNode;
 } & Live;
 
 export function DeliveryList({
@@ -40,6 +51,7 @@ export function DeliveryList({
   changeAndFocus,
   element,
   focus,
+  actions,
   ...live
 }: Props) {
   const { pathname, search: query } = useLocation();
@@ -49,47 +61,113 @@ export function DeliveryList({
   // filters.
   const [scope, setScope] = useState(search);
   if (!isStale && scope !== search) setScope(search);
-  const mayMove = () => selection.ids.length === 0 && !isInUse(element.current);
+  const mayMove = () => open === null && selection.ids.length === 0 && !isInUse(element.current);
   const { rows, waiting, show } = useSteadyRows({ fresh: entries, readAt, scope, mayMove });
+  const opening = useOpenDelivery(rows);
+  const { open, addressOf } = opening;
+  const from: FromList = {
+    list: `${pathname}${query}`,
+    paths: rows.map((delivery) => pathOf(appId, delivery)),
+  };
   const selection = useSelection(rows, scope);
   const showNew = () => {
     show();
     focus();
   };
   return (
-    <Stack gap="sm" aria-busy={isStale}>
+    <Stack gap={6} aria-busy={isStale}>
       <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
         <Group gap="xs" wrap="nowrap">
           <Found total={pagination.total} searched={searched} />
           {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
         </Group>
-        <LiveButton page={filters.page} {...live} />
+        <Group gap="xs" justify="flex-end">
+          {actions}
+          <LiveButton page={filters.page} {...live} />
+        </Group>
       </Group>
       {mayChange && <RedeliverSeveral selection={selection} focus={focus} />}
       <AnnounceNew fresh={entries} readAt={readAt} scope={scope} />
-      <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
-        {rows.length > 0 ? (
-          <DeliveryTable
-            appId={appId}
-            rows={rows}
-            list={`${pathname}${query}`}
-            filters={filters}
-            ofApp={webhookId === null}
-            selection={mayChange ? selection : undefined}
-          />
-        ) : (
-          <NoDeliveries
-            scope={{ appId, webhookId }}
-            total={pagination.total}
-            filters={filters}
-            changeAndFocus={changeAndFocus}
-            focus={focus}
-          />
-        )}
-      </section>
+      <WithPanel appId={appId} from={from} opening={opening}>
+        <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
+          {rows.length > 0 ? (
+            <DeliveryTable
+              appId={appId}
+              rows={rows}
+              openId={open?.id}
+              addressOf={addressOf}
+              from={from}
+              filters={filters}
+              ofApp={webhookId === null}
+              selection={mayChange ? selection : undefined}
+            />
+          ) : (
+            <NoDeliveries
+              scope={{ appId, webhookId }}
+              total={pagination.total}
+              filters={filters}
+              changeAndFocus={changeAndFocus}
+              focus={focus}
+            />
+          )}
+        </section>
+      </WithPanel>
       <Pager pagination={pagination} go={(page) => changeAndFocus({ page })} />
     </Stack>
   );
+}
+
+type WithPanelProps = {
+  appId: string;
+  from: FromList;
+  opening: ReturnType<typeof useOpenDelivery>;
+  children: ReactNode;
+};
+
+/** The list and the open delivery beside it, with the keys that move between them. */
+function WithPanel({ appId, from, opening, children }: WithPanelProps) {
+  const { open, isFirst, move } = opening;
+  const [showsKeys, keys] = useDisclosure(false);
+  const moveAndFocus = (step: number) => focusRow(move(step));
+  const close = () => {
+    opening.close();
+    focusRow(open);
+  };
+  const onKeyDown = useKeys({
+    j: () => moveAndFocus(1),
+    ArrowDown: () => moveAndFocus(1),
+    k: () => moveAndFocus(-1),
+    ArrowUp: () => moveAndFocus(-1),
+    r: () => document.getElementById(sendAgainId)?.click(),
+    '/': () => document.getElementById(searchFieldId)?.focus(),
+    '?': keys.open,
+    Escape: close,
+  });
+  return (
+    <div
+      role="presentation"
+      className={classes['split'] ?? ''}
+      {...(open && { 'data-open': true })}
+      onKeyDown={onKeyDown}
+    >
+      {children}
+      {open && (
+        <DeliveryPanel
+          key={open.id}
+          id={{ appId, webhookId: open.webhookId, deliveryId: open.id }}
+          from={from}
+          scrolls={isFirst}
+          close={close}
+        />
+      )}
+      <KeysDialog opened={showsKeys} close={keys.close} />
+    </div>
+  );
+}
+
+function focusRow(row: Pick<PortalDelivery, 'id'> | null): void {
+  // On a narrow screen it is not shown before the panel is closed.
+  if (row) setTimeout(() => document.getElementById(rowLinkId(row.id))?.focus());
 }
 
 function Found({ total, searched }: { total: number } & Pick<DeliveryPageOfApp, 'searched'>) {

@@ -1,26 +1,11 @@
-import { Button, Group, Stack, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { Button, Group } from '@mantine/core';
 import { Link, useLocation, useParams } from 'react-router';
-import {
-  delivery as deliveryOperation,
-  webhook as webhookOperation,
-  type DeliveryId,
-} from '../api/operations.ts';
-import { can } from '../apps/can.ts';
-import { useApp } from '../apps/use-app.ts';
+import type { DeliveryId } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
-import { Attempts } from './attempts.tsx';
-import { DeliveryFacts } from './delivery-facts.tsx';
+import { DeliveryView, useDelivery } from './delivery-view.tsx';
 import type { FromList } from './delivery-table.tsx';
-import { NoBody } from './no-body.tsx';
-import { Redeliver, type DeliveryProps } from './redeliver.tsx';
-import { SentRequest } from './sent-request.tsx';
-
-const pendingEveryMs = 1_500;
 
 export function DeliveryPage() {
   const { appId = '', webhookId = '', deliveryId = '' } = useParams();
@@ -32,11 +17,7 @@ function KeyedDelivery({ id }: { id: DeliveryId }) {
   const from = useLocation().state as FromList | null;
   const list = `${useWebhookId().page}/deliveries`;
   const crumbs = useWebhookCrumbs();
-  const webhook = useQuery(webhookOperation(id)).data;
-  const query = useQuery({
-    ...deliveryOperation(id),
-    refetchInterval: ({ state }) => (state.data?.status === 'pending' ? pendingEveryMs : false),
-  });
+  const query = useDelivery(id);
   return (
     <Page
       title={query.data ? `Delivery of ${query.data.event}` : 'Delivery'}
@@ -44,45 +25,9 @@ function KeyedDelivery({ id }: { id: DeliveryId }) {
       actions={from && <Neighbours from={from} />}
     >
       <Loaded query={query}>
-        {(delivery) => <Sections id={id} delivery={delivery} webhook={webhook} />}
+        {(delivery) => <DeliveryView id={id} delivery={delivery} order={2} />}
       </Loaded>
     </Page>
-  );
-}
-
-function Sections(props: DeliveryProps) {
-  const { delivery, webhook } = props;
-  const mayChange = can(useApp(), 'changeWebhooks');
-  return (
-    <Stack gap="xl">
-      <DeliveryFacts delivery={delivery} />
-      {mayChange ? <Redeliver {...props} /> : <WebhookRoleNote />}
-      <Titled title="Attempts">
-        <Attempts {...delivery} />
-      </Titled>
-      <Titled title="Request">
-        {delivery.body === null ? (
-          <NoBody event={delivery.event} />
-        ) : (
-          <SentRequest
-            delivery={delivery}
-            body={delivery.body}
-            url={mayChange ? webhook?.url : undefined}
-          />
-        )}
-      </Titled>
-    </Stack>
-  );
-}
-
-function Titled({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Stack gap="sm">
-      <Title order={2} size="h3">
-        {title}
-      </Title>
-      {children}
-    </Stack>
   );
 }
 

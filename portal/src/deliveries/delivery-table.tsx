@@ -21,41 +21,44 @@ export type FromList = { list: string; paths: string[] };
 type Props = {
   appId: string;
   rows: PortalDelivery[];
-  /** The address of the list, with its filters. */
-  list: string;
+  from: FromList;
   filters: Filters;
   ofApp: boolean;
+  /** The delivery that is open beside the list, which then has less room. */
+  openId: string | undefined;
+  /** The address of the list with a delivery open. Null if there is no room for it beside the list. */
+  addressOf: (delivery: PortalDelivery) => string | null;
   /** Undefined for those who may not redeliver. */
   selection: Selection | undefined;
 };
 
 /** On a narrow screen, each row shows the same in three lines. */
-export function DeliveryTable({ appId, rows, list, filters, ofApp, selection }: Props) {
-  const from: FromList = { list, paths: rows.map((delivery) => pathOf(appId, delivery)) };
+export function DeliveryTable({ rows, ...props }: Props) {
+  const { ofApp, openId, selection } = props;
   return (
-    <Table highlightOnHover verticalSpacing={8} style={{ tableLayout: 'auto' }}>
+    <Table highlightOnHover verticalSpacing={5} style={{ tableLayout: 'auto' }}>
       <TableHead
-        columns={columnsOf(ofApp)}
-        {...(selection && { before: <SelectAll selection={selection} /> })}
+        columns={columnsOf({ ofApp, isNarrow: openId !== undefined })}
+        {...(selection && openId === undefined && { before: <SelectAll selection={selection} /> })}
       />
       <Table.Tbody>
         {rows.map((delivery) => (
-          <Row
-            key={delivery.id}
-            appId={appId}
-            delivery={delivery}
-            from={from}
-            filters={filters}
-            ofApp={ofApp}
-            selection={selection}
-          />
+          <Row key={delivery.id} delivery={delivery} {...props} />
         ))}
       </Table.Tbody>
     </Table>
   );
 }
 
-function columnsOf(ofApp: boolean): ComponentProps<typeof TableHead>['columns'] {
+/** For a row's link, which the keys focus. */
+export function rowLinkId(id: string): string {
+  return `delivery-${id}`;
+}
+
+type Columns = { ofApp: boolean; isNarrow: boolean };
+
+function columnsOf({ ofApp, isNarrow }: Columns): ComponentProps<typeof TableHead>['columns'] {
+  if (isNarrow) return [{ title: 'Delivery' }];
   return [
     { title: 'Status' },
     { title: 'Event' },
@@ -66,7 +69,7 @@ function columnsOf(ofApp: boolean): ComponentProps<typeof TableHead>['columns'] 
   ];
 }
 
-function pathOf(appId: string, { id, webhookId }: PortalDelivery): string {
+export function pathOf(appId: string, { id, webhookId }: PortalDelivery): string {
   return `/apps/${appId}/webhooks/${webhookId}/deliveries/${id}`;
 }
 
@@ -82,60 +85,77 @@ function SelectAll({ selection }: { selection: Selection }) {
   );
 }
 
-type RowProps = { delivery: PortalDelivery; from: FromList } & Pick<
+type RowProps = { delivery: PortalDelivery } & Pick<
   Props,
-  'appId' | 'filters' | 'ofApp' | 'selection'
+  'appId' | 'from' | 'filters' | 'ofApp' | 'openId' | 'addressOf' | 'selection'
 >;
 
-function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
+function Row({ delivery, from, ...props }: RowProps) {
+  const { appId, filters, ofApp, openId, addressOf, selection } = props;
+  const isNarrow = openId !== undefined;
+  const isOpen = openId === delivery.id;
   const { id, event, subject, createdAt, attemptCount, lastAttempt, webhook } = delivery;
   const { exact } = useTimes();
   const duration = lastAttempt && formatDuration(lastAttempt.durationMs);
   const attempts = formatCount(attemptCount, 'attempt');
   return (
-    <Table.Tr {...(selection?.ids.includes(id) && { bg: 'var(--mantine-color-default-hover)' })}>
-      {selection && <SelectCell delivery={delivery} selection={selection} />}
-      <Table.Td>
-        <Outcome delivery={delivery} filters={filters} />
-      </Table.Td>
-      <Table.Td>
-        <PageLink to={pathOf(appId, delivery)} state={from} size="sm">
-          {event}
-        </PageLink>
-        {subject && (
-          <Note size="xs" title={subject.slug}>
-            {subject.name}
-          </Note>
-        )}
-        <Note size="xs" hiddenFrom="sm">
-          {ofApp && <>{nameOf(webhook)}, </>}
-          <Time at={createdAt} />, {attempts}
-          {duration && `, ${duration}`}
-        </Note>
-      </Table.Td>
-      {ofApp && (
-        <Table.Td visibleFrom="sm">
-          <PageLink
-            to={`/apps/${appId}/webhooks/${delivery.webhookId}/deliveries`}
-            size="sm"
-            c="dimmed"
-          >
-            {nameOf(webhook)}
-          </PageLink>
+    <Table.Tr
+      {...((isOpen || selection?.ids.includes(id)) && { bg: 'var(--mantine-color-default-hover)' })}
+    >
+      {selection && !isNarrow && <SelectCell delivery={delivery} selection={selection} />}
+      {!isNarrow && (
+        <Table.Td>
+          <Outcome delivery={delivery} filters={filters} />
         </Table.Td>
       )}
-      <Table.Td visibleFrom="sm" ta="end" style={{ whiteSpace: 'nowrap' }}>
-        {duration ?? '–'}
-      </Table.Td>
-      <Table.Td visibleFrom="sm" ta="end">
-        {attemptCount}
-      </Table.Td>
-      <Table.Td visibleFrom="sm">
-        <Text size="sm">
+      <Table.Td>
+        {isNarrow && <Outcome delivery={delivery} filters={filters} />}
+        <Group gap="0 8px">
+          <PageLink
+            id={rowLinkId(id)}
+            to={addressOf(delivery) ?? pathOf(appId, delivery)}
+            state={from}
+            size="sm"
+            {...(isOpen && { 'aria-current': true })}
+          >
+            {event}
+          </PageLink>
+          {subject && (
+            <Note span size="xs" title={subject.slug}>
+              {subject.name}
+            </Note>
+          )}
+        </Group>
+        <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
+          {ofApp && <>{nameOf(webhook)}, </>}
           <Time at={createdAt} />
-        </Text>
-        <Note size="xs">{exact(createdAt)}</Note>
+          {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
+        </Note>
       </Table.Td>
+      {!isNarrow && (
+        <>
+          {ofApp && (
+            <Table.Td visibleFrom="sm">
+              <PageLink
+                to={`/apps/${appId}/webhooks/${delivery.webhookId}/deliveries`}
+                size="sm"
+                c="dimmed"
+              >
+                {nameOf(webhook)}
+              </PageLink>
+            </Table.Td>
+          )}
+          <Table.Td visibleFrom="sm" ta="end" style={{ whiteSpace: 'nowrap' }}>
+            {duration ?? '–'}
+          </Table.Td>
+          <Table.Td visibleFrom="sm" ta="end">
+            {attemptCount}
+          </Table.Td>
+          <Table.Td visibleFrom="sm" title={exact(createdAt)}>
+            <Text size="sm">{exact(createdAt)}</Text>
+          </Table.Td>
+        </>
+      )}
     </Table.Tr>
   );
 }

@@ -1,11 +1,24 @@
 /**
- * Adds line breaks and indents to JSON without parsing it: numbers beyond JavaScript's precision and escapes stay as they
- * are written.
+ * Adds line breaks and indents to JSON. Numbers beyond JavaScript's precision and escapes stay as they are written, and
+ * other text as it is.
  */
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
 const indent = '  ';
 
 export function prettyJson(text: string): string {
+  return isJson(text) ? indented(text) : text;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function indented(text: string): string {
   let depth = 0;
   let before = '';
   let out = '';

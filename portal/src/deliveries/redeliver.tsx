@@ -3,7 +3,12 @@ import { useQueryClient } from '@tanstack/react-query';
 import { RotateCw } from '../ui/icons.tsx';
 import type { ReactNode } from 'react';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
-import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
+import {
+  delivery as deliveryOperation,
+  redeliver,
+  testWebhook,
+  type DeliveryId,
+} from '../api/operations.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
@@ -11,7 +16,6 @@ import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
 export type DeliveryProps = {
   id: DeliveryId;
@@ -20,65 +24,74 @@ export type DeliveryProps = {
   webhook: Webhook | undefined;
 };
 
-/** Sends the delivery again and shows the result. The page polls while it is pending. */
+/** The key `r` presses it. */
+export const sendAgainId = 'send-again';
+
+/**
+ * Sends the delivery again and shows the result; what shows the delivery polls while it is pending. A deactivated webhook
+ * gets a test with the event's sample instead.
+ */
 export function Redeliver({ id, delivery, webhook }: DeliveryProps) {
-  const { page } = useWebhookId();
   const client = useQueryClient();
+  const page = `/apps/${id.appId}/webhooks/${id.webhookId}`;
+  const isTest = webhook?.active === false && isEvent(delivery);
   const write = useWrite(async () => {
-    // Stores the pending delivery at once, so that the page polls it even if the refetch fails.
-    client.setQueryData(deliveryOperation(id).queryKey, await redeliver(id));
+    if (isTest) return testWebhook(id, delivery.event);
+    const queued = await redeliver(id);
+    // Stores the pending delivery at once, so that it is polled even if the refetch fails.
+    client.setQueryData(deliveryOperation(id).queryKey, queued);
+    return null;
   }, appChanges);
-  const refusal = refusalOf(delivery, webhook, page);
+  const refusal = refusalOf(delivery, page);
+  const note =
+    isTest && 'The webhook is deactivated, so this sends a test with the sample of the event.';
   return (
-    <Stack gap="xs" align="flex-start">
+    <Stack gap={4}>
       <Group gap="sm">
         <BusyButton
-          leftSection={<RotateCw size={16} aria-hidden />}
+          id={sendAgainId}
+          size="xs"
+          leftSection={<RotateCw size={14} aria-hidden />}
           busy={write.isPending}
           disabled={refusal !== null}
           onClick={() => write.mutate(undefined)}
           aria-describedby="redeliver-note"
+          title={`Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts`}
         >
-          Redeliver
+          {isTest ? 'Send a test' : 'Send again'}
         </BusyButton>
-        <Note id="redeliver-note" flex="1 1 14rem">
-          {refusal ?? `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts.`}
+        <Note size="xs" id="redeliver-note">
+          {refusal ?? note}
         </Note>
+        <Text size="sm" role="status">
+          {write.isSuccess && describeResult(write.data ?? delivery)}
+        </Text>
       </Group>
       {write.isError && <Problem error={write.error} />}
-      <Text size="sm" role="status">
-        {write.isSuccess && describeResult(delivery)}
-      </Text>
     </Stack>
   );
 }
 
+function isEvent({ event }: Pick<DeliveryDetail, 'event'>): boolean {
+  return event !== 'webhook.probe' && event !== 'webhook.test';
+}
+
 /** The reason why the delivery cannot be sent again, or null. */
-function refusalOf(
-  { status, event, body }: DeliveryDetail,
-  webhook: Webhook | undefined,
-  page: string,
-): ReactNode {
+function refusalOf({ status, event, body }: DeliveryDetail, page: string): ReactNode {
   if (status === 'pending') return 'This delivery is pending and is retried automatically.';
-  if (event === 'webhook.probe') return "Probes can't be redelivered.";
+  if (event === 'webhook.probe') return "Probes can't be sent again.";
   if (event === 'webhook.test')
     return (
       <>
-        Tests can't be redelivered. <PageLink to={`${page}/test`}>Send a new one</PageLink>
+        Tests can't be sent again. <PageLink to={`${page}/test`}>Send a new one</PageLink>
       </>
     );
   if (body === null) return 'The app can no longer get this event.';
-  if (webhook && !webhook.active)
-    return (
-      <>
-        The webhook is deactivated. <PageLink to={page}>Reactivate it first</PageLink>
-      </>
-    );
   return null;
 }
 
 function describeResult({ status, attempts }: DeliveryDetail): string {
-  if (status === 'pending') return 'Sent again. This page updates until it ends.';
+  if (status === 'pending') return 'Sent again. The result appears here.';
   const last = attempts.at(-1);
   const attempt = last ? `: ${describeAttempt(last).title}` : '';
   return status === 'succeeded' ? `Delivered${attempt}` : `Delivery failed${attempt}`;

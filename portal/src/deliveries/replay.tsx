@@ -17,7 +17,7 @@ export function Replay({ webhook }: { webhook: Webhook }) {
   const [opened, { open, close }] = useDisclosure();
   return (
     <>
-      <Button variant="default" onClick={open} aria-haspopup="dialog">
+      <Button size="xs" variant="default" onClick={open} aria-haspopup="dialog">
         {replayTitle}…
       </Button>
       <Modal opened={opened} onClose={close} title={replayTitle}>

@@ -22,7 +22,7 @@ export function Page({
 }: TitleRowProps & { crumbs?: Crumb[]; tab?: string; children: ReactNode }) {
   const heading = useHeading(tab === undefined ? title.title : `${tab} · ${title.title}`);
   return (
-    <Stack gap="lg">
+    <Stack gap="md">
       <Stack gap={4}>
         {crumbs.length > 0 && <Crumbs crumbs={crumbs} />}
         <TitleRow {...title} order={1} size="h2" ref={heading} />

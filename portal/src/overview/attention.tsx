@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import { apps } from '../api/operations.ts';
 import type { ExpiringKey, LastError, Overview, TroubledWebhook } from '../api/types.ts';
 import { can } from '../apps/can.ts';
+import { firstOpen } from '../deliveries/use-open-delivery.ts';
 import { writeFilters } from '../deliveries/filters.ts';
 import type { OpensRecovery } from '../deliveries/recover.tsx';
 import { nameOfKey } from '../keys/key-state.ts';
@@ -80,7 +81,7 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
                 Since <Time at={from} exact />.{' '}
               </>
             )}
-            {text !== null && <PageLink to={list}>{text}</PageLink>}
+            {text !== null && <PageLink to={`${list}&open=${firstOpen}`}>{text}</PageLink>}
             {unsentSince && (
               <>
                 {' '}

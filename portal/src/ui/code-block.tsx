@@ -6,6 +6,8 @@ import classes from './code-block.module.css';
 type Props = {
   label: string;
   text: string;
+  /** What the button copies, if it is not the text. */
+  copied?: string;
   /** In pixels. */
   maxHeight?: number;
   wrap?: boolean;
@@ -13,14 +15,21 @@ type Props = {
 };
 
 /** Shows text with a copy button. It can be scrolled by keyboard. */
-export function CodeBlock({ label, text, maxHeight = 400, wrap = false, isJson = false }: Props) {
+export function CodeBlock({
+  label,
+  text,
+  copied = text,
+  maxHeight = 400,
+  wrap = false,
+  isJson = false,
+}: Props) {
   return (
     <Box className={classes['block'] ?? ''}>
       <Group justify="space-between" gap="xs" px="sm" py={6} className={classes['head'] ?? ''}>
         <Text size="sm" fw={600}>
           {label}
         </Text>
-        <CopyButton value={text} label={`Copy: ${label}`} />
+        <CopyButton value={copied} label={`Copy: ${label}`} />
       </Group>
       <ScrollArea.Autosize
         mah={maxHeight}

@@ -14,7 +14,12 @@ export function TitleRow({ title, lead, actions, ...heading }: TitleRowProps & T
         {actions && <Group gap="xs">{actions}</Group>}
       </Group>
       {lead && (
-        <Text component="div" c="dimmed" maw="70ch" {...(heading.order !== 1 && { size: 'sm' })}>
+        <Text
+          component="div"
+          c="dimmed"
+          {...(typeof lead === 'string' && { maw: '70ch' })}
+          {...(heading.order !== 1 && { size: 'sm' })}
+        >
           {lead}
         </Text>
       )}

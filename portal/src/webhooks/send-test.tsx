@@ -1,13 +1,13 @@
-import { Divider, Group, NativeSelect, Stack, Title, VisuallyHidden } from '@mantine/core';
+import { Divider, Group, NativeSelect, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
-import type { DeliveryDetail, Webhook } from '../api/types.ts';
+import type { Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
-import { SentRequest } from '../deliveries/sent-request.tsx';
-import { AttemptDetail } from '../ui/attempt-detail.tsx';
+import { Exchange } from '../deliveries/exchange.tsx';
 import { BusyButton } from '../ui/busy-button.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
+import { formatDuration } from '../ui/format-duration.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 
@@ -45,30 +45,15 @@ export function SendTest({ appId, webhook }: { appId: string; webhook: Webhook }
         {send.isPending ? 'Sending' : attempt ? describeAttempt(attempt).title : ''}
       </VisuallyHidden>
       {send.isError && <Problem error={send.error} />}
-      {send.data && <TestResult delivery={send.data} url={webhook.url} />}
-    </Section>
-  );
-}
-
-/** Shows the response to a test, then the request. */
-function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {
-  const attempt = delivery.attempts.at(-1);
-  if (!attempt) return null;
-  return (
-    <Stack>
-      <Divider />
-      <Title order={3} size="h5">
-        Response of your server
-      </Title>
-      <AttemptDetail attempt={attempt} />
-      {delivery.body !== null && (
-        <>
-          <Title order={3} size="h5">
-            Request
-          </Title>
-          <SentRequest delivery={delivery} body={delivery.body} url={url} />
-        </>
+      {send.data && attempt && (
+        <Stack gap="sm">
+          <Divider />
+          <Text size="sm" fw={600}>
+            {describeAttempt(attempt).title}, took {formatDuration(attempt.durationMs)}
+          </Text>
+          <Exchange delivery={send.data} attempt={attempt} url={webhook.url} order={3} />
+        </Stack>
       )}
-    </Stack>
+    </Section>
   );
 }

@@ -1,4 +1,4 @@
-import { Group, Stack, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { webhook as webhookOperation } from '../api/operations.ts';
@@ -58,14 +58,12 @@ export function WebhookFrame({ tab, children }: Props) {
 
 function State({ webhook }: { webhook: Webhook }) {
   return (
-    <Stack gap={4}>
+    <Group gap="4px 12px">
+      <WebhookBadge webhook={webhook} />
       <Text size="sm" ff="monospace">
         {webhook.url}
       </Text>
-      <Group gap="sm">
-        <WebhookBadge webhook={webhook} />
-        <LastTimes webhook={webhook} />
-      </Group>
-    </Stack>
+      <LastTimes webhook={webhook} />
+    </Group>
   );
 }
