@@ -15,7 +15,8 @@ export function sendEntry(
 ): FastifyReply {
   const { codings } = entry;
   reply.header('cache-control', cacheControl);
-  if (codings) reply.header('vary', 'Accept-Encoding');
+  const vary = reply.getHeader('vary');
+  if (codings) reply.header('vary', vary ? `${String(vary)}, Accept-Encoding` : 'Accept-Encoding');
   const seen = headers['if-none-match'];
   const matched = seen === undefined ? null : findTag(seen, entry.etag);
   if (matched !== null) return reply.header('etag', matched).code(304).send();

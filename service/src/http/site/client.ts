@@ -1,6 +1,6 @@
 /**
- * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno, and a page that
- * says how to use them. npm builds the files from `client/` on installation. Why: docs/decisions/0031-release.md.
+ * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno, and a text that
+ * says how to use them; browsers are led to its page in the documentation. npm builds the files from `client/` on installation. Why: docs/decisions/0031-release.md.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -30,12 +30,16 @@ export function registerClient(
 ): void {
   const tarball = `orgdir-client-${version}.tgz`;
   const module = `orgdir-client-${version}.js`;
-  const address = `${publicUrl.replace(/\/$/, '')}/client/`;
+  const root = publicUrl.replace(/\/$/, '');
+  const address = `${root}/client/`;
 
   let pageEntry: Entry | undefined;
   let moduleEntry: Entry | undefined;
 
   serve('', async (request, reply) => {
+    reply.header('vary', 'Accept');
+    if (request.headers.accept?.includes('text/html'))
+      return reply.redirect(`${new URL(root).pathname.replace(/\/$/, '')}/docs/client`, 302);
     const integrity = integrityOf(await readFile(new URL(module, folder)));
     const urls = { tarballUrl: `${address}${tarball}`, moduleUrl: `${address}${module}` };
     const page = renderPage({ ...urls, integrity, version, publicUrl });

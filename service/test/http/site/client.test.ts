@@ -151,6 +151,19 @@ test('the page names the address, the integrity hash and the public URL', async 
   assert.ok(text.includes(`from "${testPublicUrl}${module}"`), text);
 });
 
+test('browsers are led to the documentation, and others get text', async () => {
+  const ask = (accept: string) =>
+    fetch(`${service.url}/client`, { headers: { accept }, redirect: 'manual' });
+  const led = await ask('text/html,application/xhtml+xml,*/*;q=0.8');
+  assert.deepEqual([led.status, led.headers.get('location')], [302, '/docs/client']);
+  assert.equal(led.headers.get('vary'), 'Accept');
+  const page = await fetch(`${service.url}/docs/client`);
+  assert.match(await page.text(), new RegExp(`orgdir-client-${version.replaceAll('.', '\\.')}`));
+  const text = await ask('*/*');
+  assert.equal(text.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.equal(text.headers.get('vary'), 'Accept, Accept-Encoding');
+});
+
 test('without a build, it responds with 503 and says how to build', async () => {
   const app = fastify();
   const empty = pathToFileURL(`${await temporaryFolder()}/`);
