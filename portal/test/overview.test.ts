@@ -103,6 +103,10 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   await page.getByText('Show the values as a table').click();
   await page.getByRole('columnheader', { name: 'p95' }).waitFor();
   await assertAccessible(page, 'a busy overview');
+  await page.getByText('Hour', { exact: true }).click();
+  await page.getByRole('heading', { name: 'Last hour' }).waitFor();
+  await eventually(async () => (await chart.getByRole('link').count()) === 60);
+  await chart.getByRole('link', { name: /: 1 succeeded, 1 failed$/ }).waitFor();
   await page.getByText('7 days').click();
   await page.waitForURL(/\?range=week$/);
   await page.getByRole('heading', { name: 'Last 7 days' }).waitFor();

@@ -1702,8 +1702,8 @@ export interface ListAppDeliveriesQuery {
 
 /** The query parameters of `getDeliveryStats`. */
 export interface GetDeliveryStatsQuery {
-  /** `day`: the last 24 hours by hour. `week`: the last 7 days by 6 hours. */
-  range?: 'day' | 'week';
+  /** `hour`: the last hour by minute, by how each delivery ended last. `day`: the last 24 hours by hour. `week`: the last 7 days by 6 hours. */
+  range?: 'hour' | 'day' | 'week';
   /** Only deliveries to this webhook. */
   webhookId?: string;
 }

@@ -4,7 +4,7 @@ import { useSearchParams } from 'react-router';
 import { deliveryStats, type DeliveryScope } from '../api/operations.ts';
 import type { DeliveryStats } from '../api/types.ts';
 import { statusLabels } from '../deliveries/delivery-status.tsx';
-import { keepRange, writeFilters, type Filters } from '../deliveries/filters.ts';
+import { keepRange, spanLabels, writeFilters, type Filters } from '../deliveries/filters.ts';
 import { SmallFold } from '../ui/fold.tsx';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Loaded } from '../ui/loaded.tsx';
@@ -20,14 +20,11 @@ import { PeriodsTable } from './periods-table.tsx';
 /** The polling interval while the page is visible. */
 const refreshMs = 30_000;
 
-/** Success and latency of the last 24 hours or 7 days. Every number and bar links to the deliveries behind it. */
+/** Success and latency of the last hour, 24 hours or 7 days. Every number and bar links to the deliveries behind it. */
 export function StatsSection(scope: DeliveryScope) {
   const { query, ...shown } = useStats(scope);
   return (
-    <Section
-      title={shown.range === 'day' ? 'Last 24 hours' : 'Last 7 days'}
-      actions={<RangeChoice {...shown} />}
-    >
+    <Section title={spanLabels[shown.range]} actions={<RangeChoice {...shown} />}>
       <Loaded query={query}>
         {(stats) => (
           <>
@@ -90,6 +87,7 @@ function RangeChoice({ range, setRange }: Pick<Shown, 'range' | 'setRange'>) {
       value={range}
       onChange={setRange}
       data={[
+        { value: 'hour', label: 'Hour' },
         { value: 'day', label: '24 hours' },
         { value: 'week', label: '7 days' },
       ]}
@@ -97,7 +95,7 @@ function RangeChoice({ range, setRange }: Pick<Shown, 'range' | 'setRange'>) {
   );
 }
 
-type Range = 'day' | 'week';
+type Range = 'hour' | 'day' | 'week';
 
 /** The address holds the range. */
 function useRange(): [range: Range, setRange: (range: Range) => void] {
@@ -109,7 +107,8 @@ function useRange(): [range: Range, setRange: (range: Range) => void] {
       else after.set('range', range);
       return after;
     });
-  return [query.get('range') === 'week' ? 'week' : 'day', setRange];
+  const range = query.get('range');
+  return [range === 'hour' || range === 'week' ? range : 'day', setRange];
 }
 
 function listIn({ periodHours }: DeliveryStats, { linkTo }: Pick<Shown, 'linkTo'>) {
@@ -166,12 +165,12 @@ function gapOf(size: Size): string {
 
 const ofSucceeded = { status: 'succeeded' } as const;
 
-function Charts({ stats, linkTo }: StatsProps) {
+function Charts({ stats, range, linkTo }: StatsProps) {
   const hasLatency = stats.total.latencyP50Ms !== null;
   const listOf = listIn(stats, { linkTo });
   return (
     <>
-      <Note>{describeRate(stats.total)}</Note>
+      <Note>{describeRate(stats.total, range)}</Note>
       <SimpleGrid cols={{ base: 1, md: hasLatency ? 2 : 1 }} spacing="xl">
         <CountsChart stats={stats} listOf={listOf} />
         {hasLatency && <LatencyChart stats={stats} listOf={listOf} />}
@@ -196,7 +195,7 @@ function Figure({ label, value, to, size }: FigureProps) {
   );
 }
 
-function describeRate(total: DeliveryStats['total']): string {
+function describeRate(total: DeliveryStats['total'], range: Range): string {
   const { succeeded, cancelled, cancelledByFailure } = countOutcomes(total);
   const counted = countForRate(total);
   const share = `The success rate is ${succeeded.toLocaleString()} of ${counted.toLocaleString()}.`;
@@ -204,7 +203,9 @@ function describeRate(total: DeliveryStats['total']): string {
   const others = `${cancelled.toLocaleString()} by an owner, the operator or a lost permission`;
   return [
     ...(counted > 0 ? [share] : []),
-    'Counts how each delivery first ended. Redeliveries do not change it.',
+    range === 'hour'
+      ? 'Counts how each delivery ended last.'
+      : 'Counts how each delivery first ended. Redeliveries do not change it.',
     ...(total.cancelled > 0
       ? [`Cancelled: ${causes}, which counts as a failure, and ${others}, which is not counted.`]
       : []),

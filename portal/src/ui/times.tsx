@@ -61,7 +61,7 @@ function timesIn(zone: 'UTC' | undefined) {
 }
 
 export function endOf(start: string, hours: number): string {
-  return new Date(Date.parse(start) + hours * 3_600_000).toISOString();
+  return new Date(Date.parse(start) + Math.round(hours * 3_600_000)).toISOString();
 }
 
 const Current = createContext<Times>(timesIn(undefined));

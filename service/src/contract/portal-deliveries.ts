@@ -189,7 +189,7 @@ export type DeliveryPeriod = Static<typeof DeliveryPeriod>;
 
 export const DeliveryStats = strictObject(
   {
-    periodHours: Type.Integer({ minimum: 1, description: 'The length of each period.' }),
+    periodHours: Type.Number({ minimum: 0, description: 'The length of each period.' }),
     periods: Type.Array(DeliveryPeriod, { description: 'The periods, oldest first.' }),
     total: strictObject(counts, {
       title: 'DeliveryTotals',

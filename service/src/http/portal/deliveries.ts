@@ -146,7 +146,8 @@ export const deliveryOperations = [
       range: Type.Enum(Object.keys(ranges) as (keyof typeof ranges)[], {
         type: 'string',
         default: 'day',
-        description: '`day`: the last 24 hours by hour. `week`: the last 7 days by 6 hours.',
+        description:
+          '`hour`: the last hour by minute, by how each delivery ended last. `day`: the last 24 hours by hour. `week`: the last 7 days by 6 hours.',
       }),
       webhookId: ofWebhook,
     }),

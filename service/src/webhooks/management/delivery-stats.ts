@@ -7,8 +7,9 @@ import type {
 import { sql, type Executor } from '../../database/database.ts';
 import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
 
-/** `history/fold-delivery-changes.ts` keeps a little more than the longest range. */
+/** `history/fold-delivery-changes.ts` keeps a little more than the longest range. An hour is counted from the deliveries. */
 export const ranges = {
+  hour: { periods: 60, periodHours: 1 / 60 },
   day: { periods: 24, periodHours: 1 },
   week: { periods: 28, periodHours: 6 },
 } as const;
@@ -25,6 +26,7 @@ type Row = {
 };
 
 type Range = keyof typeof ranges;
+type Sql = ReturnType<typeof sql>;
 
 /** Of webhooks together. */
 export async function readDeliveryStats(
@@ -63,24 +65,20 @@ export async function readWebhookStats(
 
 async function readRows(executor: Executor, webhookIds: string[], range: Range): Promise<Row[]> {
   const { periods, periodHours } = ranges[range];
+  const ids = sql`${webhookIds}::uuid[]`;
+  const ended = range === 'hour' ? endedLately(ids) : endedByHour(ids);
   const { rows } = await sql<Row>`
-    with length as (select ${periodHours} * interval '1 hour' as period),
+    with length as (select ${periodHours * 60}::int * interval '1 minute' as period),
     periods as materialized (
       select generate_series(last - ${periods - 1} * period, last, period) as start
       from (select period, date_bin(period, queue_now(), 'epoch') as last from length) l
     ),
     since as materialized (select min(start) as start from periods),
     counted as (
-      select webhook_id, hour, status, bucket, deliveries, by_failure from webhook_stats, since
-      where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
-      union all
-      -- Those that are not yet added to the statistics.
-      select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1, (place <= by_failure)::int
-      from since, delivery_changes cross join lateral unnest(durations) with ordinality as m(duration, place)
-      where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
+      ${ended}
       union all
       select webhook_id, created_at, 'pending', 0, 1, 0 from pending_deliveries, since
-      where webhook_id = any(${webhookIds}::uuid[]) and created_at >= start and trigger = 'event'
+      where webhook_id = any(${ids}) and created_at >= start and trigger = 'event'
     )
     select c.webhook_id as "webhookId", p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries,
       coalesce(c.by_failure, 0) as "byFailure"
@@ -92,6 +90,35 @@ async function readRows(executor: Executor, webhookIds: string[], range: Range):
     order by p.start
   `.execute(executor);
   return rows;
+}
+
+function endedByHour(ids: Sql): Sql {
+  return sql`
+      select webhook_id, hour, status, bucket, deliveries, by_failure from webhook_stats, since
+      where webhook_id = any(${ids}) and hour >= start
+      union all
+      -- Those that are not yet added to the statistics.
+      select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1, (place <= by_failure)::int
+      from since, delivery_changes cross join lateral unnest(durations) with ordinality as m(duration, place)
+      where webhook_id = any(${ids}) and hour >= start
+  `;
+}
+
+/** By minute, which the statistics do not keep. Buckets are found for groups, because that takes longer than to read a row. */
+function endedLately(ids: Sql): Sql {
+  return sql`
+      select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(ms) else 0 end as bucket, deliveries,
+        case when cancelled_by = 'deactivation'
+          and (select deactivated_reason from webhooks w where w.id = webhook_id) in ('failing', 'gone') then deliveries else 0 end as by_failure
+      from (
+        select webhook_id, date_bin('1 minute', created_at, 'epoch') as hour, status, cancelled_by, first_outcome_ms as ms, count(*) as deliveries
+        from deliveries
+        where webhook_id = any(${ids}) and first_outcome_ms is not null and created_at >= (select start from since)
+          -- Ids are made when an event is recorded, which may be a while before its deliveries.
+          and id >= (select uuid_v7_floor(start - interval '1 hour') from since)
+        group by 1, 2, 3, 4, 5
+      ) as d
+  `;
 }
 
 function sumUp(rows: Row[]): Omit<DeliveryPeriod, 'start'> {

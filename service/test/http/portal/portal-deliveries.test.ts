@@ -191,6 +191,24 @@ test('charts count first outcomes, and a redelivery of several does not change t
   const week = await read('range=week');
   assert.deepEqual([week.periods.length, week.periodHours], [28, 6]);
   assert.deepEqual(outcomes(week.total), [1, 2, 0, 0]);
+  const hour = await read('range=hour');
+  assert.deepEqual([hour.periods.length, hour.periodHours], [60, 1 / 60]);
+  assert.deepEqual(outcomes(hour.total), [1, 2, 0, 0]);
+  assert.equal(hour.total.latencyP50Ms, day.total.latencyP50Ms);
+  const { rows: byMinute } = await sql<{ start: Date; count: number }>`
+    select date_trunc('minute', created_at) as start, count(*)::int from deliveries
+    where webhook_id in (${good.id}, ${dead.id}) and first_outcome_ms is not null
+    group by 1 order by 1
+  `.execute(database);
+  assert.deepEqual(
+    (hour.periods as ({ start: string } & Record<string, number>)[])
+      .filter((period) => outcomes(period).some((count) => count! > 0))
+      .map((period) => ({
+        start: new Date(period.start),
+        count: outcomes(period).reduce((sum: number, count) => sum + count!, 0),
+      })),
+    byMinute,
+  );
   const ofDead = await read(`webhookId=${dead.id}`);
   assert.deepEqual(outcomes(ofDead.total), [0, 1, 0, 0]);
   assert.equal(ofDead.total.latencyP50Ms, null);
