@@ -50,6 +50,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 export function apiSections(): Section[] {
   const byTag = document.tags.map(({ name }) => ({
     title: name === 'Description' ? 'API description' : name,
+    kind: 'API',
     pages: operations
       .filter(({ operation }) => operation.tags.includes(name))
       .map(({ operation, request }) => operationPage(operation, request)),
@@ -58,9 +59,10 @@ export function apiSections(): Section[] {
     ...byTag.filter(({ pages }) => pages.length > 0),
     {
       title: 'Events you receive',
+      kind: 'Event',
       pages: Object.entries(document.webhooks).map(([name, { post }]) => eventPage(name, post)),
     },
-    { title: 'Error codes', pages: errorRows().map(errorPage) },
+    { title: 'Error codes', kind: 'Error', pages: errorRows().map(errorPage) },
   ];
 }
 

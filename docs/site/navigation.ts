@@ -14,10 +14,12 @@ const guide = (name: string, label: string) => page(name, label, `docs/guides/${
 export const sections: Section[] = [
   {
     title: 'Start',
+    kind: 'Guide',
     pages: [page('', 'Overview', 'docs/guides/README.md'), guide('quick-start', 'Quick start')],
   },
   {
     title: 'Guides',
+    kind: 'Guide',
     pages: [
       guide('verify-signatures', 'Verify signatures'),
       guide('retries-and-idempotency', 'Retries and idempotency'),
@@ -31,6 +33,7 @@ export const sections: Section[] = [
   },
   {
     title: 'Rules of the API',
+    kind: 'Reference',
     pages: [
       page('versioning', 'Conventions and versioning', 'docs/reference/README.md'),
       page('reading', 'Reading the directory', 'docs/reference/reads.md'),
@@ -43,6 +46,7 @@ export const sections: Section[] = [
   ...apiSections(),
   {
     title: 'For operators',
+    kind: 'Operators',
     pages: [
       page('operations', 'Run, upgrade and monitor', 'docs/operations.md'),
       page('feeding', 'Ways to feed the directory', 'docs/reference/feeding.md'),

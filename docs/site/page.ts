@@ -11,7 +11,8 @@ export type Page = {
   request?: SampleRequest;
 };
 
-export type Section = { title: string; pages: Page[] };
+/** `kind`: what the search calls its pages. */
+export type Section = { title: string; kind: string; pages: Page[] };
 
 /** A request with the example values of openapi.json. */
 export type SampleRequest = {

@@ -21,8 +21,8 @@ const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 const requestMark = '<!--request-->';
 
 const pages = sections.flatMap((section) => section.pages);
-const sectionTitles = new Map(
-  sections.flatMap(({ title, pages: inside }) => inside.map((page) => [page, title] as const)),
+const kinds = new Map(
+  sections.flatMap(({ kind, pages: inside }) => inside.map((page) => [page, kind] as const)),
 );
 const targets = new Map(pages.flatMap((page) => namesOf(page).map((name) => [name, page.path])));
 const rendered = pages.map((page) => {
@@ -114,10 +114,10 @@ function indexSections() {
     index.addAll(
       parts.map(({ anchor, title, text }) => ({
         id: `${page.path}${anchor && `#${anchor}`}`,
-        // The first section of a page may have the name of the page.
-        page: title === page.label ? sectionTitles.get(page) : page.label,
+        page: page.label,
+        kind: kinds.get(page),
         title,
-        text,
+        text: text.replaceAll(/\s+/g, ' ').trim(),
       })),
     );
   return index;

@@ -82,6 +82,43 @@ test('the search finds events, operations, errors and guides', skip, async () =>
   await page.locator('dialog').waitFor({ state: 'hidden' });
 });
 
+test('results are grouped by page, with the words that were found', skip, async () => {
+  const page = await openDocs('');
+  await page.keyboard.press('/');
+  await page.keyboard.insertText('rotate secret');
+  const group = page.getByRole('dialog').getByRole('list', { name: 'Webhook deliveries' });
+  await group
+    .locator('mark', { hasText: /^rotate$/i })
+    .first()
+    .waitFor();
+  assert.ok((await group.getByRole('link').count()) <= 3);
+  const pages = page.getByRole('dialog').locator('ul > li > p');
+  const names = await pages.allTextContents();
+  assert.equal(new Set(names).size, names.length, 'each page once');
+  await pages.filter({ hasText: 'Verify signatures Guide' }).waitFor();
+  assert.ok(
+    names.some((name) => name.endsWith(' API')),
+    names.join(),
+  );
+  await assertAccessible(page, 'grouped results');
+});
+
+test('on a phone the header is one row, and the menu has what it leaves out', skip, async () => {
+  const page = await openDocs('/deliveries', { viewport: { width: 390, height: 844 } });
+  const box = await page.locator('header').boundingBox();
+  assert.ok(box && box.height <= 72, `${box?.height} px`);
+  const status = page.getByRole('link', { name: 'Status', exact: true });
+  assert.equal(await status.count(), 0);
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await status.waitFor();
+  await assertAccessible(page, 'the menu of a phone');
+  for (const kind of kinds) {
+    await page.goto(`${testPublicUrl}/docs${kind}`);
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    assert.equal(width, 390, kind);
+  }
+});
+
 test('the first stop of the keyboard skips the navigation', skip, async () => {
   const page = await openDocs('/deliveries');
   await page.keyboard.press('Tab');

@@ -195,6 +195,16 @@ test('pages run only scripts of this server', async () => {
 test('other addresses are 404, other methods 405, and /docs/ leads to /docs', async () => {
   for (const path of ['/docs/nothing', '/docs/assets/nothing.js'])
     assert.equal((await get(path)).status, 404, path);
+  const url = `${service.url}/docs/guides/verify-signature?<b>`;
+  const unknown = await fetch(url, { headers: { accept: 'text/html' } });
+  const page = await unknown.text();
+  assert.deepEqual(
+    [unknown.status, unknown.headers.get('content-type')],
+    [404, 'text/html; charset=utf-8'],
+  );
+  for (const part of ['id="menu"', 'id="open-search"', 'href="/base/docs/verify-signatures"'])
+    assert.ok(page.includes(part), part);
+  assert.ok(!page.includes('<b>'));
   const posted = await fetch(`${service.url}/docs`, { method: 'POST' });
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
   const slash = await get('/docs/');

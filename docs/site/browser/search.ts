@@ -1,8 +1,14 @@
-/** Finds sections of all pages. The index is loaded when the search is opened for the first time. */
+/** Finds sections of all pages, and shows them by page. The index is loaded when the search is opened for the first time. */
 import MiniSearch, { type SearchResult } from 'minisearch';
 import { searchOptions, type Found } from '../search-options.ts';
 
-const resultsMax = 12;
+const pagesMax = 8;
+const sectionsPerPage = 3;
+/** Letters of a section that are shown, and of those the ones before the first word that was found. */
+const snippetLength = 150;
+const snippetBefore = 40;
+
+type Result = SearchResult & Found;
 
 export function startSearch({ search, docs }: { search: string; docs: string }): void {
   const { dialog, input, list, status } = createDialog();
@@ -33,26 +39,39 @@ export function startSearch({ search, docs }: { search: string; docs: string }):
       loading ??= load(search);
       const index = await loading;
       // A later key press has its own results.
-      if (query === input.value) render(query, index.search(query).slice(0, resultsMax));
+      if (query === input.value) render(query, index.search(query) as Result[]);
     } catch {
       loading = undefined;
       status.textContent = 'The search could not be loaded. Try again.';
     }
   }
 
-  function render(query: string, results: SearchResult[]): void {
-    list.replaceChildren(...results.map((result) => item(result as SearchResult & Found)));
-    const count = results.length === 1 ? '1 result' : `${results.length} results`;
+  /** The best page first. */
+  function render(query: string, results: Result[]): void {
+    const byPath = new Map<string, Result[]>();
+    for (const result of results) {
+      const path = pathOf(result.id);
+      byPath.set(path, [...(byPath.get(path) ?? []), result]);
+    }
+    const pages = [...byPath.values()].slice(0, pagesMax);
+    list.replaceChildren(...pages.map(group));
+    const count = pages.length === 1 ? '1 page' : `${pages.length} pages`;
     status.textContent = query.trim() === '' ? 'Type to search.' : count;
   }
 
-  function item({ id, page, title }: Found): HTMLElement {
-    const link = document.createElement('a');
-    link.href = id === '' || id.startsWith('#') ? `${docs}${id}` : `${docs}/${id}`;
-    link.append(title, Object.assign(document.createElement('small'), { textContent: page }));
-    const entry = document.createElement('li');
-    entry.append(link);
-    return entry;
+  function group(results: Result[]): HTMLElement {
+    const [{ page, kind } = { page: '', kind: '' }] = results;
+    const inside = element('ul', ...results.slice(0, sectionsPerPage).map(item));
+    inside.setAttribute('aria-label', page);
+    const heading = element('p', element('strong', page), ' ', element('span', kind));
+    return element('li', heading, inside);
+  }
+
+  function item(result: Result): HTMLElement {
+    const { id, title } = result;
+    const link = element('a', title, element('small', ...snippetOf(result)));
+    link.setAttribute('href', pathOf(id) === '' ? `${docs}${id}` : `${docs}/${id}`);
+    return element('li', link);
   }
 
   function moveByArrow(event: KeyboardEvent): void {
@@ -65,6 +84,30 @@ export function startSearch({ search, docs }: { search: string; docs: string }):
     const at = stops.indexOf(document.activeElement as HTMLInputElement);
     stops.at((at + step) % stops.length)?.focus();
   }
+}
+
+function pathOf(id: string): string {
+  return id.split('#')[0] ?? '';
+}
+
+/** The text around the first word that was found, with those words marked. */
+function snippetOf({ text, match }: Result): (string | HTMLElement)[] {
+  const words = Object.keys(match).map((word) => word.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
+  const pattern = new RegExp(`(${words.join('|')})`, 'giu');
+  const at = Math.max(0, text.search(pattern) - snippetBefore);
+  const from = at === 0 ? 0 : text.indexOf(' ', at) + 1;
+  const part = text.slice(from, from + snippetLength);
+  // Every second piece is a word that was found.
+  const pieces = part
+    .split(pattern)
+    .map((piece, index) => (index % 2 ? element('mark', piece) : piece));
+  return [from > 0 ? '… ' : '', ...pieces, from + part.length < text.length ? ' …' : ''];
+}
+
+function element(name: string, ...content: (string | Node)[]): HTMLElement {
+  const made = document.createElement(name);
+  made.append(...content);
+  return made;
 }
 
 async function load(address: string): Promise<MiniSearch> {

@@ -15,6 +15,7 @@ import {
   html,
   htmlType,
   pageHeaders,
+  renderMainLinks,
   renderPage,
   toSite,
   type Site,
@@ -62,6 +63,11 @@ export async function registerDocs(
       send(request, reply, markdownType, `${path}.md`, () => fillText(site, page.markdown)),
     );
   }
+  const other = app.errorPage;
+  app.errorPage = (error, url) =>
+    error.status === 404 || !other
+      ? { headers: { ...headers, 'content-type': htmlType }, body: renderNotFound(site, docs, url) }
+      : other(error, url);
   servePage(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
   await serveAssets(app, { root: `${folder}assets`, prefix: '/docs/assets/' });
 
@@ -76,26 +82,53 @@ export async function registerDocs(
   }
 }
 
+const nearMax = 5;
+
+/** Keeps the navigation and the search, and names pages whose address has words of this one. */
+function renderNotFound(site: Site, docs: Built, url: string): string {
+  const words = url.toLowerCase().match(/[a-z0-9]{4,}/g) ?? [];
+  const sharedWith = (path: string, title: string) => {
+    const name = `${path} ${title.replaceAll(' ', '')}`.toLowerCase();
+    const shared = words.filter((word) => word !== 'docs' && name.includes(word));
+    return shared.join('').length;
+  };
+  const near = Object.entries(docs.pages)
+    .map(([path, { title }]) => ({ path, title, shared: sharedWith(path, title) }))
+    .filter(({ shared }) => shared > 0)
+    .sort((a, b) => b.shared - a.shared)
+    .slice(0, nearMax)
+    .map(({ path, title }) => `<li><a href="{{base}}/docs/${path}">${escape(title)}</a></li>`);
+  const body = `<article class="doc"><h1>There is no such page</h1>
+    <p>The documentation has no page at this address. Search for it, or choose a page of the navigation.</p>
+    ${near.length > 0 ? `<p>Perhaps you want one of these:</p><ul>${near.join('')}</ul>` : ''}</article>`;
+  return render(site, docs, null, { title: 'There is no such page', body });
+}
+
+/** `path`: null for a page that has no address. */
 function render(
   site: Site,
   { assets, navigation }: Built,
-  path: string,
-  { title, body }: Built['pages'][string],
+  path: string | null,
+  { title, body }: Pick<Built['pages'][string], 'title' | 'body'>,
 ): string {
   const address = (asset: string) => `${site.basePath}/docs/assets/${asset}`;
   const current = `href="{{base}}/docs${path && `/${path}`}"`;
-  const links = navigation.replace(current, `${current} aria-current="page"`);
+  const links =
+    path === null ? navigation : navigation.replace(current, `${current} aria-current="page"`);
   return renderPage(
     site,
     `${title} – ${site.brand.name}`,
     { html: fillHtml(site, body) },
     {
       head: html`<link rel="stylesheet" href="${address(assets.style)}" />
-        <link
-          rel="alternate"
-          type="text/markdown"
-          href="${site.basePath}/docs/${path || 'index'}.md"
-        />
+        ${
+          path !== null &&
+          html`<link
+            rel="alternate"
+            type="text/markdown"
+            href="${site.basePath}/docs/${path || 'index'}.md"
+          />`
+        }
         <script
           src="${address(assets.script)}"
           data-search="${address(assets.search)}"
@@ -109,6 +142,7 @@ function render(
         </button>`,
       aside: html`<nav id="menu" aria-label="Documentation">
         ${{ html: fillHtml(site, links) }}
+        <div class="parts">${renderMainLinks(site)}</div>
       </nav>`,
     },
   );

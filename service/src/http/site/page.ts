@@ -45,11 +45,12 @@ type Extras = { head: Html; tools: Html; aside: Html };
 export const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
 
 export function renderPage(
-  { brand, basePath, directoryPages }: Site,
+  site: Site,
   title: string,
   body: Html,
   { head, tools, aside } = noExtras,
 ): string {
+  const { brand, basePath } = site;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -71,11 +72,7 @@ export function renderPage(
               height="28"
             />${brand.name}</a
           >
-          <nav aria-label="Main">
-            ${directoryPages && renderDirectoryLinks(basePath)}<a href="${basePath}/docs">Docs</a
-            ><a href="${basePath}/status">Status</a
-            ><a href="${basePath}/profile/developer">Developer portal</a>${tools}
-          </nav>
+          <nav aria-label="Main">${renderMainLinks(site)}${tools}</nav>
         </header>
         ${aside}
         <main id="main">${body}</main>
@@ -84,9 +81,14 @@ export function renderPage(
   return page.html;
 }
 
-function renderDirectoryLinks(basePath: string): Html {
-  return html`<a href="${basePath}/orgs">Organisations</a
-    ><a href="${basePath}/alliances">Alliances</a><a href="${basePath}/blueprints">Blueprints</a>`;
+/** To the parts of the service. */
+export function renderMainLinks({ basePath, directoryPages }: Site): Html {
+  const directory =
+    directoryPages &&
+    html`<a href="${basePath}/orgs">Organisations</a><a href="${basePath}/alliances">Alliances</a
+      ><a href="${basePath}/blueprints">Blueprints</a>`;
+  return html`${directory}<a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
+    ><a href="${basePath}/profile/developer">Developer portal</a>`;
 }
 
 /** A time of the API, to the minute. */
