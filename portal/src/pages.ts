@@ -17,6 +17,7 @@ export { WebhooksPage } from './webhooks/webhooks-page.tsx';
 export { AuditPage } from './audit/audit-page.tsx';
 export { AppEventsPage } from './events/app-events-page.tsx';
 export { EventsPage } from './events/events-page.tsx';
+export { Find } from './layout/find.tsx';
 export { FirstStep } from './overview/first-step.tsx';
 export { ChangeAddressPage } from './account/change-address-page.tsx';
 export { SetPasswordPage } from './account/set-password-page.tsx';

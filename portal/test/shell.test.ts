@@ -106,6 +106,7 @@ test('on a narrow screen Tab passes by the menu until it is open', options, asyn
   await burger.press('Tab');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
   await page.locator('#content :focus').waitFor();
   await burger.press('Enter');
   await pressOn(page, link);
@@ -124,4 +125,42 @@ test('a page that stays open goes on saying how long ago something was', options
   await page.getByText('20 minutes ago').waitFor();
   await page.clock.fastForward('30:00:00');
   await page.getByText('1 day ago').waitFor();
+});
+
+test('Ctrl+K finds what somebody may see, and goes there', options, async () => {
+  const ella = await signUp(portal.service, 'ella@example.org');
+  const { id } = await create(ella, '/apps', { name: 'Announcer' });
+  const url = 'https://hooks.example.org/a';
+  const hook = await create(ella, `/apps/${id}/webhooks`, { url, description: 'Billing 請求' });
+  const others = await signUp(portal.service, 'otto@example.org');
+  await create(others, '/apps', { name: 'Secret plans' });
+  const page = await portal.open({ as: ella });
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.keyboard.press('Control+k');
+  const field = page.getByRole('textbox', { name: 'Find' });
+  await field.and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: /^Billing/ }).waitFor();
+  await assertAccessible(page, 'what can be found');
+  await page.keyboard.type('secret plans');
+  await page.getByText('Nothing found.').waitFor();
+  for (const [typed, path] of [
+    ['billing', `/apps/${id}/webhooks/${hook['id']}/deliveries`],
+    ['members', `/apps/${id}/members`],
+    ['org.created', '/events#org.created'],
+    ['audit', '/audit'],
+  ] as const) {
+    await field.fill(typed);
+    await page
+      .getByRole('button', { name: new RegExp(typed, 'i') })
+      .first()
+      .waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${portalUrl}${path}`);
+    await field.waitFor({ state: 'detached' });
+    await page.getByRole('banner').getByRole('button', { name: 'Find' }).click();
+    await field.waitFor();
+  }
+  await page.keyboard.press('Escape');
+  await field.waitFor({ state: 'detached' });
 });

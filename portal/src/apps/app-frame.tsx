@@ -8,7 +8,7 @@ import { PageTabs } from '../layout/page-tabs.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { Suspension } from '../ui/suspension.tsx';
 
-const tabs = [
+export const tabs = [
   { below: '', title: 'App' },
   { below: '/keys', title: 'Keys' },
   { below: '/webhooks', title: 'Webhooks' },

@@ -3,7 +3,7 @@ import { AppWindow, BookOpen, LayoutDashboard, Radio, ScrollText } from '../ui/i
 import { Link, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
 
-const places = [
+export const places = [
   { to: '/', label: 'Overview', Icon: LayoutDashboard },
   { to: '/apps', label: 'Apps', Icon: AppWindow },
   { to: '/events', label: 'Events', Icon: Radio },

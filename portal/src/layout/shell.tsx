@@ -4,6 +4,7 @@ import { useEffect } from 'react';
 import { Outlet, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
 import { ConnectionBanner } from './connection-banner.tsx';
+import { FindButton } from './find-button.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { SchemeButton } from './scheme-button.tsx';
@@ -63,6 +64,7 @@ function Header({ opened, toggle }: { opened: boolean; toggle: () => void }) {
         </Text>
       </Group>
       <Group gap={4} wrap="nowrap">
+        <FindButton />
         <SchemeButton />
         <UserMenu />
       </Group>

@@ -1,0 +1,72 @@
+/** Finds apps, webhooks, events and pages by name. It knows what the portal's own lists show. */
+import { VisuallyHidden } from '@mantine/core';
+import { Spotlight, spotlight } from '@mantine/spotlight';
+import '@mantine/spotlight/styles.css';
+import { useQueries, useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useNavigate } from 'react-router';
+import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
+import { tabs } from '../apps/app-frame.tsx';
+import { Search } from '../ui/icons.tsx';
+import { nameOf } from '../webhooks/describe-webhook.ts';
+import { places } from './navigation.tsx';
+
+const pages = [
+  ...places,
+  { to: '/account', label: 'Account' },
+  { to: '/security', label: 'Security' },
+];
+const shownMax = 20;
+
+/** Opens when it is rendered. */
+export function Find() {
+  const navigate = useNavigate();
+  const apps = useQuery(appsOperation()).data?.entries ?? [];
+  const webhooksOf = useQueries({ queries: apps.map(({ id }) => webhooks(id)) });
+  const events = useQuery(catalogue()).data?.entries ?? [];
+  useEffect(() => spotlight.open(), []);
+  const action = (to: string, label: string, description?: string) => ({
+    id: to,
+    label,
+    ...(description !== undefined && { description }),
+    onClick: () => void navigate(to),
+  });
+  return (
+    <Spotlight
+      shortcut={null}
+      // The name of the dialog, without a row of its own.
+      title={<VisuallyHidden>Find</VisuallyHidden>}
+      styles={{ header: { position: 'absolute', minHeight: 0, padding: 0 } }}
+      highlightQuery
+      scrollable
+      maxHeight={420}
+      limit={shownMax}
+      nothingFound="Nothing found."
+      searchProps={{
+        'aria-label': 'Find',
+        placeholder: 'An app, a webhook, an event or a page',
+        leftSection: <Search size={18} aria-hidden />,
+      }}
+      actions={[
+        { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },
+        {
+          group: 'Webhooks',
+          actions: apps.flatMap(({ id, name }, index) =>
+            (webhooksOf[index]?.data?.entries ?? []).map((webhook) =>
+              action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameOf(webhook), name),
+            ),
+          ),
+        },
+        {
+          group: 'Apps',
+          actions: apps.flatMap(({ id, name }) =>
+            tabs.map(({ below, title }) =>
+              action(`/apps/${id}${below}`, below === '' ? name : `${name}: ${title}`),
+            ),
+          ),
+        },
+        { group: 'Events', actions: events.map(({ event }) => action(`/events#${event}`, event)) },
+      ]}
+    />
+  );
+}
