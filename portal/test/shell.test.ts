@@ -135,7 +135,13 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
   const others = await signUp(portal.service, 'otto@example.org');
   await create(others, '/apps', { name: 'Secret plans' });
   const page = await portal.open({ as: ella });
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.goto(`${portalUrl}/apps/${id}/webhooks/${hook['id']}/deliveries`);
+  await page.getByRole('button', { name: 'Deactivate' }).click();
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Control+k');
+  assert.equal(await page.getByRole('dialog').count(), 1, 'not over another dialog');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
   const field = page.getByRole('textbox', { name: 'Find' });
   await field.and(page.locator(':focus')).waitFor();

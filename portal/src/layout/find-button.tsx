@@ -9,8 +9,8 @@ import { Search } from '../ui/icons.tsx';
 export function FindButton() {
   const [times, setTimes] = useState(0);
   const open = () => setTimes((before) => before + 1);
-  // Also in text fields: the keys write nothing there.
-  useHotkeys([['mod+K', open]], []);
+  // Not in a text field, nor over a dialog, which may show a secret once.
+  useHotkeys([['mod+K', () => document.querySelector('[role="dialog"]') === null && open()]]);
   const isApple = ['macos', 'ios'].includes(useOs());
   return (
     <>

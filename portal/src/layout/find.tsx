@@ -22,7 +22,8 @@ const shownMax = 20;
 export function Find() {
   const navigate = useNavigate();
   const apps = useQuery(appsOperation()).data?.entries ?? [];
-  const webhooksOf = useQueries({ queries: apps.map(({ id }) => webhooks(id)) });
+  const withWebhooks = apps.filter(({ webhookCount }) => webhookCount > 0);
+  const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
   const events = useQuery(catalogue()).data?.entries ?? [];
   useEffect(() => spotlight.open(), []);
   const action = (to: string, label: string, description?: string) => ({
@@ -51,7 +52,7 @@ export function Find() {
         { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },
         {
           group: 'Webhooks',
-          actions: apps.flatMap(({ id, name }, index) =>
+          actions: withWebhooks.flatMap(({ id, name }, index) =>
             (webhooksOf[index]?.data?.entries ?? []).map((webhook) =>
               action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameOf(webhook), name),
             ),
