@@ -84,7 +84,8 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.getByRole('link', { name: 'org.created' }).click();
   await page.getByText('database is locked').first().waitFor();
-  assert.equal(await page.getByRole('heading', { name: /^Attempt / }).count(), 6);
+  const attempts = page.getByRole('radiogroup', { name: 'Attempt' }).getByRole('radio');
+  assert.equal(await attempts.count(), 6);
 
   receiver.respond = (response) => response.writeHead(204).end();
   const before = receiver.received.length;
