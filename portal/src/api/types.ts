@@ -689,7 +689,7 @@ export interface DeliveryDetail {
   attempts: Attempt[];
 }
 
-/** The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one does not change it. */
+/** The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one changes it in the range `hour` only, which counts how each ended last. */
 export interface DeliveryPeriod {
   /** The start of the period. */
   start: string;

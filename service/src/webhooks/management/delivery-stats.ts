@@ -1,4 +1,4 @@
-/** Reads the statistics of webhooks for charts: first outcomes and latency by the time of queuing. */
+/** Reads the statistics of webhooks for charts: outcomes and latency by the time of queuing. */
 import type {
   DeliveryPeriod,
   DeliveryStats,
@@ -7,7 +7,10 @@ import type {
 import { sql, type Executor } from '../../database/database.ts';
 import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
 
-/** `history/fold-delivery-changes.ts` keeps a little more than the longest range. An hour is counted from the deliveries. */
+/**
+ * `history/fold-delivery-changes.ts` keeps the first outcomes of a little more than the longest range. An hour is counted from
+ * the deliveries, which know their last outcome.
+ */
 export const ranges = {
   hour: { periods: 60, periodHours: 1 / 60 },
   day: { periods: 24, periodHours: 1 },
@@ -19,7 +22,8 @@ type Row = {
   webhookId: string | null;
   start: Date;
   status: 'succeeded' | 'failed' | 'cancelled' | 'pending' | null;
-  bucket: number;
+  /** Null if the latency of what succeeded is not known. */
+  bucket: number | null;
   deliveries: number;
   /** Of those that were cancelled: because the webhook failed. */
   byFailure: number;
@@ -66,7 +70,10 @@ export async function readWebhookStats(
 async function readRows(executor: Executor, webhookIds: string[], range: Range): Promise<Row[]> {
   const { periods, periodHours } = ranges[range];
   const ids = sql`${webhookIds}::uuid[]`;
-  const ended = range === 'hour' ? endedLately(ids) : endedByHour(ids);
+  const [ended, pending] =
+    range === 'hour'
+      ? [endedLately(ids), sql`('event', 'redelivery')`]
+      : [endedByHour(ids), sql`('event')`];
   const { rows } = await sql<Row>`
     with length as (select ${periodHours * 60}::int * interval '1 minute' as period),
     periods as materialized (
@@ -78,9 +85,9 @@ async function readRows(executor: Executor, webhookIds: string[], range: Range):
       ${ended}
       union all
       select webhook_id, created_at, 'pending', 0, 1, 0 from pending_deliveries, since
-      where webhook_id = any(${ids}) and created_at >= start and trigger = 'event'
+      where webhook_id = any(${ids}) and created_at >= start and trigger in ${pending}
     )
-    select c.webhook_id as "webhookId", p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries,
+    select c.webhook_id as "webhookId", p.start, c.status, c.bucket, coalesce(c.deliveries, 0) as deliveries,
       coalesce(c.by_failure, 0) as "byFailure"
     from periods p left join (
       select webhook_id, date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries,
@@ -104,7 +111,10 @@ function endedByHour(ids: Sql): Sql {
   `;
 }
 
-/** By minute, which the statistics do not keep. Buckets are found for groups, because that takes longer than to read a row. */
+/**
+ * By minute, which the statistics do not keep. Buckets are found for groups, because that takes longer than to read a row. Of what
+ * was sent again, no latency is known without its attempts.
+ */
 function endedLately(ids: Sql): Sql {
   return sql`
       select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(ms) else 0 end as bucket, deliveries,
@@ -113,7 +123,7 @@ function endedLately(ids: Sql): Sql {
       from (
         select webhook_id, date_bin('1 minute', created_at, 'epoch') as hour, status, cancelled_by, first_outcome_ms as ms, count(*) as deliveries
         from deliveries
-        where webhook_id = any(${ids}) and first_outcome_ms is not null and created_at >= (select start from since)
+        where webhook_id = any(${ids}) and event not in ('webhook.test', 'webhook.probe') and created_at >= (select start from since)
           -- Ids are made when an event is recorded, which may be a while before its deliveries.
           and id >= (select uuid_v7_floor(start - interval '1 hour') from since)
         group by 1, 2, 3, 4, 5
@@ -128,7 +138,7 @@ function sumUp(rows: Row[]): Omit<DeliveryPeriod, 'start'> {
     if (status === null) continue;
     counts[status] += deliveries;
     counts.cancelledByFailure += byFailure;
-    if (status === 'succeeded') addLatency(latencies, bucket, deliveries);
+    if (status === 'succeeded' && bucket !== null) addLatency(latencies, bucket, deliveries);
   }
   return {
     ...counts,
