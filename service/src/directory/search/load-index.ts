@@ -1,6 +1,7 @@
 /** Reads the index of a kind from the database, and what has changed since. */
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import { isSameTimeline, type Scope } from '../../database/revisions.ts';
+import { collectGarbage } from '../../runtime/heap.ts';
 import { foldText } from '../fold-text.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import type { IndexedEntry } from './entries.ts';
@@ -92,6 +93,8 @@ function partsOf({ choices, texts, hasDescription }: Source): Sql {
 /** Each batch keeps the thread for some milliseconds. */
 const batchSize = 500;
 
+const manyEntries = 2_000;
+
 /** Reads all entries, from one snapshot. */
 export async function loadIndex(
   database: Database,
@@ -125,6 +128,8 @@ export async function loadIndex(
       for (const { parts } of rows) builder.add(read(parts));
     }
     const index = await finishInTurns(builder.build(), signal);
+    // The garbage of a few entries is not worth a pause.
+    if (at.size >= manyEntries) void collectGarbage();
     return { index, revision: at.revision, readAt: at.read_at };
   });
 }

@@ -6,7 +6,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
-import { collectGarbage } from '../../runtime/heap.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import { loadIndex, readChanges, sources, type IndexState } from './load-index.ts';
@@ -85,7 +84,6 @@ export class Search {
           this.#log.warn({ kind, err: error }, 'search.load_failed');
           await wait(retryMs, undefined, { signal, ref: false }).catch(() => {});
         });
-    if (!signal.aborted) await collectGarbage();
   }
 
   /** Applies what was written. If that fails, the next search tries again and reports it. */
@@ -145,7 +143,7 @@ export class Search {
       this.#behind.delete(kind);
     });
     // The next change tries again.
-    renewal.then(collectGarbage).catch(() => {});
+    renewal.catch(() => {});
     this.#renewals.set(kind, renewal);
   }
 }
