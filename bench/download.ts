@@ -56,7 +56,7 @@ async function seed(database: Database): Promise<void> {
   for (let first = 1; first <= Number(options.orgs); first += batchSize)
     await sql`
       insert into orgs (id, slug, name, name_sort, search_text, description, primary_activity, member_count, links)
-      select uuidv7(), 'org-' || n, name, name, name, 'Holds the address block ' || md5(name), 'technology', n % 500,
+      select uuid_v7(), 'org-' || n, name, name, name, 'Holds the address block ' || md5(name), 'technology', n % 500,
         jsonb_build_object('website', 'https://www.example.org/' || md5(n || ''))
       from generate_series(${first}::integer, ${first + batchSize - 1}::integer) n,
         lateral (select left(md5(n::text), 12) || ' ' || n as name) as named

@@ -15,8 +15,10 @@ export function sendEntry(
 ): FastifyReply {
   const { codings } = entry;
   reply.header('cache-control', cacheControl);
-  const vary = reply.getHeader('vary');
-  if (codings) reply.header('vary', vary ? `${String(vary)}, Accept-Encoding` : 'Accept-Encoding');
+  if (codings) {
+    const vary = reply.getHeader('vary');
+    reply.header('vary', vary ? `${String(vary)}, Accept-Encoding` : 'Accept-Encoding');
+  }
   const seen = headers['if-none-match'];
   const matched = seen === undefined ? null : findTag(seen, entry.etag);
   if (matched !== null) return reply.header('etag', matched).code(304).send();

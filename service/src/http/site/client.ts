@@ -1,12 +1,14 @@
 /**
  * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno, and a text that
- * says how to use them; browsers are led to its page in the documentation. npm builds the files from `client/` on installation. Why: docs/decisions/0031-release.md.
+ * says how to use them, for which browsers are led to the documentation. npm builds the files from `client/` on
+ * installation. Why: docs/decisions/0031-release.md.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
+import { basePathOf } from './page.ts';
 import { servePage } from './serve-page.ts';
 
 export type ClientDependencies = { publicUrl: string; version: string };
@@ -30,8 +32,7 @@ export function registerClient(
 ): void {
   const tarball = `orgdir-client-${version}.tgz`;
   const module = `orgdir-client-${version}.js`;
-  const root = publicUrl.replace(/\/$/, '');
-  const address = `${root}/client/`;
+  const address = `${publicUrl.replace(/\/$/, '')}/client/`;
 
   let pageEntry: Entry | undefined;
   let moduleEntry: Entry | undefined;
@@ -39,7 +40,7 @@ export function registerClient(
   serve('', async (request, reply) => {
     reply.header('vary', 'Accept');
     if (request.headers.accept?.includes('text/html'))
-      return reply.redirect(`${new URL(root).pathname.replace(/\/$/, '')}/docs/client`, 302);
+      return reply.redirect(`${basePathOf(publicUrl)}/docs/client`, 302);
     const integrity = integrityOf(await readFile(new URL(module, folder)));
     const urls = { tarballUrl: `${address}${tarball}`, moduleUrl: `${address}${module}` };
     const page = renderPage({ ...urls, integrity, version, publicUrl });

@@ -63,11 +63,14 @@ export async function registerDocs(
       send(request, reply, markdownType, `${path}.md`, () => fillText(site, page.markdown)),
     );
   }
-  const other = app.errorPage;
+  const { errorPage } = app;
   app.errorPage = (error, url) =>
-    error.status === 404 || !other
-      ? { headers: { ...headers, 'content-type': htmlType }, body: renderNotFound(site, docs, url) }
-      : other(error, url);
+    errorPage && error.status !== 404
+      ? errorPage(error, url)
+      : {
+          headers: { ...headers, 'content-type': htmlType },
+          body: renderNotFound(site, docs, url),
+        };
   servePage(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
   await serveAssets(app, { root: `${folder}assets`, prefix: '/docs/assets/' });
 
@@ -83,10 +86,12 @@ export async function registerDocs(
 }
 
 const nearMax = 5;
+/** Of an address; each is looked for in every page. */
+const wordsMax = 10;
 
 /** Keeps the navigation and the search, and names pages whose address has words of this one. */
 function renderNotFound(site: Site, docs: Built, url: string): string {
-  const words = url.toLowerCase().match(/[a-z0-9]{4,}/g) ?? [];
+  const words = (url.toLowerCase().match(/[a-z0-9]{4,}/g) ?? []).slice(0, wordsMax);
   const sharedWith = (path: string, title: string) => {
     const name = `${path} ${title.replaceAll(' ', '')}`.toLowerCase();
     const shared = words.filter((word) => word !== 'docs' && name.includes(word));

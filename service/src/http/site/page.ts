@@ -34,8 +34,13 @@ export type SiteSettings = { brand: Brand } & Pick<
 
 export function toSite(given: SiteSettings): Site {
   const { brand, publicUrl, directoryPages, directoryPagesImages } = given;
-  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const basePath = basePathOf(publicUrl);
   return { brand, publicUrl, basePath, directoryPages, directoryPagesImages };
+}
+
+/** The path of the public address, without a slash at the end. */
+export function basePathOf(publicUrl: string): string {
+  return new URL(publicUrl).pathname.replace(/\/$/, '');
 }
 
 const css = readFileSync(new URL('./page.css', import.meta.url), 'utf8');

@@ -13,6 +13,7 @@ import { createLimit } from '../admission/admit.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { toPortalSession } from '../portal/portal-session.ts';
 import { signInOptionsOf } from '../portal/sign-in-options.ts';
+import { basePathOf } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
 
 export type PortalPagesDependencies = {
@@ -57,7 +58,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
   const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
   const readSession = createReadSession(dependencies);
-  const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const basePath = basePathOf(publicUrl);
   const page = html
     .replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`)
     .replace('href="data:,"', `href="${basePath}/logo"`);
