@@ -129,13 +129,16 @@ test('the same by keyboard alone, and on to its neighbours', options, async () =
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keys in the list of deliveries' }).waitFor();
   await assertAccessible(page, 'the keys of the list');
+  await page.keyboard.press('j');
   await page.keyboard.press('Escape');
-  await rows.nth(1).and(page.locator(':focus')).waitFor();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await isOpen(1);
   await page.keyboard.press('/');
   const search = page.getByRole('searchbox', { name: 'Search' });
   await search.and(page.locator(':focus')).waitFor();
   await page.keyboard.type('jkr?/');
   assert.equal(await search.inputValue(), 'jkr?/', 'a text field takes every key');
+  await panel.waitFor();
   await rows.nth(1).focus();
   await page.keyboard.press('Escape');
   await panel.waitFor({ state: 'detached' });
@@ -189,7 +192,7 @@ test('a deactivated webhook gets a test with the sample of the event', options, 
   await panel.getByText('The webhook is deactivated, so this sends a test').waitFor();
   const before = doras.received.length;
   await panel.getByRole('button', { name: 'Send a test' }).click();
-  await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 200' }).waitFor();
+  await panel.getByRole('status').filter({ hasText: 'Test: Accepted with 200' }).waitFor();
   const { headers, body } = doras.received[before]!;
   assert.equal(headers['x-service-event'], 'webhook.test');
   assert.match(body.toString(), /"sample":\{"event":"org\.created"|org\.created/);

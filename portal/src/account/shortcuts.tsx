@@ -1,6 +1,6 @@
 import { Switch } from '@mantine/core';
 import { Section } from '../ui/section.tsx';
-import { useShortcutKeys } from '../ui/shortcut-keys.tsx';
+import { useShortcutKeys } from '../ui/shortcut-keys.ts';
 
 export function Shortcuts() {
   const [areOn, setOn] = useShortcutKeys();

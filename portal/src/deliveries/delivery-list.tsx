@@ -10,7 +10,7 @@ import { formatCount } from '../ui/format-count.ts';
 import { Pause, Play } from '../ui/icons.tsx';
 import { Note } from '../ui/note.tsx';
 import { Pager } from '../ui/pager.tsx';
-import { useKeys } from '../ui/shortcut-keys.tsx';
+import { useKeys } from '../ui/shortcut-keys.ts';
 import { AnnounceNew } from './announce-new.tsx';
 import { searchFieldId } from './delivery-filters.tsx';
 import { DeliveryPanel } from './delivery-panel.tsx';
@@ -144,24 +144,27 @@ function WithPanel({ appId, from, opening, children }: WithPanelProps) {
     Escape: close,
   });
   return (
-    <div
-      role="presentation"
-      className={classes['split'] ?? ''}
-      {...(open && { 'data-open': true })}
-      onKeyDown={onKeyDown}
-    >
-      {children}
-      {open && (
-        <DeliveryPanel
-          key={open.id}
-          id={{ appId, webhookId: open.webhookId, deliveryId: open.id }}
-          from={from}
-          scrolls={isFirst}
-          close={close}
-        />
-      )}
+    <>
+      <div
+        role="presentation"
+        className={classes['split'] ?? ''}
+        {...(open && { 'data-open': true })}
+        onKeyDown={onKeyDown}
+      >
+        {children}
+        {open && (
+          <DeliveryPanel
+            key={open.id}
+            id={{ appId, webhookId: open.webhookId, deliveryId: open.id }}
+            from={from}
+            scrolls={isFirst}
+            close={close}
+          />
+        )}
+      </div>
+      {/* React passes the keys of a dialog on to what it is rendered in. */}
       <KeysDialog opened={showsKeys} close={keys.close} />
-    </div>
+    </>
   );
 }
 

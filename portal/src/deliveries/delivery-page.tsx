@@ -4,6 +4,7 @@ import type { DeliveryId } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { DeliveryView, useDelivery } from './delivery-view.tsx';
 import type { FromList } from './delivery-table.tsx';
 
@@ -24,6 +25,7 @@ function KeyedDelivery({ id }: { id: DeliveryId }) {
       crumbs={[...crumbs, { title: 'Deliveries', to: from?.list ?? list }]}
       actions={from && <Neighbours from={from} />}
     >
+      <WebhookRoleNote />
       <Loaded query={query}>
         {(delivery) => <DeliveryView id={id} delivery={delivery} order={2} />}
       </Loaded>

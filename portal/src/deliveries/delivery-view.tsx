@@ -19,7 +19,6 @@ import { formatDuration } from '../ui/format-duration.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
-import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { Exchange } from './exchange.tsx';
 import { Redeliver } from './redeliver.tsx';
@@ -50,7 +49,6 @@ export function DeliveryView({ id, delivery, order }: Props) {
         </Note>
         {mayChange && <Redeliver id={id} delivery={delivery} webhook={webhook} />}
       </Group>
-      <WebhookRoleNote />
       <AttemptsAndExchange
         delivery={delivery}
         url={mayChange ? webhook?.url : undefined}

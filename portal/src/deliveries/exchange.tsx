@@ -40,7 +40,11 @@ export function Exchange({ delivery, attempt, url, order }: Props) {
           <Request delivery={delivery} attempt={attempt} url={url} />
         </Side>
         <Side title="Response" order={order}>
-          {attempt ? <Response attempt={attempt} /> : <Note>None yet.</Note>}
+          {attempt ? (
+            <Response attempt={attempt} />
+          ) : (
+            <Note>{delivery.status === 'pending' ? 'None yet.' : 'No attempt was made.'}</Note>
+          )}
         </Side>
       </div>
     </Stack>

@@ -56,7 +56,9 @@ export function Redeliver({ id, delivery, webhook }: DeliveryProps) {
           disabled={refusal !== null}
           onClick={() => write.mutate(undefined)}
           aria-describedby="redeliver-note"
-          title={`Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts`}
+          {...(!isTest && {
+            title: `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts`,
+          })}
         >
           {isTest ? 'Send a test' : 'Send again'}
         </BusyButton>
@@ -64,7 +66,7 @@ export function Redeliver({ id, delivery, webhook }: DeliveryProps) {
           {refusal ?? note}
         </Note>
         <Text size="sm" role="status">
-          {write.isSuccess && describeResult(write.data ?? delivery)}
+          {write.isSuccess && (write.data ? describeTest(write.data) : describeResult(delivery))}
         </Text>
       </Group>
       {write.isError && <Problem error={write.error} />}
@@ -88,6 +90,11 @@ function refusalOf({ status, event, body }: DeliveryDetail, page: string): React
     );
   if (body === null) return 'The app can no longer get this event.';
   return null;
+}
+
+function describeTest({ attempts }: DeliveryDetail): string {
+  const last = attempts.at(-1);
+  return last ? `Test: ${describeAttempt(last).title}` : 'The test was not sent.';
 }
 
 function describeResult({ status, attempts }: DeliveryDetail): string {
