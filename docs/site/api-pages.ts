@@ -2,7 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { Lexer, type Tokens } from 'marked';
 import { describe, fieldTable, table, typeName, type Schemas } from './describe-schema.ts';
-import type { Page, Parameter, SampleRequest, Schema, Section } from './page.ts';
+import {
+  titled,
+  type Page,
+  type Parameter,
+  type SampleRequest,
+  type Schema,
+  type Section,
+} from './page.ts';
 import { samplesOf } from './samples.ts';
 
 type Content = {
@@ -104,13 +111,8 @@ function operationPage(operation: Operation, request: SampleRequest): Page {
     '## Errors',
     errorTable(operation),
   ];
-  return {
-    path: `api/${operationId}`,
-    label: summary,
-    markdown: parts.join('\n\n'),
-    source: null,
-    request,
-  };
+  const markdown = parts.join('\n\n');
+  return titled({ path: `api/${operationId}`, markdown, source: null, request });
 }
 
 function parameterPart({ parameters }: Operation): string[] {
@@ -194,7 +196,7 @@ function eventPage(name: string, { summary, description, parameters, requestBody
           ),
         ]),
   ];
-  return { path: `events/${name}`, label: name, markdown: parts.join('\n\n'), source: null };
+  return titled({ path: `events/${name}`, markdown: parts.join('\n\n'), source: null });
 }
 
 function handler(name: string): string {
@@ -242,7 +244,7 @@ function errorPage({ code, status, meaning, details }: ErrorRow): Page {
         ]
       : []),
   ];
-  return { path: `errors/${code}`, label: code, markdown: parts.join('\n\n'), source: null };
+  return titled({ path: `errors/${code}`, markdown: parts.join('\n\n'), source: null });
 }
 
 /** Links to headings of the file lead there from another page too. */

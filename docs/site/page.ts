@@ -2,8 +2,8 @@
 export type Page = {
   /** Below `/docs`; empty for the first page. */
   path: string;
-  /** The name in the navigation. */
-  label: string;
+  /** The heading of the page, which is its name in the navigation and in the search too. */
+  title: string;
   markdown: string;
   /** The file, relative to the root of the repository; null for pages made from openapi.json. */
   source: string | null;
@@ -57,3 +57,10 @@ export type Schema = {
 
 /** The HTML address of a page. The service replaces `{{base}}` with the path of its public address. */
 export const addressOf = (path: string) => `{{base}}/docs${path && `/${path}`}`;
+
+/** The first heading: the whole page has one name. */
+export function titled(page: Omit<Page, 'title'>): Page {
+  const [, title] = /^# (.+)$/m.exec(page.markdown) ?? [];
+  if (title === undefined) throw new Error(`${page.source ?? page.path} has no heading`);
+  return { ...page, title: title.replaceAll('`', '') };
+}

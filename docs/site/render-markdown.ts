@@ -4,7 +4,7 @@ import { escapeHtml, highlight } from './highlight.ts';
 import { addressOf, type Page } from './page.ts';
 
 type SearchSection = { anchor: string; title: string; text: string };
-export type Rendered = { title: string; html: string; sections: SearchSection[] };
+export type Rendered = { html: string; sections: SearchSection[] };
 
 /** A code block that is a tab next to its neighbours. */
 type Tab = { title: string; language: string; code: string };
@@ -16,7 +16,7 @@ export function renderMarkdown(
   targets: Map<string, string>,
 ): Rendered {
   const sections: SearchSection[] = [];
-  const marked = createMarked(page, targets, () => sections.at(-1)?.title ?? page.label);
+  const marked = createMarked(page, targets, () => sections.at(-1)?.title ?? page.title);
   const slugs = new Map<string, number>();
   const html: string[] = [];
   let tabs: Tab[] = [];
@@ -31,7 +31,7 @@ export function renderMarkdown(
     if (section && token.type !== 'heading') section.text += ` ${plain(token.raw)}`;
   }
   flushTabs();
-  return { title: sections[0]?.title ?? page.label, html: html.join('\n'), sections };
+  return { html: html.join('\n'), sections };
 
   function flushTabs(): void {
     if (tabs.length > 0) html.push(renderTabs(tabs, html.length));

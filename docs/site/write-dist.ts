@@ -55,10 +55,13 @@ function namesOf({ path, request }: Page): string[] {
 }
 
 function toServed() {
-  const entries = rendered.map(({ page, markdown, title, html, sections: parts }) => {
+  const entries = rendered.map(({ page, markdown, html, sections: parts }) => {
     const form = page.request ? renderRequestForm(page.request) : '';
     const body = `<article class="doc">${html.replace(requestMark, () => form)}${renderNeighbours(page)}</article>${renderContents(parts)}`;
-    return [page.path, { title, body, markdown: markdown.replace(`${requestMark}\n\n`, '') }];
+    return [
+      page.path,
+      { title: page.title, body, markdown: markdown.replace(`${requestMark}\n\n`, '') },
+    ];
   });
   return Object.fromEntries(entries);
 }
@@ -72,8 +75,8 @@ function renderNavigation(): string {
     .join('');
 }
 
-function link({ path, label }: Page, attributes = ''): string {
-  return `<a href="${addressOf(path)}"${attributes}>${escapeHtml(label)}</a>`;
+function link({ path, title }: Page, attributes = ''): string {
+  return `<a href="${addressOf(path)}"${attributes}>${escapeHtml(title)}</a>`;
 }
 
 function renderNeighbours(page: Page): string {
@@ -94,7 +97,7 @@ function renderContents(parts: Rendered['sections']): string {
 /** The content of llms.txt (https://llmstxt.org). */
 function renderOverview(): string {
   const parts = sections.map(({ title, pages: inside }) =>
-    [`## ${title}`, ...inside.map((page) => `- [${page.label}](${markdownAddress(page)})`)].join(
+    [`## ${title}`, ...inside.map((page) => `- [${page.title}](${markdownAddress(page)})`)].join(
       '\n',
     ),
   );
@@ -114,7 +117,7 @@ function indexSections() {
     index.addAll(
       parts.map(({ anchor, title, text }) => ({
         id: `${page.path}${anchor && `#${anchor}`}`,
-        page: page.label,
+        page: page.title,
         kind: kinds.get(page),
         title,
         text: text.replaceAll(/\s+/g, ' ').trim(),

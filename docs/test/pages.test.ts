@@ -42,6 +42,19 @@ test('every operation, event and error code has a page', () => {
   assert.ok(ids.length > 15 && events.length > 10 && returned.length > 10);
 });
 
+test('the navigation, the heading and the window name a page alike', () => {
+  const plain = (html = '') => html.replace(/<\/?code>/g, '').replaceAll('&#39;', "'");
+  const links = /<a href="\/base(\/docs[^"]*)"[^>]*>([^<]*)<\/a>/g;
+  const [menu = ''] = /<nav id="menu"[^]*?<\/nav>/.exec(texts.get('/docs') ?? '') ?? [];
+  const names = new Map([...menu.matchAll(links)].map(([, path, name]) => [path, plain(name)]));
+  for (const [path, text] of texts) {
+    const heading = plain(/<h1>(.*?)<\/h1>/.exec(text)?.[1]);
+    const title = plain(/<title>(.*?) – Atlas<\/title>/.exec(text)?.[1]);
+    assert.ok(title);
+    assert.deepEqual([heading, names.get(path)], [title, title], path);
+  }
+});
+
 test('every link leads to a page and a heading', async () => {
   const broken: string[] = [];
   const elsewhere = new Set<string>();
@@ -185,11 +198,13 @@ test('pages run only scripts of this server', async () => {
   const policy = headers.get('content-security-policy') ?? '';
   assert.match(
     policy,
-    /^default-src 'none'; style-src 'self' 'sha256-[^']+'; script-src 'self'; connect-src 'self';/,
+    /^default-src 'none'; style-src 'self' 'sha256-[^']+'; script-src 'self' 'sha256-[^']+'; connect-src 'self';/,
   );
   assert.doesNotMatch(policy, /unsafe|https?:|\*/);
-  for (const [path, text] of texts)
-    assert.doesNotMatch(text, /<script(?!\s+src)| style="| on\w+="/, path);
+  for (const [path, text] of texts) {
+    assert.equal(text.match(/<script(?!\s+src)/g)?.length, 1, `${path}: the colour scheme's`);
+    assert.doesNotMatch(text, / style="| on\w+="/, path);
+  }
 });
 
 test('other addresses are 404, other methods 405, and /docs/ leads to /docs', async () => {

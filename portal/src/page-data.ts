@@ -3,6 +3,8 @@ import type { PortalSession, SignInOptions } from './api/types.ts';
 
 export type PageData = {
   serviceName: string;
+  /** The address of the image. */
+  logo: string;
   version: string;
   /** The prefix of `/profile/developer`, `/portal/api` and `/docs`; usually empty. */
   basePath: string;

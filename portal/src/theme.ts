@@ -1,34 +1,77 @@
-/** Colours and shapes. Contrast is at least 4.5 to 1 on every screen, light and dark: the tests measure it. */
+/**
+ * The tokens of the service (service/src/http/site/tokens.css, which the page has inline) as Mantine's theme. Contrast is
+ * at least 4.5 to 1 on every screen, light and dark: the tests measure it.
+ */
 import {
   Alert,
   Anchor,
+  Button,
+  Checkbox,
   createTheme,
   DEFAULT_THEME,
+  defaultVariantColorsResolver,
   Modal,
+  Radio,
   type CSSVariablesResolver,
   type MantineColorsTuple,
 } from '@mantine/core';
 
-const { green, orange } = DEFAULT_THEME.colors;
-/** Replaces the darkest shade, to make white text readable on it. */
-const darkest = (color: MantineColorsTuple, shade: string) =>
-  [...color.slice(0, -1), shade] as unknown as MantineColorsTuple;
+const { green, orange, gray, dark } = DEFAULT_THEME.colors;
+/** Replaces shades of a colour by their place, from 0 to 9. */
+const withShades = (color: MantineColorsTuple, shades: Record<number, string>) =>
+  color.map((shade, at) => shades[at] ?? shade) as unknown as MantineColorsTuple;
+
+/** The brand's own colour may be too light or too dark for text: that is `--link`. */
+const brand = Array<string>(10).fill('var(--link)') as unknown as MantineColorsTuple;
+const filledShade = 8;
 
 export const theme = createTheme({
-  primaryColor: 'indigo',
-  colors: { green: darkest(green, '#247a36'), orange: darkest(orange, '#b83c0b') },
-  primaryShade: { light: 8, dark: 8 },
+  primaryColor: 'brand',
+  colors: {
+    brand: withShades(brand, {
+      1: 'var(--tint)',
+      2: 'var(--tint)',
+      [filledShade]: 'var(--brand)',
+      9: 'var(--brand-hover)',
+    }),
+    gray: withShades(gray, { 3: 'var(--line)' }),
+    dark: withShades(dark, {
+      0: 'var(--text)',
+      1: 'var(--soft)',
+      4: '#3d4149',
+      5: '#2c2f36',
+      6: 'var(--raised)',
+      7: 'var(--ground)',
+      8: '#0e0f12',
+    }),
+    // To make white text readable on them.
+    green: withShades(green, { 9: '#247a36' }),
+    orange: withShades(orange, { 9: '#b83c0b' }),
+  },
+  primaryShade: { light: filledShade, dark: filledShade },
+  variantColorResolver: (input) => ({
+    ...defaultVariantColorsResolver(input),
+    ...(input.variant === 'filled' &&
+      (input.color ?? 'brand') === 'brand' && {
+        background: 'var(--brand)',
+        hover: 'var(--brand-hover)',
+        color: 'var(--on-brand)',
+      }),
+  }),
   defaultRadius: 'md',
   cursorType: 'pointer',
   respectReducedMotion: true,
   focusRing: 'auto',
-  fontFamily:
-    'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif',
-  fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace',
+  fontFamily: 'var(--font)',
+  fontFamilyMonospace: 'var(--mono)',
   headings: { fontWeight: '650' },
   components: {
     // Colour alone does not distinguish a link from text around it.
     Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
+    // Without a variant it would not ask `variantColorResolver`.
+    Button: Button.extend({ defaultProps: { variant: 'filled' } }),
+    Checkbox: Checkbox.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
+    Radio: Radio.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
     Modal: Modal.extend({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
     }),
@@ -43,18 +86,28 @@ export const theme = createTheme({
   },
 });
 
+/** What Mantine derives from the shades by rules of its own. */
+const derived = {
+  '--mantine-color-text': 'var(--text)',
+  '--mantine-color-body': 'var(--ground)',
+  '--mantine-color-dimmed': 'var(--soft)',
+  '--mantine-color-anchor': 'var(--link)',
+  // Of focus rings and of what is checked, which stand on the ground.
+  '--mantine-primary-color-filled': 'var(--link)',
+  '--mantine-color-brand-text': 'var(--link)',
+  '--mantine-color-brand-light': 'var(--tint)',
+  '--mantine-color-brand-light-hover': 'var(--tint)',
+  '--mantine-color-brand-light-color': 'var(--link)',
+  '--mantine-color-brand-outline': 'var(--link)',
+};
+
 /** Mantine's dimmed and light colours have slightly too little contrast. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
-    '--mantine-color-dimmed': 'var(--mantine-color-gray-7)',
+    ...derived,
     '--mantine-color-placeholder': 'var(--mantine-color-gray-6)',
     '--mantine-color-error': 'var(--mantine-color-red-9)',
-    '--mantine-color-anchor': 'var(--mantine-color-indigo-8)',
   },
-  dark: {
-    '--mantine-color-dimmed': 'var(--mantine-color-dark-1)',
-    '--mantine-color-error': 'var(--mantine-color-red-4)',
-    '--mantine-color-anchor': 'var(--mantine-color-indigo-3)',
-  },
+  dark: { ...derived, '--mantine-color-error': 'var(--mantine-color-red-4)' },
 });

@@ -1,15 +1,11 @@
 /** Everything on a page of the documentation that needs a script. The pages can be read without it. */
 import { addCopyButtons } from './copy-buttons.ts';
 import { startRequestForm } from './request-form.ts';
-import { applyScheme, startSchemeButton } from './scheme.ts';
 import { startSearch } from './search.ts';
 import { shareTabChoice } from './tabs.ts';
 
 const script = document.currentScript as HTMLScriptElement;
-// Before the first paint, so that a chosen scheme does not flash.
-applyScheme();
 document.addEventListener('DOMContentLoaded', () => {
-  startSchemeButton();
   startMenu();
   startSearch(script.dataset as { search: string; docs: string });
   shareTabChoice();

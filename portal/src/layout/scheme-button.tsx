@@ -1,19 +1,26 @@
-import { ActionIcon, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
-import { Moon, Sun } from '../ui/icons.tsx';
+import { ActionIcon, useMantineColorScheme } from '@mantine/core';
+import { Monitor, Moon, Sun } from '../ui/icons.tsx';
 
-/** Switches between light and dark. The default follows the system. */
+const choices = {
+  auto: { label: 'as the system', Icon: Monitor, next: 'light' },
+  light: { label: 'light', Icon: Sun, next: 'dark' },
+  dark: { label: 'dark', Icon: Moon, next: 'auto' },
+} as const;
+
+/** The same choice as on the other pages of the service, whose script is service/src/http/site/scheme.js. */
 export function SchemeButton() {
-  const { setColorScheme } = useMantineColorScheme();
-  const isDark = useComputedColorScheme('light') === 'dark';
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const { label, Icon, next } = choices[colorScheme];
   return (
     <ActionIcon
       variant="subtle"
       color="gray"
       size="lg"
-      aria-label={isDark ? 'Use light colours' : 'Use dark colours'}
-      onClick={() => setColorScheme(isDark ? 'light' : 'dark')}
+      aria-label={`Colours: ${label}`}
+      title={`Colours: ${label}`}
+      onClick={() => setColorScheme(next)}
     >
-      {isDark ? <Sun size={18} aria-hidden /> : <Moon size={18} aria-hidden />}
+      <Icon size={18} aria-hidden />
     </ActionIcon>
   );
 }

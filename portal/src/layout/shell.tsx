@@ -1,8 +1,8 @@
-import { AppShell, Burger, Container, Group, Text } from '@mantine/core';
+import { AppShell, Burger, Container, Group } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useEffect } from 'react';
 import { Outlet, useLocation } from 'react-router';
-import { pageData } from '../page-data.ts';
+import { Brand } from './brand.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import { FindButton } from './find-button.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
@@ -49,7 +49,7 @@ export function Shell() {
 function Header({ opened, toggle }: { opened: boolean; toggle: () => void }) {
   return (
     <Group h="100%" justify="space-between" wrap="nowrap">
-      <Group gap="xs" wrap="nowrap">
+      <Group gap="xs" wrap="nowrap" miw={0}>
         <Burger
           opened={opened}
           onClick={toggle}
@@ -59,9 +59,7 @@ function Header({ opened, toggle }: { opened: boolean; toggle: () => void }) {
           aria-expanded={opened}
           aria-controls="navigation"
         />
-        <Text fw={700} truncate>
-          {pageData.serviceName} developers
-        </Text>
+        <Brand />
       </Group>
       <Group gap={4} wrap="nowrap">
         <FindButton />

@@ -1,6 +1,6 @@
 import { Box, Container, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { pageData } from '../page-data.ts';
+import { Brand } from './brand.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { useHeading } from './page.tsx';
 import { SchemeButton } from './scheme-button.tsx';
@@ -12,7 +12,7 @@ export function SignedOutLayout({ title, children, below }: Props) {
   return (
     <Box>
       <Group component="header" justify="space-between" p="md">
-        <Text fw={700}>{pageData.serviceName} developers</Text>
+        <Brand />
         <SchemeButton />
       </Group>
       <Container component="main" size={440} py="xl">

@@ -71,7 +71,7 @@ function ChangeRole({ app, member, done }: Props) {
       }}
       title={isYou ? 'Change your own role' : `Change the role of ${email}`}
       action="Change role"
-      color="indigo"
+      color="brand"
       // Each opening starts with the current role.
       write={{
         ...write,

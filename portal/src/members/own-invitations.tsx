@@ -78,7 +78,7 @@ function InvitationBanner({ invitation }: { invitation: OwnInvitation }) {
     },
   });
   return (
-    <Alert color="indigo" title={`You are invited to ${appName}`} role="region">
+    <Alert color="brand" title={`You are invited to ${appName}`} role="region">
       <Stack gap="sm">
         <Text size="sm">
           {invitedBy} invites you. Your role: <strong>{role}</strong>. {roleTexts[role]} The

@@ -30,7 +30,11 @@ export function renderDirectoryPage(site: Site, page: DirectoryPage): string {
     <link rel="canonical" href="${properties.url}" />
     ${Object.entries(properties).map(([name, value]) => html`<meta property="og:${name}" content="${value}" />`)}
     ${data && renderData(data)} ${{ html: `<style>${directoryCss}</style>` }}`;
-  return renderPage(site, `${title} – ${brand.name}`, body, { ...noExtras, head });
+  return renderPage(site, `${title} – ${brand.name}`, body, {
+    ...noExtras,
+    head,
+    current: `/${path.split(/[/?]/)[1]}`,
+  });
 }
 
 /** `<` is escaped, or a text with `</script>` would end the script. */

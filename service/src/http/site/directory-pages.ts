@@ -65,7 +65,7 @@ export function registerDirectoryPages(
     done();
   };
   const more = { css: directoryCss, images: site.directoryPagesImages ? ' https:' : '' };
-  const listHeaders = pageHeaders(site.brand, { inline: searchScript }, more);
+  const listHeaders = pageHeaders(site, { inline: searchScript }, more);
   for (const { kind, query, facets } of lists)
     servePage(
       app,
@@ -76,7 +76,7 @@ export function registerDirectoryPages(
       },
       { onRequest, preValidation: keepParameters(query), schema: { querystring: query } },
     );
-  const headers = pageHeaders(site.brand, undefined, more);
+  const headers = pageHeaders(site, undefined, more);
   for (const { kind, render } of details)
     servePage(
       app,

@@ -47,7 +47,7 @@ export async function registerDocs(
   if (content === null) return registerNotBuilt(app);
   const docs = JSON.parse(content) as Built;
   const site = toSite({ ...given, publicUrl: given.publicUrl.replace(/\/$/, '') });
-  const headers = pageHeaders(site.brand, 'own');
+  const headers = pageHeaders(site, 'own');
   const entries = createEntries();
 
   servePage(app, '/llms.txt', (request, reply) =>
@@ -140,14 +140,13 @@ function render(
           data-docs="${site.basePath}/docs"
         ></script>`,
       tools: html`<button type="button" id="open-search">Search <kbd>/</kbd></button
-        ><button type="button" id="switch-scheme" aria-label="Switch between light and dark">
-          ◐</button
         ><button type="button" id="open-menu" aria-expanded="false" aria-controls="menu">
           Menu
         </button>`,
+      current: '/docs',
       aside: html`<nav id="menu" aria-label="Documentation">
         ${{ html: fillHtml(site, links) }}
-        <div class="parts">${renderMainLinks(site)}</div>
+        <div class="parts">${renderMainLinks(site, '/docs')}</div>
       </nav>`,
     },
   );

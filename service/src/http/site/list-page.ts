@@ -45,7 +45,7 @@ export function renderList(site: Site, list: List): string {
   const kept = pairsOf({ sort: query.sort }).concat(filtersOf(query));
   const body = html`<h1 class="plain">${title}</h1>
     <form role="search" action="${site.basePath}/${kind}" class="find">
-      ${renderSearchField({ name: 'search', label: `Search ${noun}s`, value: query.search })}
+      ${renderSearchField({ name: 'search', label: `Search ${noun}s`, placeholder: `Search ${noun}s`, value: query.search })}
       ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
     </form>
     <p id="count" class="count" data-live aria-live="polite">${countOf(total, noun)}</p>

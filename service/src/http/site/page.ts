@@ -1,9 +1,9 @@
 /** The frame of the pages that the service renders itself: one HTML document, one inline style sheet. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';
 import type { Status } from '../../contract/status.ts';
+import { fontAddress, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 /** Text that is HTML already. */
 export type Html = { readonly html: string };
@@ -45,17 +45,23 @@ export function basePathOf(publicUrl: string): string {
 
 const css = readFileSync(new URL('./page.css', import.meta.url), 'utf8');
 
-/** `head` is added to the document's head, `tools` to its navigation, and `aside` before its main part. */
-type Extras = { head: Html; tools: Html; aside: Html };
+/** `head` is added to the document's head, `tools` to its header, and `aside` before its main part. */
+type Extras = {
+  head: Html;
+  tools: Html;
+  aside: Html;
+  /** The link of the navigation that leads here. */ current?: string;
+};
 export const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
 
 export function renderPage(
   site: Site,
   title: string,
   body: Html,
-  { head, tools, aside } = noExtras,
+  { head, tools, aside, current } = noExtras,
 ): string {
   const { brand, basePath } = site;
+  const logo = `${basePath}/logo?v=${brand.logo.version}`;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -63,21 +69,18 @@ export function renderPage(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
-        <link rel="icon" href="${basePath}/logo?v=${brand.logo.version}" />
-        ${{ html: `<style>${styleOf(brand)}</style>` }}${head}
+        <link rel="icon" href="${logo}" />
+        <link rel="preload" href="${fontAddress(site)}" as="font" type="font/woff2" crossorigin />
+        ${{ html: `<style>${styleOf(site)}</style><script>${schemeScript}</script>` }}${head}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
         <header>
           <a class="brand" href="${basePath}/"
-            ><img
-              src="${basePath}/logo?v=${brand.logo.version}"
-              alt=""
-              width="28"
-              height="28"
-            />${brand.name}</a
+            ><img src="${logo}" alt="" width="26" height="26" />${brand.name}</a
           >
-          <nav aria-label="Main">${renderMainLinks(site)}${tools}</nav>
+          <nav aria-label="Main">${renderMainLinks(site, current)}</nav>
+          <div class="tools">${tools}${schemeButton}</div>
         </header>
         ${aside}
         <main id="main">${body}</main>
@@ -86,14 +89,34 @@ export function renderPage(
   return page.html;
 }
 
+/** Without its script the button would do nothing, so the script shows it. */
+const schemeButton = html`<button type="button" id="switch-scheme" class="icon" hidden>
+  <svg viewBox="0 0 24 24" aria-hidden="true">
+    <path class="auto" d="M3 5h18v11H3zM8 20h8M12 16v4" />
+    <path
+      class="light"
+      d="M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2.5v1.5M12 20v1.5M2.5 12H4M20 12h1.5M5.3 5.3l1 1M17.7 17.7l1 1M5.3 18.7l1-1M17.7 6.3l1-1"
+    />
+    <path class="dark" d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5Z" />
+  </svg>
+</button>`;
+
+const directoryLinks = {
+  '/orgs': 'Organisations',
+  '/alliances': 'Alliances',
+  '/blueprints': 'Blueprints',
+};
+const links = { '/docs': 'Docs', '/status': 'Status', '/profile/developer': 'Developer portal' };
+
 /** To the parts of the service. */
-export function renderMainLinks({ basePath, directoryPages }: Site): Html {
-  const directory =
-    directoryPages &&
-    html`<a href="${basePath}/orgs">Organisations</a><a href="${basePath}/alliances">Alliances</a
-      ><a href="${basePath}/blueprints">Blueprints</a>`;
-  return html`${directory}<a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
-    ><a href="${basePath}/profile/developer">Developer portal</a>`;
+export function renderMainLinks({ basePath, directoryPages }: Site, current?: string): Html {
+  const shown = { ...(directoryPages && directoryLinks), ...links };
+  return html`${Object.entries(shown).map(
+    ([path, label]) =>
+      html`<a href="${basePath}${path}" ${path === current && html`aria-current="page"`}
+        >${label}</a
+      >`,
+  )}`;
 }
 
 /** A time of the API, to the minute. */
@@ -104,34 +127,48 @@ export function formatTime(time: string): string {
 export const htmlType = 'text/html; charset=utf-8';
 
 /**
- * Pages load nothing but the logo and run no script, except for an inline one, or the `own` ones of this server, which
- * may send requests to it. `more` is another inline style sheet, and where else images may come from.
+ * Pages load nothing but the logo and the typeface, and run no script but that of the colour scheme, an inline one, or
+ * the `own` ones of this server, which may send requests to it. `more` is another inline style sheet, and where else
+ * images may come from.
  */
 export function pageHeaders(
-  brand: Brand,
+  site: Site,
   script?: { inline: string } | 'own',
   more: { css?: string; images?: string } = {},
 ): Record<string, string> {
-  const source = script === 'own' ? "'self'" : script && `'${hashOf(script.inline)}'`;
-  const scripts = source ? `script-src ${source}; connect-src 'self'; ` : '';
+  const isOwn = script === 'own';
   const { css: moreCss, images = '' } = more;
-  const inlineStyles = [styleOf(brand), ...(moreCss === undefined ? [] : [moreCss])].map(
-    (style) => `'${hashOf(style)}'`,
-  );
-  const styles = [...(script === 'own' ? ["'self'"] : []), ...inlineStyles].join(' ');
-  const form = source ? "'self'" : "'none'";
+  const inlineScript = typeof script === 'object' ? script.inline : undefined;
+  const sources = (inline: (string | undefined)[]) =>
+    [isOwn && "'self'", ...inline.map((text) => text !== undefined && hashOf(text))]
+      .filter((source) => source !== false)
+      .join(' ');
+  const policy = {
+    'default-src': "'none'",
+    'style-src': sources([styleOf(site), moreCss]),
+    'script-src': sources([schemeScript, inlineScript]),
+    ...(script && { 'connect-src': "'self'" }),
+    'img-src': `'self'${images}`,
+    'font-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': script ? "'self'" : "'none'",
+    'frame-ancestors': "'none'",
+  };
   return {
-    'content-security-policy': `default-src 'none'; style-src ${styles}; ${scripts}img-src 'self'${images}; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
+    'content-security-policy': renderPolicy(policy),
     'referrer-policy': 'no-referrer',
   };
 }
 
-function hashOf(inline: string): string {
-  return `sha256-${createHash('sha256').update(inline).digest('base64')}`;
+/** A Content-Security-Policy. */
+export function renderPolicy(directives: Record<string, string>): string {
+  return Object.entries(directives)
+    .map((directive) => directive.join(' '))
+    .join('; ');
 }
 
-function styleOf({ color, onColor }: Brand): string {
-  return `:root{--brand:${color};--on-brand:${onColor}}${css}`;
+function styleOf(site: Site): string {
+  return tokensOf(site) + css;
 }
 
 export function renderMaintenance({

@@ -13,13 +13,15 @@ import { createLimit } from '../admission/admit.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { toPortalSession } from '../portal/portal-session.ts';
 import { signInOptionsOf } from '../portal/sign-in-options.ts';
-import { basePathOf } from './page.ts';
+import type { Brand } from './brand.ts';
+import { basePathOf, renderPolicy } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
+import { hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {
   signIn: SignIn;
   publicUrl: string;
-  serviceName: string;
+  brand: Brand;
   version: string;
   rateLimitPerMinute: number;
   webhooks: Pick<Config['webhooks'], 'allowHttp' | 'allowedNetworks'>;
@@ -56,17 +58,20 @@ export async function registerPortalPages(
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
-  const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
+  const { signIn, publicUrl, brand, version, webhooks } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = basePathOf(publicUrl);
+  const logo = `${basePath}/logo?v=${brand.logo.version}`;
   const page = html
     .replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`)
-    .replace('href="data:,"', `href="${basePath}/logo"`);
+    .replace('href="data:,"', `href="${logo}"`);
+  const style = tokensOf({ brand, basePath });
   return async (request, reply) => {
     const session = await readSession(request, reply);
     const nonce = randomBytes(16).toString('base64');
     const data = {
-      serviceName,
+      serviceName: brand.name,
+      logo,
       version,
       basePath,
       session,
@@ -79,6 +84,7 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
+      `<style nonce="${nonce}">${style}</style><script>${schemeScript}</script>`,
       // Preloads the data of the first screen, so that it arrives together with the script.
       ...(session && session.missingFactor === null && isFirstScreen
         ? ['overview', 'apps'].map(
@@ -145,22 +151,21 @@ function toInlineJson(value: unknown): string {
     .replaceAll('\u2029', '\\u2029');
 }
 
-/** Pages connect to no other host and run no inline script. Styles that scripts add carry the nonce. */
+/** Pages connect to no other host, and run no inline script but that of the colour scheme. Styles that scripts add carry the nonce. */
 function headersOf(nonce: string): Record<string, string> {
   const policy = {
     'default-src': "'none'",
-    'script-src': "'self'",
+    'script-src': `'self' ${hashOf(schemeScript)}`,
     'style-src': `'self' 'nonce-${nonce}'`,
     'img-src': "'self' data:",
+    'font-src': "'self'",
     'connect-src': "'self'",
     'base-uri': "'none'",
     'form-action': "'self'",
     'frame-ancestors': "'none'",
   };
   return {
-    'content-security-policy': Object.entries(policy)
-      .map((directive) => directive.join(' '))
-      .join('; '),
+    'content-security-policy': renderPolicy(policy),
     'cache-control': 'no-store',
     // The address of the page for a first account holds a secret, which a referrer would leak.
     'referrer-policy': 'no-referrer',

@@ -23,9 +23,14 @@ export function renderForm({ basePath }: Site, text = '', results: Html = html``
     ${{ html: `<script>${searchScript}</script>` }}`;
 }
 
-type SearchField = { name: string; label: string; value?: string | undefined };
+type SearchField = {
+  name: string;
+  label: string;
+  placeholder?: string;
+  value?: string | undefined;
+};
 
-export function renderSearchField({ name, label, value }: SearchField): Html {
+export function renderSearchField({ name, label, placeholder, value }: SearchField): Html {
   return html`<label for="${name}">${label}</label>
     <div class="search">
       <input
@@ -35,6 +40,7 @@ export function renderSearchField({ name, label, value }: SearchField): Html {
         maxlength="${searchTextMax}"
         autocomplete="off"
         dir="auto"
+        ${placeholder && html`placeholder="${placeholder}"`}
         value="${value}"
       /><button>Search</button>
     </div>`;
@@ -48,7 +54,7 @@ const kinds = {
 
 function renderFound({ basePath, directoryPages }: Site, found: Suggestion[]): Html {
   if (found.length === 0) return html`<p>Nothing found.</p>`;
-  return html`<ul>
+  return html`<ul class="cards">
     ${found.map(({ kind, slug, name }) => {
       const { label, path } = kinds[kind];
       // A blueprint has no page of its own: the list shows all of it.

@@ -33,6 +33,7 @@ import {
   type SiteSettings,
 } from './page.ts';
 import { servePage } from './serve-page.ts';
+import { font } from './tokens.ts';
 import { sitemapPath } from './sitemap.ts';
 
 export type SiteDependencies = SiteSettings &
@@ -70,12 +71,12 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
   const readResults = createResults(dependencies, limit);
   servePage(app, '/', async (request, reply) => {
     const entry = await (readResults(request, reply) ?? readLanding());
-    reply.headers(pageHeaders(brand, { inline: searchScript }));
+    reply.headers(pageHeaders(site, { inline: searchScript }));
     return sendEntry(request, reply, entry, cacheControl, htmlType);
   });
   const readStatus = createStatus(dependencies);
   servePage(app, '/status', async (request, reply) => {
-    reply.headers(pageHeaders(brand));
+    reply.headers(pageHeaders(site));
     return sendEntry(request, reply, await readStatus(), cacheControl, htmlType);
   });
   const logo = entryOf(0, brand.logo.bytes);
@@ -85,6 +86,10 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
       reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'");
       return sendEntry(request, reply, logo, 'public, max-age=86400', brand.logo.type);
     });
+  const typeface = entryOf(0, font);
+  servePage(app, '/font.woff2', async (request, reply) =>
+    sendEntry(request, reply, typeface, 'public, max-age=31536000, immutable', 'font/woff2'),
+  );
   const { basePath } = site;
   const robots = entryOf(0, Buffer.from(renderRobots(site)));
   servePage(app, '/robots.txt', async (request, reply) =>
@@ -132,7 +137,7 @@ export function showErrorPages(app: FastifyInstance, given: SiteSettings): void 
           ? 'This address has a mistake.'
           : message;
     return {
-      headers: { ...pageHeaders(site.brand), 'content-type': htmlType },
+      headers: { ...pageHeaders(site), 'content-type': htmlType },
       body: renderPage(
         site,
         `${title} – ${site.brand.name}`,

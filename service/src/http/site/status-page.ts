@@ -2,7 +2,15 @@
 import type { Status } from '../../contract/status.ts';
 import { statusDays } from '../../contract/periods.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
-import { type Html, type Site, formatTime, html, renderMaintenance, renderPage } from './page.ts';
+import {
+  type Html,
+  type Site,
+  formatTime,
+  html,
+  noExtras,
+  renderMaintenance,
+  renderPage,
+} from './page.ts';
 
 export type StatusContent = {
   state: Status['status'];
@@ -26,22 +34,27 @@ const deliveryStates = {
 
 export function renderStatus(site: Site, content: StatusContent): string {
   const { state, components, maintenance, history } = content;
-  const body = html` <h1>${titles[state]}</h1>
+  const body = html` <h1 class="state ${state}">${titles[state]}</h1>
     ${maintenance ? renderMaintenance(maintenance) : html``}
-    <table>
-      <caption>
-        Now
-      </caption>
-      <tbody>
-        ${rowOf('Directory', databaseStates[components.database])}
-        ${rowOf('Webhook deliveries', deliveryStates[components.deliveries])}
-        ${rowOf('Last blueprint sync', formatLast(components.blueprintSync.lastCompletedAt))}
-        ${rowOf('Last chat sync', formatLast(components.chatSync.lastCompletedAt))}
-      </tbody>
-    </table>
-    ${history ? renderDeliveries(history.stats) : html`<p>The history is not available at the moment.</p>`}
-    ${history ? renderPast(history.past) : html``}`;
-  return renderPage(site, `Status – ${site.brand.name}`, body);
+    <div class="aside">
+      <aside aria-label="Now and past maintenance">
+        <h2>Now</h2>
+        <table>
+          <tbody>
+            ${rowOf('Directory', databaseStates[components.database])}
+            ${rowOf('Webhook deliveries', deliveryStates[components.deliveries])}
+            ${rowOf('Last blueprint sync', formatLast(components.blueprintSync.lastCompletedAt))}
+            ${rowOf('Last chat sync', formatLast(components.chatSync.lastCompletedAt))}
+          </tbody>
+        </table>
+        ${history ? renderPast(history.past) : html``}
+      </aside>
+      <div>
+        <h2>Webhook deliveries</h2>
+        ${history ? renderDeliveries(history.stats) : html`<p>The history is not available at the moment.</p>`}
+      </div>
+    </div>`;
+  return renderPage(site, `Status – ${site.brand.name}`, body, { ...noExtras, current: '/status' });
 }
 
 function formatLast(time: string | null): string {
@@ -56,8 +69,7 @@ function rowOf(name: string, value: string): Html {
 }
 
 function renderDeliveries({ lastDay, days }: ServiceStats): Html {
-  return html`<h2>Webhook deliveries</h2>
-    <p class="soft">
+  return html`<p class="soft">
       The share of deliveries that succeeded, after retries if necessary, and the time from the
       event to the response, over all webhooks. Days are in UTC, by when a delivery was queued.
     </p>

@@ -3,6 +3,9 @@ import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fastify from 'fastify';
 import { sql } from '../../../src/database/database.ts';
+import { loadBrand } from '../../../src/http/site/brand.ts';
+import { hashOf, schemeScript } from '../../../src/http/site/tokens.ts';
+import { loadConfig } from '../../../src/settings/config.ts';
 import { registerPortalPages } from '../../../src/http/site/portal-pages.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
 import { cookiesOf, password, postPortal, signInAs, signUp } from '../../support/portal.ts';
@@ -47,9 +50,10 @@ test('a page has a strict content security policy, is not cached and sends no re
     const { nonce } = await pageDataOf(answer);
     assert.deepEqual(Object.fromEntries(directivesOf(answer)), {
       'default-src': ["'none'"],
-      'script-src': ["'self'"],
+      'script-src': ["'self'", hashOf(schemeScript)],
       'style-src': ["'self'", `'nonce-${nonce}'`],
       'img-src': ["'self'", 'data:'],
+      'font-src': ["'self'"],
       'connect-src': ["'self'"],
       'base-uri': ["'none'"],
       'form-action': ["'self'"],
@@ -105,7 +109,7 @@ test("a user's name cannot inject HTML", async () => {
     await sql`update users set name = ${name} where email = ${eve.email}`.execute(service.database);
     const { data, html } = await pageDataOf(await ask(service, { headers }));
     assert.equal(data.session.user.name, name);
-    assert.equal(html.match(/<\/script>/g)?.length, 2, 'the script and the data');
+    assert.equal(html.match(/<\/script>/g)?.length, 3, 'the two scripts and the data');
     assert.doesNotMatch(html, /<!--/);
   }
 });
@@ -251,7 +255,7 @@ test('missing pages are reported with advice', async () => {
     {
       signIn: service.signIn,
       publicUrl: testPublicUrl,
-      serviceName: 'S',
+      brand: await loadBrand(loadConfig({})),
       version: '0.0.0-test',
       rateLimitPerMinute: 0,
       webhooks: { allowHttp: false, allowedNetworks: [] },

@@ -53,22 +53,40 @@ test('the start page shows listed organisations only, and a request with its res
   assert.deepEqual(response, (await service.call('/orgs/acme-b-sons-b')).body);
 });
 
-test('the start page is small, has a tag, and loads nothing but the logo and its search', async () => {
+test('the start page has a tag, and loads nothing but the logo and the typeface', async () => {
   const { headers, text } = await get('/');
-  const logo = await get('/logo');
-  assert.ok(Buffer.byteLength(text) + Buffer.byteLength(logo.text) <= 60_000);
-  assert.doesNotMatch(text, /<script[^>]|<link(?![^>]*rel="icon")/);
-  const sources = [...text.matchAll(/(?:src|rel="icon" href)="([^"]*)"/g)].map(
-    ([, source]) => source,
+  assert.doesNotMatch(text, /<script[^>]|<link(?![^>]*rel="(icon|preload)")/);
+  const sources = [...text.matchAll(/(?:src=|rel="[a-z]*" href=|url\()"([^"]*)"/g)].map(
+    ([, source = '']) => source,
   );
-  assert.equal(new Set(sources).size, 1);
-  assert.match(sources[0] ?? '', /^\/herald\/logo\?v=/);
+  assert.deepEqual(
+    [...new Set(sources.map((source) => source.replace(/\?v=[\w-]{12}$/, '')))].sort(),
+    ['/herald/font.woff2', '/herald/logo'],
+  );
   assert.match(
     String(headers['content-security-policy']),
-    /^default-src 'none'; style-src 'sha256-[^;]*; script-src 'sha256-[^;]*; connect-src 'self';/,
+    /^default-src 'none'; style-src 'sha256-\S*; script-src 'sha256-\S* 'sha256-\S*; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'$/,
   );
   const again = await get('/', { 'if-none-match': String(headers['etag']) });
   assert.equal(again.status, 304);
+});
+
+test('pages are small, with the logo and the typeface', async () => {
+  const shared = await Promise.all(['/logo', '/font.woff2'].map((path) => get(path)));
+  const rest = shared.reduce((sum, { headers }) => sum + Number(headers['content-length']), 0);
+  for (const path of ['/', '/status', '/nothing']) {
+    const { text } = await get(path, browser);
+    assert.ok(Buffer.byteLength(text) + rest <= 60_000, path);
+  }
+});
+
+test('the typeface is kept for good, and named by its content', async () => {
+  const { status, headers } = await get('/font.woff2?v=any');
+  assert.deepEqual(
+    [status, headers['content-type'], headers['cache-control']],
+    [200, 'font/woff2', 'public, max-age=31536000, immutable'],
+  );
+  assert.ok(Number(headers['content-length']) <= 40_000);
 });
 
 test('the start page searches without a script, and shows nothing unlisted', async () => {
@@ -116,13 +134,12 @@ test('the status page of a new service shows that it works and has no history', 
   assert.equal(status, 200);
   assert.equal(headers['content-type'], 'text/html; charset=utf-8');
   assert.equal(headers['cache-control'], 'public, max-age=5');
-  assert.match(text, /<h1>Everything works<\/h1>/);
+  assert.match(text, /<h1 class="state ok">Everything works<\/h1>/);
   assert.match(text, /Last chat sync<\/th>\s*<td>Never<\/td>/);
   assert.match(text, /Last 24 hours<\/th>\s*<td>–<\/td>\s*<td>–<\/td>\s*<td>–<\/td>/);
   assert.doesNotMatch(text, /<th scope="row">\d{4}-/);
-  assert.ok(Buffer.byteLength(text) + Buffer.byteLength((await get('/logo')).text) <= 60_000);
-  assert.doesNotMatch(text, /<script|style="/);
-  assert.match((await get('/')).text, /href="\/herald\/status">Status</);
+  assert.doesNotMatch(text, /<script[^>]|style="/);
+  assert.match((await get('/')).text, /href="\/herald\/status"\s*>Status</);
   assert.equal((await rawRequest(service.url, { path: '/status', method: 'POST' })).status, 405);
 });
 
