@@ -3,13 +3,13 @@ import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ComponentProps } from 'react';
 import { useParams } from 'react-router';
+import { errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import { catalogue, webhooks as webhooksOperation } from '../api/operations.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { Search } from '../ui/icons.tsx';
 import { useTimes } from '../ui/times.tsx';
 import { nameOf } from '../webhooks/describe-webhook.ts';
-import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusFilterLabels } from './delivery-status.tsx';
 import {
   countFilters,

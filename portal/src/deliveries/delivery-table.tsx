@@ -1,8 +1,8 @@
 import { Checkbox, Group, Table, Text } from '@mantine/core';
 import type { ComponentProps } from 'react';
 import { useSearchParams } from 'react-router';
+import { errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import type { PortalDelivery } from '../api/types.ts';
-import { errorLabels } from '../ui/describe-attempt.ts';
 import { formatCount } from '../ui/format-count.ts';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Note } from '../ui/note.tsx';

@@ -2,6 +2,7 @@
 import { Group, SegmentedControl, Stack, Text, type TitleOrder } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import {
   delivery as deliveryOperation,
   webhook as webhookOperation,
@@ -11,7 +12,7 @@ import type { Attempt, DeliveryDetail } from '../api/types.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { CopiedId } from '../ui/copied-id.tsx';
-import { errorLabels, describeAttempt } from '../ui/describe-attempt.ts';
+import { describeAttempt } from '../ui/describe-attempt.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { SmallFold } from '../ui/fold.tsx';
 import { formatCount } from '../ui/format-count.ts';

@@ -1,7 +1,7 @@
 /** Keeps the filters in the address, so that a view can be shared and the Back button restores it. */
 import { useSearchParams } from 'react-router';
+import { errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import type { ListAppDeliveriesQuery } from '../api/types.ts';
-import { errorLabels } from '../ui/describe-attempt.ts';
 import type { Times } from '../ui/times.tsx';
 import { statusFilterLabels } from './delivery-status.tsx';
 import { toSubject } from './subject.ts';

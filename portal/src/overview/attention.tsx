@@ -1,5 +1,6 @@
 /** The top of the overview: webhooks that fail or are deactivated, and keys that expire. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { describeHealth, errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import { expiresSoonDays } from '../../../service/src/contract/periods.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
@@ -10,12 +11,12 @@ import { firstOpen } from '../deliveries/use-open-delivery.ts';
 import { writeFilters } from '../deliveries/filters.ts';
 import type { OpensRecovery } from '../deliveries/recover.tsx';
 import { nameOfKey } from '../keys/key-state.ts';
-import { describeAttempt, errorLabels } from '../ui/describe-attempt.ts';
+import { describeAttempt } from '../ui/describe-attempt.ts';
 import { formatCount } from '../ui/format-count.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { describeHealth, lookOf } from '../webhooks/describe-webhook.ts';
+import { lookOf } from '../webhooks/describe-webhook.ts';
 import { timeOr } from '../webhooks/webhook-state.tsx';
 
 export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | 'keys'>) {

@@ -25,17 +25,6 @@ export function describeAttempt({
   return { outcome: 'failed', ...describeStatus(statusCode) };
 }
 
-/** Short names, for lists and filters. */
-export const errorLabels: Record<NonNullable<Attempt['error']>, string> = {
-  dns: 'Host not found',
-  connect: 'Connection failed',
-  tls: 'TLS failed',
-  timeout: 'Timeout',
-  blocked: 'Address not allowed',
-  reset: 'Connection closed',
-  interrupted: 'Interrupted',
-};
-
 const faults: Record<NonNullable<Attempt['error']>, Texts> = {
   dns: {
     title: 'The host was not found (DNS)',

@@ -1,6 +1,7 @@
 /** The state of a webhook at the top of its page: an alert if it fails, and the buttons that change it. */
 import { Alert, Text } from '@mantine/core';
 import { useRef, type ReactNode } from 'react';
+import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -14,7 +15,7 @@ import { Problem } from '../ui/problem.tsx';
 import { Suspension } from '../ui/suspension.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { describeHealth, lookOf } from './describe-webhook.ts';
+import { lookOf } from './describe-webhook.ts';
 import { useWebhookId } from './use-webhook-id.ts';
 
 export function WebhookActions({ webhook }: { webhook: Webhook }) {

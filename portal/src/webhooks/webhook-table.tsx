@@ -1,11 +1,12 @@
 import { Group, Table, Text } from '@mantine/core';
+import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
 import type { Webhook, WebhookStats } from '../api/types.ts';
 import { formatRate } from '../charts/count-outcomes.ts';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { TableHead } from '../ui/table-head.tsx';
-import { describeHealth, nameOf, placeOf } from './describe-webhook.ts';
+import { nameOf, placeOf } from './describe-webhook.ts';
 import { timeOr, WebhookBadge } from './webhook-state.tsx';
 
 const columns = [

@@ -3,6 +3,7 @@ import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useParams } from 'react-router';
+import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
 import {
   webhooks as webhooksOperation,
   webhooksPerAppMax,
@@ -21,7 +22,7 @@ import { Time } from '../ui/time.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { WebhookTable } from './webhook-table.tsx';
-import { describeEvents, describeHealth, nameOf, sortByHealth } from './describe-webhook.ts';
+import { describeEvents, nameOf, sortByHealth } from './describe-webhook.ts';
 
 /** The polling interval of the statistics while the page is visible. */
 const refreshMs = 30_000;

@@ -10,6 +10,7 @@ import {
   webhookStatesMax,
   type WebhookState,
 } from '../webhooks/management/webhook-states.ts';
+import { describeHealth, type DeactivatedReason } from '../contract/webhook-in-words.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -99,7 +100,7 @@ function row(webhook: WebhookState): string[] {
     webhook.id,
     webhook.appId,
     webhook.host,
-    describeHealth(webhook),
+    healthOf(webhook),
     String(webhook.exhaustedInARow),
     latestEvent
       ? `${latestEvent.kind} ${latestEvent.at.toISOString()}${latestEvent.mailedAt ? ', mailed' : ''}`
@@ -107,6 +108,12 @@ function row(webhook: WebhookState): string[] {
   ];
 }
 
-function describeHealth({ health, reason, since }: WebhookState): string {
-  return since === null ? health : `${health} (${reason}) since ${since.toISOString()}`;
+function healthOf({ health, reason, since, exhaustedInARow }: WebhookState): string {
+  const why = describeHealth({
+    health,
+    reason: reason as DeactivatedReason,
+    suspendedReason: reason,
+    exhaustedInARow,
+  });
+  return `${health}${why === null ? '' : ` (${why})`}${since === null ? '' : ` since ${since.toISOString()}`}`;
 }

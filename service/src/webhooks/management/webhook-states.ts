@@ -12,7 +12,7 @@ export type WebhookState = {
   health: WebhookHealth;
   /** The health, with `active` for those that are neither failing, deactivated nor suspended. */
   state: 'active' | 'failing' | 'deactivated' | 'suspended';
-  /** The reason of a deactivation, or what the operator wrote about a suspension. */
+  /** A `DeactivatedReason`, or what the operator wrote about a suspension. */
   reason: string | null;
   /** When it was deactivated or suspended. */
   since: Date | null;

@@ -1,6 +1,9 @@
 /** The mail queue of operational events: due mails, and the result of each try. `failure-mail.ts` sends them. */
+import type { WebhookHealth } from '../../contract/webhook.ts';
+import type { DeactivatedReason } from '../../contract/webhook-in-words.ts';
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../runtime/mail.ts';
+import { healthJoins, webhookHealth } from '../management/webhook-health.ts';
 import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
 
 /** An event whose mail this process may send now. */
@@ -17,6 +20,12 @@ export type ClaimedMail = OperationalEvent & {
   webhookCreatedAt: Date;
   /** Whether the webhook is active now. */
   active: boolean;
+  now: {
+    health: WebhookHealth;
+    reason: DeactivatedReason | null;
+    suspendedReason: string | null;
+    exhaustedInARow: number;
+  };
   /** Whether the service probes it while it is deactivated as failing. */
   selfHealing: boolean;
   /** Whether the service replays what it missed once probes have activated it. */
@@ -46,13 +55,14 @@ export async function claimMails(
     update operational_events e
     set mail_leased_until = (select now from clock) + ${mailLeaseSeconds} * interval '1 second',
       mail_attempts = e.mail_attempts + 1
-    from due, webhooks w, apps a
+    from due, apps a, webhooks w ${healthJoins}
     where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
     returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.replay_after_healing as "replayAfterHealing",
-      w.created_at as "webhookCreatedAt", a.name as "appName", cardinality(e.mailed_to) > 0 as "isMailed", array(
+      w.created_at as "webhookCreatedAt", jsonb_build_object('health', ${webhookHealth}, 'reason', w.deactivated_reason,
+        'suspendedReason', s."suspendedReason", 'exhaustedInARow', coalesce(h.exhausted_in_a_row, 0)) as now, a.name as "appName", cardinality(e.mailed_to) > 0 as "isMailed", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails
           and m.email <> all(e.mailed_to)

@@ -3,6 +3,7 @@
  * (`queue/health/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
  * however often it fails and recovers. Sends nothing.
  */
+import type { AttemptError } from '../../contract/webhook-in-words.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
@@ -14,7 +15,7 @@ export type OperationalEvent = {
   reason: 'failing' | 'gone' | null;
   /** The status of the last attempt, or the error if no response came. */
   statusCode: number | null;
-  error: string | null;
+  error: AttemptError | null;
   exhaustedInARow: number;
   /** Pending deliveries that were cancelled; null if more were pending than are cancelled at once. */
   cancelled: number | null;

@@ -1,6 +1,7 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
 import { quoteName } from '../../contract/quote-name.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
+import { describeHealth, errorLabels, healthLabels } from '../../contract/webhook-in-words.ts';
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
@@ -70,22 +71,19 @@ function facts(mail: ClaimedMail): string {
     `Last success:  ${mail.lastSuccessAt?.toISOString() ?? 'never'}`,
     `Last response: ${lastResponse(mail)}`,
     `Failed:        ${mail.exhaustedInARow} in a row`,
+    `Health now:    ${healthNow(mail)}`,
   ].join('\n');
+}
+
+function healthNow({ now }: ClaimedMail): string {
+  const reason = describeHealth(now);
+  return `${healthLabels[now.health]}${reason === null ? '' : `: ${reason}`}`;
 }
 
 function lastResponse({ statusCode, error }: ClaimedMail): string {
   const status = statusCode === null ? 'none' : `HTTP status ${statusCode}`;
-  return error === null ? status : `${status} (${errors[error] ?? error})`;
+  return error === null ? status : `${status} (${errorLabels[error]})`;
 }
-
-const errors: Record<string, string> = {
-  dns: 'the host name was not found',
-  connect: 'the connection failed',
-  tls: 'the TLS handshake failed, or the certificate is not valid',
-  timeout: 'no complete response before the deadline',
-  blocked: 'the address of the host is not allowed',
-  reset: 'the connection was closed',
-};
 
 const changes: Record<ClaimedMail['kind'], string> = {
   'webhook.failing': 'started to fail',
@@ -103,7 +101,10 @@ function replaySteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
   if (mail.kind === 'webhook.healed' && mail.replayAfterHealing)
     return 'The service replays what it missed.';
   const webhook = addressOf(mail, publicUrl);
-  const replay = curl('POST', `${webhook}/replay`, { since: replaySince(mail).toISOString() });
+  const since = replaySince(mail).toISOString();
+  const replay = `${curl('POST', `${webhook}/replay`, { since })}
+
+KEY is an API key of the app with the scope write:webhooks.`;
   if (!needsActivation(mail))
     return `${mail.kind === 'webhook.healed' ? 'To' : 'Once the receiver works,'} replay what it missed:
 
@@ -117,12 +118,10 @@ Then replay what it missed:
 ${replay}`;
 }
 
-function readingSteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
-  return `To see the response to each attempt:
+function readingSteps({ appId, webhookId }: ClaimedMail, { publicUrl }: MailContext): string {
+  return `To see the requests and responses in the developer portal:
 
-${curl('GET', `${addressOf(mail, publicUrl)}/deliveries?status=failed`)}
-
-KEY is an API key of the app with the scope write:webhooks.`;
+  ${publicUrl}/profile/developer/apps/${appId}/webhooks/${webhookId}/deliveries?status=undelivered`;
 }
 
 function addressOf({ webhookId }: ClaimedMail, publicUrl: string): string {

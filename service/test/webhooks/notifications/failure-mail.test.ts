@@ -155,6 +155,9 @@ test('a mail has the cause, the last response and the way to recover', async () 
   const server = await startSmtpServer();
   startFailureMail(server);
   const webhook = await makeWebhook();
+  await sql`
+    update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${webhook.webhookId}
+  `.execute(database);
   const lastSuccessAt = new Date();
   await happen(webhook, {
     kind: 'webhook.deactivated',
@@ -177,6 +180,8 @@ test('a mail has the cause, the last response and the way to recover', async () 
     '12 pending deliveries were cancelled',
     'Last response: HTTP status 503',
     `Last success:  ${lastSuccessAt.toISOString()}`,
+    'Health now:    Deactivated: too many deliveries failed',
+    `https://directory.example/profile/developer/apps/${webhook.appId}/webhooks/${webhook.webhookId}/deliveries?status=undelivered`,
     `curl -X PATCH "${base}" -H "Authorization: Bearer $KEY"`,
     `-d '{"active":true}'`,
     `curl -X POST "${base}/replay"`,

@@ -284,7 +284,7 @@ test('a failing receiver shows in the list of webhooks', async () => {
   assert.match(lines[0] ?? '', /^ID +APP +HOST +HEALTH +GIVEN UP +LATEST EVENT$/);
   assert.match(
     lines[1] ?? '',
-    /^\S+ +\S+ +127\.0\.0\.1:\d+ +deactivated \(failing\) since \S+ +2 +webhook\.deactivated \S+Z$/,
+    /^\S+ +\S+ +127\.0\.0\.1:\d+ +deactivated \(too many deliveries failed\) since \S+ +2 +webhook\.deactivated \S+Z$/,
   );
   const { appId: none } = await makeKey(service);
   assert.deepEqual(JSON.parse(await list('--json', '--app', none)), []);

@@ -1,0 +1,49 @@
+/** The words for what a webhook is like, and for why it got no response: the same in the portal, in mails and on the command line. */
+import type { WebhookHealth } from './webhook.ts';
+
+export const healthLabels: Record<WebhookHealth, string> = {
+  suspended: 'Suspended',
+  deactivated: 'Deactivated',
+  failing: 'Failing',
+  retrying: 'Retrying',
+  new: 'New',
+  healthy: 'Healthy',
+};
+
+export type DeactivatedReason = keyof typeof deactivatedReasons;
+const deactivatedReasons = {
+  failing: 'too many deliveries failed',
+  gone: 'your server responded with 410 Gone',
+  owner: 'by a member or an API key',
+};
+
+type Described = {
+  health?: WebhookHealth;
+  reason: DeactivatedReason | null;
+  suspendedReason: string | null;
+  exhaustedInARow: number;
+};
+
+/** Why the webhook has this health, as it continues a sentence; null if it needs no reason. */
+export function describeHealth(webhook: Described): string | null {
+  const { health, reason, suspendedReason, exhaustedInARow: count } = webhook;
+  if (health === 'suspended') return suspendedReason;
+  if (health === 'deactivated') return deactivatedReasons[reason ?? 'owner'];
+  if (health === 'retrying') return 'the last attempt failed';
+  if (health !== 'failing') return null;
+  return count === 1
+    ? '1 delivery failed'
+    : `${count.toLocaleString('en')} deliveries in a row failed`;
+}
+
+export type AttemptError = keyof typeof errorLabels;
+/** Why an attempt got no response: short names, for lists, filters and mails. */
+export const errorLabels = {
+  dns: 'Host not found',
+  connect: 'Connection failed',
+  tls: 'TLS failed',
+  timeout: 'Timeout',
+  blocked: 'Address not allowed',
+  reset: 'Connection closed',
+  interrupted: 'Interrupted',
+};
