@@ -11,6 +11,7 @@ import {
   DEFAULT_THEME,
   defaultVariantColorsResolver,
   Modal,
+  Pagination,
   Radio,
   type CSSVariablesResolver,
   type MantineColorsTuple,
@@ -72,6 +73,9 @@ export const theme = createTheme({
     Button: Button.extend({ defaultProps: { variant: 'filled' } }),
     Checkbox: Checkbox.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
     Radio: Radio.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
+    Pagination: Pagination.extend({
+      vars: () => ({ root: { '--pagination-active-color': 'var(--ground)' } }),
+    }),
     Modal: Modal.extend({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
     }),
@@ -94,6 +98,7 @@ const derived = {
   '--mantine-color-anchor': 'var(--link)',
   // Of focus rings and of what is checked, which stand on the ground.
   '--mantine-primary-color-filled': 'var(--link)',
+  '--mantine-primary-color-contrast': 'var(--ground)',
   '--mantine-color-brand-text': 'var(--link)',
   '--mantine-color-brand-light': 'var(--tint)',
   '--mantine-color-brand-light-hover': 'var(--tint)',

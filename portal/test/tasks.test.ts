@@ -8,7 +8,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { pressOn } from './support/keyboard.ts';
+import { pressOn, tabTo } from './support/keyboard.ts';
 import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
 import { makeWebhook } from './support/webhook.ts';
 
@@ -30,6 +30,9 @@ if (!noBrowser) {
   await makeWebhook(cleo!, cleos.url);
 }
 const quiet = noBrowser ? null! : await makeWebhook(dora!, doras.url);
+const unsubscribed = noBrowser
+  ? null
+  : await makeWebhook(dora!, doras.url, { events: ['alliance.created'] });
 
 function fail(response: {
   writeHead: (status: number) => { end: (body: string) => unknown };
@@ -57,13 +60,15 @@ type Task = {
 
 const inFourClicks = (run: (task: Task) => Promise<void>) => inClicks(4, ada, run);
 
-/** Opens the overview, runs the task and checks its clicks. */
+type Start = { as: Person; path?: string };
+
+/** Opens the overview or `path`, runs the task and checks its clicks. */
 async function inClicks(
   clicksMax: number,
-  as: Person,
+  start: Person | Start,
   run: (task: Task) => Promise<void>,
 ): Promise<void> {
-  const page = await portal.open({ as, viewport: { width: 1280, height: 800 } });
+  const page = await openAt(start);
   let clicks = 0;
   await run({
     page,
@@ -77,6 +82,24 @@ async function inClicks(
     },
   });
   assert.ok(clicks <= clicksMax, `${clicks} clicks`);
+}
+
+/** The same task without a mouse. */
+async function byKeyboard(start: Start, run: (task: Task) => Promise<void>): Promise<void> {
+  const page = await openAt(start);
+  await run({
+    page,
+    async click(target) {
+      const isField = await target.evaluate((element) => element.tagName === 'INPUT');
+      await (isField ? tabTo(page, target) : pressOn(page, target));
+    },
+    choose: () => assert.fail('a choice in a list has keys of its own'),
+  });
+}
+
+function openAt(start: Person | Start): Promise<Page> {
+  const { as, path = '' } = 'as' in start ? start : { as: start };
+  return portal.open({ as, path, viewport: { width: 1280, height: 800 } });
 }
 
 const rowsOf = (page: Page) =>
@@ -229,17 +252,57 @@ test('what happened to the creation of an organisation?', options, () =>
   }),
 );
 
-test('roll a secret without losing a delivery', options, () =>
-  inFourClicks(async ({ page, click }) => {
-    const own = page.getByRole('region', { name: 'Webhooks of Announcer' });
-    await click(own.getByRole('link', { name: new URL(receiver.url).host }));
-    await click(page.getByRole('link', { name: 'Signing' }));
-    await click(page.getByRole('button', { name: 'Rotate the secret' }));
-    const dialog = page.getByRole('dialog');
-    assert.ok(await dialog.getByLabel('24 hours').isChecked(), 'both secrets sign for a day');
-    await click(dialog.getByRole('button', { name: 'Rotate the secret' }));
-    await page.getByRole('heading', { name: 'The new secret' }).waitFor();
+test('who is in trouble, and why?', options, () =>
+  inClicks(0, ada, async ({ page }) => {
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    for (const shown of [new URL(receiver.url).host, 'Last error: Your server failed (500)'])
+      await isOnScreen(attention.getByText(shown).first());
   }),
+);
+
+async function rotate({ page, click }: Task): Promise<void> {
+  const own = page.getByRole('region', { name: 'Webhooks of Announcer' });
+  await click(own.getByRole('link', { name: new URL(receiver.url).host }));
+  await click(page.getByRole('link', { name: 'Signing' }));
+  await click(page.getByRole('button', { name: 'Rotate the secret' }));
+  const dialog = page.getByRole('dialog');
+  assert.ok(await dialog.getByLabel('24 hours').isChecked(), 'both secrets sign for a day');
+  await click(dialog.getByRole('button', { name: 'Rotate the secret' }));
+  await page.getByRole('heading', { name: 'The new secret' }).waitFor();
+}
+
+test('rotate a secret without losing a delivery', options, () => inFourClicks(rotate));
+test('the same by keyboard: rotate a secret', options, () => byKeyboard({ as: ada }, rotate));
+
+/** From the event to what keeps it from the webhook. */
+async function whyNot({ page, click }: Task): Promise<void> {
+  await page.getByText('The webhook was not subscribed to org.created').first().waitFor();
+  await click(page.getByRole('link', { name: 'Not sent' }).first());
+  await page.getByRole('heading', { name: 'It was not sent to the webhook' }).waitFor();
+  await click(page.getByRole('link', { name: 'Change the events of the webhook' }));
+  await page.getByRole('button', { name: 'Edit' }).waitFor();
+}
+
+const atEvents = { as: dora!, path: `/apps/${unsubscribed?.appId}/events` };
+test('why did a webhook not get an event?', options, () => inClicks(2, atEvents, whyNot));
+test('the same by keyboard: why no event', options, () => byKeyboard(atEvents, whyNot));
+
+const invite =
+  (email: string) =>
+  async ({ page, click }: Task): Promise<void> => {
+    const own = page.getByRole('region', { name: 'Webhooks of Announcer' });
+    await click(own.getByRole('link', { name: 'Announcer', exact: true }));
+    await click(page.getByRole('link', { name: 'Members', exact: true }));
+    await click(page.getByLabel('Email address'));
+    await page.keyboard.insertText(email);
+    await click(page.getByRole('button', { name: 'Send invitation' }));
+    const pending = page.getByRole('list', { name: 'Pending invitations' });
+    await pending.getByRole('listitem').filter({ hasText: email }).getByText('Viewer').waitFor();
+  };
+
+test('invite a viewer', options, () => inFourClicks(invite('one@example.org')));
+test('the same by keyboard: invite a viewer', options, () =>
+  byKeyboard({ as: ada }, invite('two@example.org')),
 );
 
 test('resend the last 20 failures', options, () =>

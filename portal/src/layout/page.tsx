@@ -19,7 +19,7 @@ export function Page({
   tab,
   children,
   ...title
-}: TitleRowProps & { crumbs?: Crumb[]; tab?: string; children: ReactNode }) {
+}: TitleRowProps & { title: string; crumbs?: Crumb[]; tab?: string; children: ReactNode }) {
   const heading = useHeading(tab === undefined ? title.title : `${tab} · ${title.title}`);
   return (
     <Stack gap="md">

@@ -23,7 +23,7 @@ export function InviteForm({ appId }: { appId: string }) {
     },
   );
   const { form, formProps } = useWriteForm(write, {
-    initialValues: { email: '', role: 'developer' },
+    initialValues: { email: '', role: 'viewer' },
     validate: { email: validateAddress },
   });
   return (

@@ -43,7 +43,11 @@ function Webhooks({ app: { id, name } }: { app: PortalApp }) {
   const query = useQuery(webhooks(id));
   return (
     <Section
-      title={`Webhooks of ${name}`}
+      title={
+        <>
+          Webhooks of <PageLink to={`/apps/${id}`}>{name}</PageLink>
+        </>
+      }
       actions={<PageLink to={`/apps/${id}/deliveries`}>All deliveries</PageLink>}
     >
       <Loaded query={query}>

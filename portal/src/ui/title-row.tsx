@@ -1,10 +1,15 @@
 import { Group, Stack, Text, Title, type TitleProps } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-export type TitleRowProps = { title: string; lead?: ReactNode; actions?: ReactNode };
+export type TitleRowProps = { title: ReactNode; lead?: ReactNode; actions?: ReactNode };
 
 /** A heading that can take the focus, with actions next to it and a lead below it. */
-export function TitleRow({ title, lead, actions, ...heading }: TitleRowProps & TitleProps) {
+export function TitleRow({
+  title,
+  lead,
+  actions,
+  ...heading
+}: TitleRowProps & Omit<TitleProps, 'title'>) {
   return (
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">

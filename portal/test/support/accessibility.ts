@@ -26,11 +26,16 @@ export async function assertAccessible(page: Page, what: string): Promise<void> 
     await page
       .locator(`${html}="${colorScheme}"], html:not([data-mantine-color-scheme])`)
       .waitFor();
-    assert.deepEqual(await violations(page), [], where);
-    assert.ok(await fits(page), `${where}: it is wider than the screen`);
+    await assertReadable(page, where);
   }
   if (before) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });
+}
+
+/** At the width and in the colours that the page has. */
+export async function assertReadable(page: Page, where: string): Promise<void> {
+  assert.deepEqual(await violations(page), [], where);
+  assert.ok(await fits(page), `${where}: it is wider than the screen`);
 }
 
 async function violations(page: Page): Promise<string[]> {
