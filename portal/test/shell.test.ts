@@ -160,7 +160,8 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
       .getByRole('button', { name: new RegExp(typed, 'i') })
       .first()
       .waitFor();
-    await page.keyboard.press('ArrowDown');
+    const chosen = page.getByRole('dialog').getByRole('status');
+    await chosen.filter({ hasText: new RegExp(typed, 'i') }).waitFor({ state: 'attached' });
     await page.keyboard.press('Enter');
     await page.waitForURL(`${portalUrl}${path}`);
     await field.waitFor({ state: 'detached' });

@@ -1,9 +1,9 @@
 /** Finds apps, webhooks, events and pages by name. It knows what the portal's own lists show. */
 import { VisuallyHidden } from '@mantine/core';
-import { Spotlight, spotlight } from '@mantine/spotlight';
+import { createSpotlight, Spotlight, useSpotlight } from '@mantine/spotlight';
 import '@mantine/spotlight/styles.css';
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
 import { tabs } from '../apps/app-frame.tsx';
@@ -17,6 +17,7 @@ const pages = [
   { to: '/security', label: 'Security' },
 ];
 const shownMax = 20;
+const [store, spotlight] = createSpotlight();
 
 /** Opens when it is rendered. */
 export function Find() {
@@ -34,6 +35,7 @@ export function Find() {
   });
   return (
     <Spotlight
+      store={store}
       shortcut={null}
       // The name of the dialog, without a row of its own.
       title={<VisuallyHidden>Find</VisuallyHidden>}
@@ -47,6 +49,7 @@ export function Find() {
         'aria-label': 'Find',
         placeholder: 'An app, a webhook, an event or a page',
         leftSection: <Search size={18} aria-hidden />,
+        rightSection: <Chosen />,
       }}
       actions={[
         { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },
@@ -70,4 +73,20 @@ export function Find() {
       ]}
     />
   );
+}
+
+/** The focus stays in the field, so a screen reader is told which result Enter opens. */
+function Chosen() {
+  const { listId } = useSpotlight(store);
+  const [text, setText] = useState('');
+  // Spotlight marks the result in the document only.
+  useEffect(() => {
+    const chosen = document.getElementById(listId)?.querySelector('[data-selected]');
+    setText(
+      [...(chosen?.querySelectorAll('span > span') ?? [])]
+        .map(({ textContent }) => textContent)
+        .join(' '),
+    );
+  });
+  return <VisuallyHidden role="status">{text}</VisuallyHidden>;
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';
 import type { Status } from '../../contract/status.ts';
-import { fontAddress, hashOf, schemeScript, tokensOf } from './tokens.ts';
+import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 /** Text that is HTML already. */
 export type Html = { readonly html: string };
@@ -70,8 +70,7 @@ export function renderPage(
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="${logo}" />
-        <link rel="preload" href="${fontAddress(site)}" as="font" type="font/woff2" crossorigin />
-        ${{ html: `<style>${styleOf(site)}</style><script>${schemeScript}</script>` }}${head}
+        ${{ html: `${fontLink(site)}<style>${styleOf(site)}</style><script>${schemeScript}</script>` }}${head}
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

@@ -16,7 +16,7 @@ import { signInOptionsOf } from '../portal/sign-in-options.ts';
 import type { Brand } from './brand.ts';
 import { basePathOf, renderPolicy } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
-import { hashOf, schemeScript, tokensOf } from './tokens.ts';
+import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {
   signIn: SignIn;
@@ -84,7 +84,7 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
-      `<style nonce="${nonce}">${style}</style><script>${schemeScript}</script>`,
+      `${fontLink({ basePath })}<style nonce="${nonce}">${style}</style><script>${schemeScript}</script>`,
       // Preloads the data of the first screen, so that it arrives together with the script.
       ...(session && session.missingFactor === null && isFirstScreen
         ? ['overview', 'apps'].map(

@@ -16,8 +16,11 @@ export const schemeScript = read('./scheme.js').toString();
 type Look = { brand: Brand; basePath: string };
 
 /** Changes with the font. */
-export function fontAddress({ basePath }: Pick<Look, 'basePath'>): string {
-  return `${basePath}/font.woff2?v=${fontVersion}`;
+const fontAddress = (basePath: string) => `${basePath}/font.woff2?v=${fontVersion}`;
+
+/** HTML: the typeface loads with the page, not after it. */
+export function fontLink({ basePath }: Pick<Look, 'basePath'>): string {
+  return `<link rel="preload" as="font" type="font/woff2" crossorigin href="${fontAddress(basePath)}">`;
 }
 
 /** A style sheet: the variables `--brand`, `--text` and so on. */
@@ -25,7 +28,7 @@ export function tokensOf({ brand, basePath }: Look): string {
   const { color, onColor } = brand;
   // Away from the text on it, which stays as easy to read.
   const hover = `color-mix(in srgb, ${color} 88%, ${onColor === '#000000' ? '#ffffff' : '#000000'})`;
-  return `@font-face{font-family:Geist;src:url("${fontAddress({ basePath })}") format("woff2");font-weight:400 700;font-display:swap}
+  return `@font-face{font-family:Geist;src:url("${fontAddress(basePath)}") format("woff2");font-weight:400 700;font-display:swap}
 :root{--brand:${color};--on-brand:${onColor};--brand-hover:${hover}}
 ${css}`;
 }

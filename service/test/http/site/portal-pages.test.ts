@@ -91,7 +91,7 @@ test('the page has the session of its user only', async () => {
     const headers: Record<string, string> = other ? { cookie: other } : {};
     const { data, html } = await pageDataOf(await ask(service, { headers }));
     assert.equal(data.session, null, other);
-    assert.doesNotMatch(html, /preload/);
+    assert.doesNotMatch(html, /as="fetch"/);
   }
 });
 
