@@ -200,7 +200,7 @@ test(
     await page.getByText('3 deliveries', { exact: true }).waitFor();
     await page.goBack();
     await other.getByRole('link', { name: 'See pending deliveries' }).click();
-    await page.getByText('Retrying: the last attempt failed').waitFor();
+    await page.getByRole('button', { name: 'The last attempt failed' }).waitFor();
     await page.getByText('1 delivery', { exact: true }).waitFor();
   },
 );

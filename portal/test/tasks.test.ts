@@ -177,8 +177,12 @@ test('the same by keyboard alone, and on to its neighbours', options, async () =
 });
 
 test('the first delivery is in the upper half of the screen', options, async () => {
-  for (const path of [`/apps/${quiet.appId}/deliveries`, `${quiet.path}/deliveries`]) {
-    const page = await portal.open({ as: dora!, path, viewport: { width: 1280, height: 800 } });
+  for (const [as, path] of [
+    [dora!, `/apps/${quiet.appId}/deliveries`],
+    [dora!, `${quiet.path}/deliveries`],
+    [ada, `${webhook.path}/deliveries`],
+  ] as const) {
+    const page = await portal.open({ as, path, viewport: { width: 1280, height: 800 } });
     const row = rowsOf(page).filter({ hasText: 'org.created' }).first();
     const box = await eventually(() => row.boundingBox());
     assert.ok(box.y < 400, `${path}: ${box.y} px`);

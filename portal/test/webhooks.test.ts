@@ -351,6 +351,7 @@ test(
     await happen();
     await eventually(async () => (await webhookOf(appId, id)).exhaustedInARow === 1);
     const page = await openWebhook(appId, id, 'Deliveries');
+    await button(page, '1 delivery failed').click();
     await page.getByText('Failing: 1 delivery failed').waitFor();
     await happen();
     await eventually(async () => !(await webhookOf(appId, id)).active);
@@ -359,6 +360,7 @@ test(
     await page.getByText('Deactivated', { exact: true }).waitFor();
     await assertAccessible(page, 'a list of webhooks');
     await page.getByRole('link', { name: new URL(broken.url).host }).click();
+    await button(page, 'Too many deliveries failed').click();
     await page.getByText('Deactivated: too many deliveries failed').waitFor();
     const probed = page.getByText('The service probes it, next in');
     await probed.waitFor();

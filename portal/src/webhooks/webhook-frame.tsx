@@ -1,12 +1,15 @@
-import { Group, Text } from '@mantine/core';
+import { Anchor, Group, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
 import { webhook as webhookOperation } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { PageTabs } from '../layout/page-tabs.tsx';
 import { Page } from '../layout/page.tsx';
+import { capitalise } from '../ui/capitalise.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { nameOf } from './describe-webhook.ts';
 import { useWebhookCrumbs, useWebhookId } from './use-webhook-id.ts';
@@ -34,15 +37,25 @@ export function WebhookFrame({ tab, children }: Props) {
   const mayChange = can(useApp(), 'changeWebhooks');
   const query = useQuery({ ...webhookOperation(id), refetchInterval: refreshMs });
   const webhook = query.data;
+  // Deliveries come first on their page: the advice is one click away there.
+  const [isAdvised, { toggle }] = useDisclosure(tab !== 'Deliveries');
   return (
     <Page
       title={webhook ? nameOf(webhook) : 'Webhook'}
       tab={tab}
-      lead={webhook && <State webhook={webhook} />}
+      lead={
+        webhook && (
+          <State webhook={webhook}>
+            <Reason webhook={webhook} isAdvised={isAdvised} toggle={toggle} />
+          </State>
+        )
+      }
       crumbs={useWebhookCrumbs().slice(0, -1)}
       actions={webhook && mayChange && <WebhookActions webhook={webhook} />}
     >
-      {webhook && <WebhookTrouble webhook={webhook} mayChange={mayChange} />}
+      {webhook && (isAdvised || webhook.suspendedAt !== null) && (
+        <WebhookTrouble webhook={webhook} mayChange={mayChange} />
+      )}
       <PageTabs label="Webhook sections" root={id.page} tabs={tabs} />
       <Loaded query={query}>
         {(data) => (
@@ -56,14 +69,28 @@ export function WebhookFrame({ tab, children }: Props) {
   );
 }
 
-function State({ webhook }: { webhook: Webhook }) {
+function State({ webhook, children }: { webhook: Webhook; children: ReactNode }) {
   return (
     <Group gap="4px 12px">
       <WebhookBadge webhook={webhook} />
+      {children}
       <Text size="sm" ff="monospace">
         {webhook.url}
       </Text>
       <LastTimes webhook={webhook} />
     </Group>
+  );
+}
+
+type ReasonProps = { webhook: Webhook; isAdvised: boolean; toggle: () => void };
+
+/** Why it is not healthy, which opens and closes what to do. */
+function Reason({ webhook, isAdvised, toggle }: ReasonProps) {
+  const reason = describeHealth({ ...webhook, reason: webhook.deactivatedReason });
+  if (reason === null || webhook.suspendedAt !== null) return null;
+  return (
+    <Anchor component="button" size="sm" onClick={toggle} aria-expanded={isAdvised}>
+      {capitalise(reason)}
+    </Anchor>
   );
 }
