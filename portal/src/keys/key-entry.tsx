@@ -44,7 +44,7 @@ export function KeyEntry({ mayChange, ...props }: Props & { mayChange: boolean }
               tabIndex={-1}
               {...(hasEnded && { c: 'dimmed' })}
             >
-              {apiKey.name}
+              <bdi>{apiKey.name}</bdi>
             </Title>
             <Badge color={color}>{label}</Badge>
             <Code>odk_…{apiKey.last4}</Code>

@@ -14,7 +14,7 @@ export function TitleRow({
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Title tabIndex={-1} {...heading}>
-          {title}
+          <bdi>{title}</bdi>
         </Title>
         {actions && <Group gap="xs">{actions}</Group>}
       </Group>
