@@ -15,7 +15,7 @@ const histories = Number(process.env['HISTORIES'] ?? 200);
 const lanes = 4;
 /** A failure prints its seed; with the seed in the environment, the same histories run again. */
 const chosenSeed = process.env['HISTORIES_SEED'];
-/** Finds each of the faults below in few histories; other seeds may need hundreds. */
+/** Each fault below names the history of this seed that finds it; from there on, the test looks through many others. */
 const brokenSeed = 4;
 /** Shrinking stops then, and reports the shortest history so far. */
 const shrinkMsMax = 30_000;
@@ -50,49 +50,60 @@ test('the same holds over sockets while the worker runs', async () => {
   assert.ok(arrived > 0, 'nothing was sent');
 });
 
-for (const { what, from, to } of [
+for (const { what, path, from, to } of [
   {
     what: 'a binding that opens what happened before it',
+    path: '258',
     from: /and (bound_at|created_at) <= event_created/g,
     to: '',
   },
   {
     what: 'an organisation that is announced though nobody may see it',
+    path: '60',
     from: /(coalesce\(org_listed, false\)|exists \(select from orgs where id = event_org and listed\))/,
     to: 'true',
   },
   {
     what: 'a rule that allows everything',
+    path: '5',
     from: /select case audience/,
     to: "select case 'webhook'",
   },
-  { what: 'a rule that allows nothing', from: /select case audience/, to: "select case ''" },
+  {
+    what: 'a rule that allows nothing',
+    path: '1',
+    from: /select case audience/,
+    to: "select case ''",
+  },
 ])
   test(`the model catches ${what}`, async () => {
     const stage = await openStage();
     await stage.changeRule(from, to);
-    const fault = await findFault(stage, brokenSeed, 1_000, false);
+    const fault = await findFault(stage, brokenSeed, 1_000, path);
     assert.match(
       fault ?? 'nothing was found',
       /leak|\/events gives|deliveries: the service has|the body reads|the explanation of|were leased at fan-out|by a fan-out that did not create it|it was done and must be refused/,
     );
   });
 
-for (const { what, table, change, seen } of [
+for (const { what, path, table, change, seen } of [
   {
     what: 'probes that come too early',
+    path: '10',
     table: 'pending_deliveries',
     change: `if new.trigger = 'probe' then new.due_at = new.due_at - interval '1 minute'; end if;`,
     seen: /"probeAt"/,
   },
   {
     what: 'a webhook that probes activate too often',
+    path: '159',
     table: 'webhook_healing',
     change: `new.healed_at = '{}';`,
     seen: /"probeAt"|flaps/,
   },
   {
     what: 'a replay that does not follow an activation by probes',
+    path: '10',
     table: 'webhook_healing',
     change: 'new.replay_since = null;',
     seen: /deliveries: the service has/,
@@ -106,15 +117,15 @@ for (const { what, table, change, seen } of [
         create trigger break_it before insert or update on orgdir.${table} for each row execute function orgdir.break_it()`,
       )
       .execute(stage.database);
-    assert.match((await findFault(stage, brokenSeed, 1_000, false)) ?? 'nothing was found', seen);
+    assert.match((await findFault(stage, brokenSeed, 1_000, path)) ?? 'nothing was found', seen);
   });
 
-/** Runs histories until one fails, and reports it, as short as possible, with its seed. */
+/** Runs histories until one fails, and reports it with its seed; without a path to begin at, as short as possible. */
 async function findFault(
   stage: Stage,
   seed: number,
   numRuns: number,
-  shrink = true,
+  path?: string,
 ): Promise<string | null> {
   let failedAt: number | null = null;
   const property = fc.asyncProperty(history, async (one: History) => {
@@ -127,7 +138,11 @@ async function findFault(
       throw error;
     }
   });
-  const result = await fc.check(property, { seed, numRuns, endOnFailure: !shrink });
+  const result = await fc.check(property, {
+    seed,
+    numRuns,
+    ...(path !== undefined && { path, endOnFailure: true }),
+  });
   if (!result.failed) return null;
   const [shortest] = result.counterexample ?? [];
   return [
