@@ -97,6 +97,8 @@ test('memory that is not in use any more is given back', async () => {
     const before = totalMib();
     left = null;
     await collectGarbage();
+    // V8 gives pages back in the background.
+    while (totalMib() >= before / 2 && process.uptime() < 30) await new Promise(setImmediate);
     console.log(JSON.stringify([before, totalMib()]));`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
   const [before = 0, after = 0] = JSON.parse(stdout) as number[];

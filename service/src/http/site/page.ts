@@ -50,7 +50,8 @@ type Extras = {
   head: Html;
   tools: Html;
   aside: Html;
-  /** The link of the navigation that leads here. */ current?: string;
+  /** The address in the navigation that leads here. */
+  current?: string;
 };
 export const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
 

@@ -69,14 +69,16 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
   if (directoryPages) registerDirectoryPages(app, site, limit, dependencies);
   const readLanding = createLanding(dependencies);
   const readResults = createResults(dependencies, limit);
+  const landingHeaders = pageHeaders(site, { inline: searchScript });
   servePage(app, '/', async (request, reply) => {
     const entry = await (readResults(request, reply) ?? readLanding());
-    reply.headers(pageHeaders(site, { inline: searchScript }));
+    reply.headers(landingHeaders);
     return sendEntry(request, reply, entry, cacheControl, htmlType);
   });
   const readStatus = createStatus(dependencies);
+  const statusHeaders = pageHeaders(site);
   servePage(app, '/status', async (request, reply) => {
-    reply.headers(pageHeaders(site));
+    reply.headers(statusHeaders);
     return sendEntry(request, reply, await readStatus(), cacheControl, htmlType);
   });
   const logo = entryOf(0, brand.logo.bytes);
@@ -126,6 +128,7 @@ function renderRobots({ basePath, publicUrl, directoryPages }: Site): string {
 /** Call it for each application of the public port. */
 export function showErrorPages(app: FastifyInstance, given: SiteSettings): void {
   const site = toSite(given);
+  const headers = { ...pageHeaders(site), 'content-type': htmlType };
   app.decorate('errorPage', (error: ServiceError, url: string) => {
     const { status, message, details } = error;
     const issues = (details['issues'] as Issue[] | undefined) ?? [];
@@ -137,7 +140,7 @@ export function showErrorPages(app: FastifyInstance, given: SiteSettings): void 
           ? 'This address has a mistake.'
           : message;
     return {
-      headers: { ...pageHeaders(site), 'content-type': htmlType },
+      headers,
       body: renderPage(
         site,
         `${title} – ${site.brand.name}`,

@@ -5,7 +5,7 @@ import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { undelivered } from './delivery-filter.ts';
-import { healthJoins, webhookHealth } from './webhook-health.ts';
+import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 
 /** More than a page shows. */
 const entriesMax = 200;

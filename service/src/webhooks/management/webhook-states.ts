@@ -3,7 +3,7 @@ import type { WebhookHealth } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { healthJoins, webhookHealth } from './webhook-health.ts';
+import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 
 export type WebhookState = {
   id: string;

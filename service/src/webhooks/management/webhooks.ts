@@ -28,7 +28,7 @@ import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
-import { healthJoins, webhookHealth } from './webhook-health.ts';
+import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type WebhookRow = {

@@ -3,7 +3,7 @@ import type { WebhookHealth } from '../../contract/webhook.ts';
 import type { DeactivatedReason } from '../../contract/webhook-in-words.ts';
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../runtime/mail.ts';
-import { healthJoins, webhookHealth } from '../management/webhook-health.ts';
+import { healthJoins, webhookHealth } from './webhook-health.ts';
 import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
 
 /** An event whose mail this process may send now. */

@@ -1,4 +1,4 @@
-/** The health of webhooks: the one place that decides it, for the API, the portal and the command line. */
+/** The health of webhooks: the one place that decides it, for the API, the portal, mails and the command line. */
 import { suspensionOf } from '../../access/suspensions.ts';
 import { sql } from '../../database/database.ts';
 
