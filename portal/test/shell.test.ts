@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../service/src/database/database.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
@@ -147,6 +148,13 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
   await field.and(page.locator(':focus')).waitFor();
   await page.getByRole('button', { name: /^Billing/ }).waitFor();
   await assertAccessible(page, 'what can be found');
+  const told = page.getByRole('dialog').getByRole('status');
+  await field.fill('announcer');
+  await told.filter({ hasText: 'Announcer' }).waitFor({ state: 'attached' });
+  const first = await told.textContent();
+  await page.keyboard.press('ArrowDown');
+  await eventually(async () => (await told.textContent()) !== first);
+  await field.fill('');
   await page.keyboard.type('secret plans');
   await page.getByText('Nothing found.').waitFor();
   for (const [typed, path] of [
@@ -160,8 +168,7 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
       .getByRole('button', { name: new RegExp(typed, 'i') })
       .first()
       .waitFor();
-    const chosen = page.getByRole('dialog').getByRole('status');
-    await chosen.filter({ hasText: new RegExp(typed, 'i') }).waitFor({ state: 'attached' });
+    await told.filter({ hasText: new RegExp(typed, 'i') }).waitFor({ state: 'attached' });
     await page.keyboard.press('Enter');
     await page.waitForURL(`${portalUrl}${path}`);
     await field.waitFor({ state: 'detached' });

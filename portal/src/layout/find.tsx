@@ -3,7 +3,7 @@ import { VisuallyHidden } from '@mantine/core';
 import { createSpotlight, Spotlight, useSpotlight } from '@mantine/spotlight';
 import '@mantine/spotlight/styles.css';
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useReducer, useState } from 'react';
 import { useNavigate } from 'react-router';
 import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
 import { tabs } from '../apps/app-frame.tsx';
@@ -27,6 +27,8 @@ export function Find() {
   const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
   const events = useQuery(catalogue()).data?.entries ?? [];
   useEffect(() => spotlight.open(), []);
+  // Arrows change only the document, so `Chosen` looks again after each key.
+  const [, look] = useReducer((keys: number) => keys + 1, 0);
   const action = (to: string, label: string, description?: string) => ({
     id: to,
     label,
@@ -50,6 +52,7 @@ export function Find() {
         placeholder: 'An app, a webhook, an event or a page',
         leftSection: <Search size={18} aria-hidden />,
         rightSection: <Chosen />,
+        onKeyUp: look,
       }}
       actions={[
         { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },

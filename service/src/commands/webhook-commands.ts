@@ -31,8 +31,8 @@ export function addWebhookCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-HEALTH is suspended or deactivated, with the reason; failing (deliveries were given up since the last success); retrying (the
-last attempt failed); new (no attempt yet); or healthy. Tests and probes do not count.
+HEALTH is suspended, deactivated, failing (deliveries failed after all attempts, and none has succeeded since) or retrying (the
+last attempt failed), with the reason; new (no attempt yet); or healthy. Tests and probes do not count.
 GIVEN UP counts consecutive deliveries that failed after all attempts.
 
 Examples:
@@ -111,7 +111,8 @@ function row(webhook: WebhookState): string[] {
 function healthOf({ health, reason, since, exhaustedInARow }: WebhookState): string {
   const why = describeHealth({
     health,
-    reason: reason as DeactivatedReason,
+    // Of a suspension it is the operator's own text.
+    reason: health === 'deactivated' ? (reason as DeactivatedReason) : null,
     suspendedReason: reason,
     exhaustedInARow,
   });

@@ -70,7 +70,6 @@ function facts(mail: ClaimedMail): string {
     `When:          ${mail.createdAt.toISOString()}`,
     `Last success:  ${mail.lastSuccessAt?.toISOString() ?? 'never'}`,
     `Last response: ${lastResponse(mail)}`,
-    `Failed:        ${mail.exhaustedInARow} in a row`,
     `Health now:    ${healthNow(mail)}`,
   ].join('\n');
 }
