@@ -6,13 +6,10 @@ import {
   Alert,
   Anchor,
   Button,
-  Checkbox,
   createTheme,
   DEFAULT_THEME,
   defaultVariantColorsResolver,
   Modal,
-  Pagination,
-  Radio,
   type CSSVariablesResolver,
   type MantineColorsTuple,
 } from '@mantine/core';
@@ -71,11 +68,10 @@ export const theme = createTheme({
     Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
     // Without a variant it would not ask `variantColorResolver`.
     Button: Button.extend({ defaultProps: { variant: 'filled' } }),
-    Checkbox: Checkbox.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
-    Radio: Radio.extend({ defaultProps: { iconColor: 'var(--ground)' } }),
-    Pagination: Pagination.extend({
-      vars: () => ({ root: { '--pagination-active-color': 'var(--ground)' } }),
-    }),
+    // By name: the first screen loads none of the three.
+    Checkbox: { defaultProps: { iconColor: 'var(--ground)' } },
+    Radio: { defaultProps: { iconColor: 'var(--ground)' } },
+    Pagination: { vars: () => ({ root: { '--pagination-active-color': 'var(--ground)' } }) },
     Modal: Modal.extend({
       defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
     }),
