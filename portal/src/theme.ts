@@ -37,7 +37,7 @@ export const theme = createTheme({
       0: 'var(--text)',
       1: 'var(--soft)',
       4: '#3d4149',
-      5: '#2c2f36',
+      5: 'var(--line)',
       6: 'var(--raised)',
       7: 'var(--ground)',
       8: '#0e0f12',

@@ -1,5 +1,5 @@
 /** The words for what a webhook is like, and for why it got no response: the same in the portal, in mails and on the command line. */
-import type { WebhookHealth } from './webhook.ts';
+import type { Attempt, WebhookHealth } from './webhook.ts';
 
 export const healthLabels: Record<WebhookHealth, string> = {
   suspended: 'Suspended',
@@ -36,9 +36,9 @@ export function describeHealth(webhook: Described): string | null {
     : `${count.toLocaleString('en')} deliveries in a row failed`;
 }
 
-export type AttemptError = keyof typeof errorLabels;
+export type AttemptError = NonNullable<Attempt['error']>;
 /** Why an attempt got no response: short names, for lists, filters and mails. */
-export const errorLabels = {
+export const errorLabels: Record<AttemptError, string> = {
   dns: 'Host not found',
   connect: 'Connection failed',
   tls: 'TLS failed',

@@ -4,7 +4,14 @@ import { envelope } from '../../contract/envelope.ts';
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import type { Status } from '../../contract/status.ts';
 import type { SlugTable } from '../../directory/lock-directory.ts';
-import { type Html, type Site, html, renderMaintenance, renderPage } from './page.ts';
+import {
+  type Html,
+  type Site,
+  directoryLinks,
+  html,
+  renderMaintenance,
+  renderPage,
+} from './page.ts';
 import { renderForm } from './search-page.ts';
 
 export type LandingContent = {
@@ -49,12 +56,10 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
   return renderPage(site, `${brand.name}: a directory of organisations and alliances`, body);
 }
 
-const kinds = { orgs: 'Organisations', alliances: 'Alliances', blueprints: 'Blueprints' };
-
 function renderCount({ basePath, directoryPages }: Site, kind: SlugTable, count: number): Html {
   const text = count.toLocaleString('en');
   return html`<div>
-    <dt>${kinds[kind]}</dt>
+    <dt>${directoryLinks[`/${kind}`]}</dt>
     <dd>${directoryPages ? html`<a href="${basePath}/${kind}">${text}</a>` : text}</dd>
   </div>`;
 }

@@ -101,7 +101,7 @@ const schemeButton = html`<button type="button" id="switch-scheme" class="icon" 
   </svg>
 </button>`;
 
-const directoryLinks = {
+export const directoryLinks = {
   '/orgs': 'Organisations',
   '/alliances': 'Alliances',
   '/blueprints': 'Blueprints',

@@ -20,6 +20,7 @@ export type ClaimedMail = OperationalEvent & {
   webhookCreatedAt: Date;
   /** Whether the webhook is active now. */
   active: boolean;
+  /** What the webhook is like now, which may have changed since the event. */
   now: {
     health: WebhookHealth;
     reason: DeactivatedReason | null;
