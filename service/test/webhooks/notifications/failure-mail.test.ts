@@ -20,6 +20,7 @@ import {
   recordOperationalEvents,
   type OperationalEvent,
 } from '../../../src/webhooks/notifications/operational-events.ts';
+import { suspendWebhooks } from '../../../src/webhooks/management/suspend-webhooks.ts';
 import { renderMail } from '../../../src/webhooks/notifications/render-mail.ts';
 import { testActor } from '../../support/actor.ts';
 import { startCommand } from '../../support/command.ts';
@@ -190,6 +191,25 @@ test('a mail has the cause, the last response and the way to recover', async () 
   ])
     assert.ok(mail.text.includes(part), `${part} is not in:\n${mail.text}`);
   assert.doesNotMatch(mail.text, /hunter2|token|\/in\b/);
+});
+
+test('a mail has the health when it is sent, in the words of the portal', async () => {
+  const server = await startSmtpServer();
+  const [active, suspended] = [await makeWebhook(), await makeWebhook()];
+  for (const each of [active, suspended]) await happen(each, { statusCode: null, error: 'tls' });
+  const target = { kind: 'webhook', id: suspended.webhookId } as const;
+  await database
+    .transaction()
+    .execute((tx) => suspendWebhooks(tx, testActor, target, 'Sends spam.'));
+  startFailureMail(server);
+  const mails = await server.received(2);
+  for (const [{ owner }, health] of [
+    [active, 'New'],
+    [suspended, 'Suspended: Sends spam.'],
+  ] as const) {
+    const text = mails.find(({ to }) => to.includes(owner))?.text ?? '';
+    assert.ok(text.includes(`Last response: none (TLS failed)\nHealth now:    ${health}\n`), text);
+  }
 });
 
 test('a mail about an activation by probes says whether the service replays what was missed', async () => {
