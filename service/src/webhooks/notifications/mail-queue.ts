@@ -62,7 +62,7 @@ export async function claimMails(
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.replay_after_healing as "replayAfterHealing",
-      w.created_at as "webhookCreatedAt", jsonb_build_object('health', ${webhookHealth}, 'reason', w.deactivated_reason,
+      w.created_at as "webhookCreatedAt", jsonb_build_object('health', ${webhookHealth}, 'reason', nullif(w.deactivated_reason, 'suspended'),
         'suspendedReason', s."suspendedReason", 'exhaustedInARow', coalesce(h.exhausted_in_a_row, 0)) as now, a.name as "appName", cardinality(e.mailed_to) > 0 as "isMailed", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails
