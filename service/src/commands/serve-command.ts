@@ -4,7 +4,7 @@ import { loadConfig } from '../settings/config.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
-import type { WorkerMessage } from '../start/worker-processes.ts';
+import type { WorkerMessage, WorkerSettings } from '../start/worker-processes.ts';
 import { sameSignalMs, signalCodes } from './with-database.ts';
 
 export function addServeCommand(program: Command, parent: number): void {
@@ -59,13 +59,19 @@ async function serve(demo: boolean, parent: number): Promise<void> {
 
 /** Runs until the process that started it sends a stop, or dies. */
 async function runWorkerProcess(number: number, parent: number): Promise<void> {
-  const config = loadConfig(process.env);
+  const started = Promise.withResolvers<WorkerProcess>();
+  const { settings, ended } = serveParent(started.promise);
+  // The process that started it may still be opening the database.
+  const { startWorkerProcess } = await import('../start/main.ts');
+  const given = await Promise.race([settings, ended]);
+  if (!given) return process.exit(0);
+  const config = loadConfig({ ...process.env, ...given });
   const log = createLogger(config.logLevel);
   const stopping = catchSignals(parent, log);
-  const { startWorkerProcess } = await import('../start/main.ts');
   if (stopping.aborted) return;
   const worker = await startWorkerProcess(config, log, number);
-  await Promise.race([untilAborted(stopping), serveParent(worker)]);
+  started.resolve(worker);
+  await Promise.race([untilAborted(stopping), ended]);
   await worker.stop();
   process.exit(0);
 }
@@ -77,17 +83,24 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Sends metrics on request. Resolves when the process must stop. */
-function serveParent(worker: WorkerProcess): Promise<void> {
-  return new Promise((resolve) => {
-    process.on('message', (message: WorkerMessage) => {
-      if (message === 'stop') resolve();
-      // The callback takes the error if the parent has just died.
-      else void worker.metrics().then((metrics) => process.send?.(metrics, () => {}));
-    });
-    process.once('disconnect', resolve);
-    if (!process.connected) resolve();
+/** Sends metrics on request. `ended` resolves when the process must stop. */
+function serveParent(started: Promise<WorkerProcess>) {
+  const settings = Promise.withResolvers<WorkerSettings>();
+  const ended = Promise.withResolvers<undefined>();
+  process.on('message', (message: WorkerMessage) => {
+    if (message === 'stop') ended.resolve(undefined);
+    else if (message === 'metrics') void sendMetrics(started);
+    else settings.resolve(message.settings);
   });
+  process.once('disconnect', () => ended.resolve(undefined));
+  if (!process.connected) ended.resolve(undefined);
+  return { settings: settings.promise, ended: ended.promise };
+}
+
+async function sendMetrics(started: Promise<WorkerProcess>): Promise<void> {
+  const worker = await started;
+  // The callback takes the error if the parent has just died.
+  process.send?.(await worker.metrics(), () => {});
 }
 
 /** How often a process that npm started looks whether its parent has ended. */

@@ -1,6 +1,7 @@
-/** Creates every part of a process and gives each the parts it needs. Starts nothing; `main.ts` does. */
+/** Creates every part of a process and gives each the parts it needs; `create-listeners.ts` those of HTTP. Starts nothing; `main.ts` does. */
+import type { ChildProcess } from 'node:child_process';
 import { createKeyCache } from '../access/key-cache.ts';
-import { httpAddress, type Config } from '../settings/config.ts';
+import type { Config } from '../settings/config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
 import { Replicas } from '../database/replicas.ts';
 import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
@@ -11,16 +12,11 @@ import { dropOldEntryChanges, foldEntryChanges } from '../directory/fold-entry-c
 import { ingestPublished } from '../directory/ingest-published.ts';
 import { onSetAside } from '../events/set-aside.ts';
 import { Search } from '../directory/search/search.ts';
-import { Publisher, publishingPool } from '../directory/publish-in-groups.ts';
-import { createApp } from '../http/app.ts';
-import { loadBrand } from '../http/site/brand.ts';
-import { createInternalApp } from '../http/internal-app.ts';
 import { createResponseCache } from '../http/responses/response-cache.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import type { PasswordHashing } from '../sign-in/hash-password.ts';
-import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
 import { createSyncs } from '../sync/syncs.ts';
 import { createApiProcesses } from '../system/api-processes.ts';
 import { createHealth } from '../system/health.ts';
@@ -30,7 +26,6 @@ import { version } from '../runtime/version.ts';
 import type { FailureMail } from '../webhooks/notifications/failure-mail.ts';
 import { leaseMs } from '../webhooks/queue/dispatch/dispatcher.ts';
 import { Room } from '../webhooks/queue/dispatch/room.ts';
-import { createQueueNotifier } from '../events/queue-channel.ts';
 import { createQueueReader } from '../system/queue-state.ts';
 import { createOverdueReader } from '../webhooks/history/retention.ts';
 import { createWorker, type Worker } from '../webhooks/queue/worker.ts';
@@ -55,8 +50,12 @@ export type PartsOptions = {
   senderOptions?: SenderOptions;
   /** Without it, a new one. */
   clock?: DatabaseClock;
+  /** Of WORKERS: it waits for its settings (`worker-processes.ts`). */
+  firstWorker?: ChildProcess | undefined;
 };
 export type Parts = Awaited<ReturnType<typeof createParts>>;
+export type WorkerProcessParts = Awaited<ReturnType<typeof createWorkerProcessParts>>;
+export type TaskParts = Awaited<ReturnType<typeof createTaskParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
@@ -64,21 +63,43 @@ type Shared = ReturnType<typeof createShared>;
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
+  const parts = await createTaskParts(options);
+  const { createListeners } = await loadListeners();
+  return {
+    ...parts,
+    ...(await createListeners(parts)),
+    workers: options.config.workers > 1 ? await createConfiguredWorkers(parts) : null,
+  };
+}
+
+/** The modules of HTTP. They take a quarter of the time that all modules take, so a process without listeners leaves them out. */
+export const loadListeners = () => import('./create-listeners.ts');
+
+/** The parts of a process of WORKERS, which has no listeners. */
+export async function createWorkerProcessParts(options: PartsOptions) {
+  const parts = await createTaskParts(options);
+  return {
+    ...parts,
+    app: null,
+    internalApp: null,
+    signIn: null,
+    writes: null,
+    publishing: null,
+    workers: null,
+  };
+}
+
+async function createTaskParts(options: PartsOptions) {
   const { config, log } = options;
   await startTracing(config, log);
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
-  const signIn = config.roles.has('api') ? createConfiguredSignIn(shared, mailer) : null;
-  const worker = createConfiguredWorker(shared);
   return {
     ...shared,
-    ...createInternalParts(shared, worker),
     mailer,
-    signIn,
-    app: signIn && (await createPublicApp(shared, signIn)),
-    worker,
+    worker: createConfiguredWorker(shared),
+    syncs: createSyncs(shared),
     failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
-    workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
   };
 }
 
@@ -143,32 +164,6 @@ function createShared(options: PartsOptions) {
   };
 }
 
-/** The pool for writes of the internal API: they wait for each other, and a bulk write waits for its caller. */
-const writesPool = {
-  applicationName: `orgdir internal API, pid ${process.pid}`,
-  poolSize: 4,
-  // 100,000 rows take less on two idle cores.
-  statementTimeoutMs: 60_000,
-  idleInTransactionMs: 30_000,
-};
-
-function createConfiguredSignIn(shared: Shared, mailer: Mailer | null): SignIn {
-  const { config, database, secretKeys, secretBox, hashing, print, log } = shared;
-  const { publicUrl, serviceName, signIn } = config;
-  return createSignIn({
-    publicUrl,
-    serviceName,
-    signIn,
-    database,
-    secretKeys,
-    secretBox,
-    mailer,
-    print,
-    log,
-    ...(hashing && { hashing }),
-  });
-}
-
 function createConfiguredWorker(shared: Shared): Worker {
   const { config, session, clock, room, sender, signingKeys, metrics, log, attemptLog } = shared;
   const { publicUrl, serviceName, webhooks, retentionDays } = config;
@@ -196,76 +191,6 @@ function createConfiguredWorker(shared: Shared): Worker {
   });
 }
 
-async function createPublicApp(shared: Shared, signIn: SignIn): ReturnType<typeof createApp> {
-  const { config, database, replicas, revisions, search, health, apiProcesses } = shared;
-  const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
-  return createApp({
-    publicUrl,
-    serviceName,
-    trustProxy,
-    rateLimitPerMinute,
-    webhooks,
-    version,
-    brand: await loadBrand(config),
-    directoryPages: config.directoryPages,
-    directoryPagesImages: config.directoryPagesImages,
-    database,
-    replicas,
-    revisions,
-    search,
-    health,
-    apiProcesses,
-    keyCache: shared.keyCache,
-    responseCache: shared.responseCache,
-    signIn,
-    room: shared.room,
-    sender: shared.sender,
-    clock: shared.clock,
-    leaseMs: shared.leaseMs,
-    secretKeys: shared.secretKeys,
-    secretBox: shared.secretBox,
-    signingKeys: shared.signingKeys,
-    metrics: shared.metrics,
-    log: shared.log,
-    attemptLog: shared.attemptLog,
-  });
-}
-
-/** The internal listener's application, and the parts that only it uses. */
-function createInternalParts(shared: Shared, worker: Worker) {
-  const { config, database, connection } = shared;
-  const { host, port, allowedHosts } = config.internal;
-  const { session, search, keyCache, readiness, metrics, log } = shared;
-  const { publicUrl, serviceName } = config;
-  const syncs = createSyncs({ config, version, database, connection, session, metrics, log });
-  const writes = openDatabase(connection, writesPool);
-  const publishing = openDatabase(connection, publishingPool);
-  const notifyWorkers = createQueueNotifier(database);
-  const publisher = new Publisher(publishing, () => {
-    if (!worker.wake()) notifyWorkers();
-  });
-  const api = {
-    publicUrl,
-    serviceName,
-    version,
-    internalUrl: httpAddress(host, port),
-    database,
-    writes,
-    publisher,
-    search,
-    keyCache,
-    syncs,
-  };
-  const internalApp = createInternalApp({
-    metrics,
-    readiness,
-    log,
-    allowedHosts,
-    api: config.roles.has('api') ? api : null,
-  });
-  return { syncs, writes, publishing, publisher, internalApp };
-}
-
 /** Loaded only if mail is configured, because the library takes half a megabyte. */
 async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> {
   if (!mail) return null;
@@ -291,6 +216,13 @@ async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Prom
 
 async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
   const { createWorkerProcesses } = await import('./worker-processes.ts');
-  const { config, connection, secretKeys, metrics, log } = shared;
-  return createWorkerProcesses({ config, connection, secretKeys, metrics, log });
+  const { config, connection, secretKeys, metrics, log, firstWorker } = shared;
+  return createWorkerProcesses({
+    config,
+    connection,
+    secretKeys,
+    metrics,
+    log,
+    first: firstWorker,
+  });
 }

@@ -1,7 +1,15 @@
 /** Starts and stops the service: database, demo data and the parts that `create-parts.ts` creates. */
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { httpAddress, type Config } from '../settings/config.ts';
-import { createParts, type Parts } from './create-parts.ts';
+import {
+  createParts,
+  createWorkerProcessParts,
+  loadListeners,
+  type Parts,
+  type TaskParts,
+  type WorkerProcessParts,
+} from './create-parts.ts';
 import { storePublicUrl } from '../database/public-url.ts';
 import { hasDemo, loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from '../errors.ts';
@@ -47,35 +55,49 @@ export async function startService(
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
-  const opened = await openConfiguredDatabase(config, {
-    ...options,
-    purpose: 'service',
-    applicationName: `orgdir serve, pid ${process.pid}`,
-    onLost: options.onFatal,
-    onMoved: (move) => log.warn(move, 'database.moved'),
-  });
+  // Both are used once the database is open, and load their modules meanwhile.
+  const firstWorker = config.workers > 1 ? await forkFirstWorker() : undefined;
+  loadListeners().catch(() => {});
   try {
-    return await startOn(opened, config, log, options);
+    const opened = await openConfiguredDatabase(config, {
+      ...options,
+      purpose: 'service',
+      applicationName: `orgdir serve, pid ${process.pid}`,
+      onLost: options.onFatal,
+      onMoved: (move) => log.warn(move, 'database.moved'),
+    });
+    try {
+      return await startOn(opened, firstWorker, config, log, options);
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
   } catch (error) {
-    await opened.close();
+    firstWorker?.kill();
     throw error;
   }
 }
 
+async function forkFirstWorker(): Promise<ChildProcess> {
+  const { forkWorkerProcess } = await import('./worker-processes.ts');
+  return forkWorkerProcess(1);
+}
+
 async function startOn(
   opened: OpenedDatabase,
+  firstWorker: ChildProcess | undefined,
   given: Config,
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
-  const { database, connection, clock, embedded } = opened;
+  const { database, embedded } = opened;
   const { dataDir, publicUrl, roles, workers } = given;
   logWrongClock(opened, log);
   if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
   const config = { ...given, directoryPages: given.directoryPages ?? (await hasDemo(database)) };
   const secretKeys = await readSecretKeys(config, opened);
   options.signal?.throwIfAborted();
-  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
+  const parts = await createParts({ ...opened, config, secretKeys, log, print, firstWorker });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
     {
@@ -116,10 +138,9 @@ export async function startWorkerProcess(
     poolSize: workerProcessPoolSize,
     onMoved: (move) => log.warn(move, 'database.moved'),
   });
-  const { database, connection, clock } = opened;
   logWrongClock(opened, log);
   const secretKeys = await readSecretKeys(config, { ...opened, embedded: false });
-  const parts = await createParts({ config, database, connection, clock, secretKeys, log, print });
+  const parts = await createWorkerProcessParts({ ...opened, config, secretKeys, log, print });
   startTasks(parts);
   log.info({ worker: number }, 'worker_process.started');
   return {
@@ -179,7 +200,7 @@ async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
-function startTasks({ worker, failureMail, syncs }: Parts): void {
+function startTasks({ worker, failureMail, syncs }: TaskParts): void {
   worker.start();
   failureMail?.start();
   syncs.start();
@@ -204,7 +225,7 @@ const writeTimeoutMs = 500;
 const traceTimeoutMs = 1_000;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
-export async function stopParts(parts: Parts): Promise<void> {
+export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void> {
   const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
     parts;
   const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
@@ -222,7 +243,7 @@ export async function stopParts(parts: Parts): Promise<void> {
   mailer?.close();
   await signIn?.stop();
   await Promise.all([
-    endRequests(internalApp, scrapeTimeoutMs),
+    internalApp && endRequests(internalApp, scrapeTimeoutMs),
     health.stop(),
     apiProcesses.stop(),
     revisions.stop(),
@@ -232,7 +253,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([
-    Promise.all([watching, writes, publishing].map((pool) => pool.destroy())),
+    Promise.all([watching, writes, publishing].map(async (pool) => pool?.destroy())),
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);
   await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);

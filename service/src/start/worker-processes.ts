@@ -17,7 +17,9 @@ export type WorkerProcesses = {
   stop(): Promise<void>;
 };
 
-export type WorkerMessage = 'metrics' | 'stop';
+/** Environment variables in addition to those of this process. */
+export type WorkerSettings = Record<string, string>;
+export type WorkerMessage = 'metrics' | 'stop' | { settings: WorkerSettings };
 
 export type WorkerProcessesOptions = {
   config: { workers: number };
@@ -25,6 +27,8 @@ export type WorkerProcessesOptions = {
   secretKeys: Buffer[];
   metrics: Pick<Metrics, 'workers'>;
   log: Logger;
+  /** Waits for its settings. */
+  first?: ChildProcess | undefined;
 };
 
 const commandFile = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
@@ -104,11 +108,18 @@ async function keepRunning(number: number, supervised: Supervised): Promise<void
   }
 }
 
-function startProcess(number: number, { log, ...options }: Supervised): ChildProcess {
-  const child = fork(commandFile, ['serve', '--worker-process', String(number)], {
-    env: { ...process.env, ROLES: 'worker', WORKERS: '1', ...embeddedSettings(options) },
+/** Starts a process that loads its modules and waits for its settings. */
+export function forkWorkerProcess(number: number): ChildProcess {
+  return fork(commandFile, ['serve', '--worker-process', String(number)], {
+    env: { ...process.env, ROLES: 'worker', WORKERS: '1' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
+}
+
+function startProcess(number: number, supervised: Supervised): ChildProcess {
+  const { first, log } = supervised;
+  const child = number === 1 && first?.connected ? first : forkWorkerProcess(number);
+  send(child, { settings: embeddedSettings(supervised) });
   forwardLog(child, log);
   return child;
 }
@@ -117,7 +128,7 @@ function startProcess(number: number, { log, ...options }: Supervised): ChildPro
 function embeddedSettings({
   connection,
   secretKeys,
-}: Pick<WorkerProcessesOptions, 'connection' | 'secretKeys'>) {
+}: Pick<WorkerProcessesOptions, 'connection' | 'secretKeys'>): WorkerSettings {
   if (connection.connectionString) return {};
   const { host = '', port, user = '', password, database } = connection;
   const query = new URLSearchParams({

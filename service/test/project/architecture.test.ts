@@ -118,9 +118,7 @@ const loadedWith = (file: string) =>
   );
 
 test('an idle service has not loaded the portal, sign-in, documentation and tracing', () => {
-  const loaded = new Set(['start/main.ts']);
-  for (const file of loaded)
-    if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
+  const loaded = allLoadedWith(['start/main.ts', 'start/create-listeners.ts']);
   assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
   assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
   const late =
@@ -130,6 +128,24 @@ test('an idle service has not loaded the portal, sign-in, documentation and trac
     [],
   );
 });
+
+test('a process of WORKERS has not loaded the HTTP applications', () => {
+  const loaded = allLoadedWith(['start/main.ts']);
+  assert.ok(loaded.has('webhooks/queue/worker.ts'));
+  const http =
+    /^(fastify$|@fastify|http\/(app|internal-app|v1|internal|site)\b|sign-in\/sign-in\.ts)/;
+  assert.deepEqual(
+    [...loaded].filter((each) => http.test(each)),
+    [],
+  );
+});
+
+function allLoadedWith(first: string[]): Set<string> {
+  const loaded = new Set(first);
+  for (const file of loaded)
+    if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
+  return loaded;
+}
 
 test('the environment is read in one place', () => {
   const readers = files.filter((file) =>

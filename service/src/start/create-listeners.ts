@@ -1,0 +1,116 @@
+/** Creates the applications of both listeners, and the parts that only they use. */
+import { httpAddress } from '../settings/config.ts';
+import { openDatabase } from '../database/database.ts';
+import { Publisher, publishingPool } from '../directory/publish-in-groups.ts';
+import { createQueueNotifier } from '../events/queue-channel.ts';
+import { createApp } from '../http/app.ts';
+import { createInternalApp } from '../http/internal-app.ts';
+import { loadBrand } from '../http/site/brand.ts';
+import { version } from '../runtime/version.ts';
+import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
+import type { TaskParts } from './create-parts.ts';
+
+/** `app` and `signIn` are null without the role `api`. */
+export async function createListeners(parts: TaskParts) {
+  const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
+  return {
+    signIn,
+    app: signIn && (await createPublicApp(parts, signIn)),
+    ...createInternalParts(parts),
+  };
+}
+
+function createConfiguredSignIn(parts: TaskParts): SignIn {
+  const { config, database, secretKeys, secretBox, mailer, hashing, print, log } = parts;
+  const { publicUrl, serviceName, signIn } = config;
+  return createSignIn({
+    publicUrl,
+    serviceName,
+    signIn,
+    database,
+    secretKeys,
+    secretBox,
+    mailer,
+    print,
+    log,
+    ...(hashing && { hashing }),
+  });
+}
+
+async function createPublicApp(parts: TaskParts, signIn: SignIn): ReturnType<typeof createApp> {
+  const { config, database, replicas, revisions, search, health, apiProcesses } = parts;
+  const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
+  return createApp({
+    publicUrl,
+    serviceName,
+    trustProxy,
+    rateLimitPerMinute,
+    webhooks,
+    version,
+    brand: await loadBrand(config),
+    directoryPages: config.directoryPages,
+    directoryPagesImages: config.directoryPagesImages,
+    database,
+    replicas,
+    revisions,
+    search,
+    health,
+    apiProcesses,
+    keyCache: parts.keyCache,
+    responseCache: parts.responseCache,
+    signIn,
+    room: parts.room,
+    sender: parts.sender,
+    clock: parts.clock,
+    leaseMs: parts.leaseMs,
+    secretKeys: parts.secretKeys,
+    secretBox: parts.secretBox,
+    signingKeys: parts.signingKeys,
+    metrics: parts.metrics,
+    log: parts.log,
+    attemptLog: parts.attemptLog,
+  });
+}
+
+/** The pool for writes of the internal API: they wait for each other, and a bulk write waits for its caller. */
+const writesPool = {
+  applicationName: `orgdir internal API, pid ${process.pid}`,
+  poolSize: 4,
+  // 100,000 rows take less on two idle cores.
+  statementTimeoutMs: 60_000,
+  idleInTransactionMs: 30_000,
+};
+
+/** The internal listener's application, and the parts that only it uses. */
+function createInternalParts(parts: TaskParts) {
+  const { config, database, connection } = parts;
+  const { host, port, allowedHosts } = config.internal;
+  const { search, keyCache, readiness, metrics, syncs, worker, log } = parts;
+  const { publicUrl, serviceName } = config;
+  const writes = openDatabase(connection, writesPool);
+  const publishing = openDatabase(connection, publishingPool);
+  const notifyWorkers = createQueueNotifier(database);
+  const publisher = new Publisher(publishing, () => {
+    if (!worker.wake()) notifyWorkers();
+  });
+  const api = {
+    publicUrl,
+    serviceName,
+    version,
+    internalUrl: httpAddress(host, port),
+    database,
+    writes,
+    publisher,
+    search,
+    keyCache,
+    syncs,
+  };
+  const internalApp = createInternalApp({
+    metrics,
+    readiness,
+    log,
+    allowedHosts,
+    api: config.roles.has('api') ? api : null,
+  });
+  return { writes, publishing, publisher, internalApp };
+}
