@@ -849,6 +849,18 @@ table sync_schedules
   sync_schedules_pkey: PRIMARY KEY (kind)
   sync_schedules_tries_check: CHECK ((tries >= 0))
 
+table usage
+  day date not null
+  app_id uuid
+  key_id uuid
+  requests bigint not null default 0
+  errors bigint not null default 0
+  bytes bigint not null default 0
+  events bigint not null default 0
+  deliveries bigint not null default 0
+  usage_day_key_id_app_id_key: UNIQUE NULLS NOT DISTINCT (day, key_id, app_id)
+  CREATE INDEX usage_by_app ON orgdir.usage USING btree (app_id, day)
+
 table users
   id uuid not null
   name text not null

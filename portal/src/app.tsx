@@ -42,6 +42,7 @@ const signedInPages = {
   '/apps/:appId/events': 'AppEventsPage',
   '/apps/:appId/deliveries': 'AppDeliveriesPage',
   '/apps/:appId/members': 'MembersPage',
+  '/apps/:appId/usage': 'UsagePage',
   '/apps/:appId/webhooks': 'WebhooksPage',
   '/apps/:appId/webhooks/new': 'NewWebhookPage',
   '/apps/:appId/webhooks/:webhookId/settings': 'WebhookSettingsPage',

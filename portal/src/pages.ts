@@ -9,6 +9,7 @@ export { DeliveryPage } from './deliveries/delivery-page.tsx';
 export { ExplainPage } from './deliveries/explain-page.tsx';
 export { KeysPage } from './keys/keys-page.tsx';
 export { MembersPage } from './members/members-page.tsx';
+export { UsagePage } from './usage/usage-page.tsx';
 export { NewWebhookPage } from './webhooks/new-webhook-page.tsx';
 export { WebhookSettingsPage } from './webhooks/settings-page.tsx';
 export { WebhookSigningPage } from './webhooks/signing-page.tsx';

@@ -161,6 +161,8 @@ export const webhookStats = (appId: string) =>
   readPage<Api.WebhookStats>(`${appPath(appId)}/webhook-stats`);
 export const deliveryStats = (appId: string, query: Api.GetDeliveryStatsQuery) =>
   read<Api.DeliveryStats>(`${appPath(appId)}/delivery-stats`, { ...query });
+export const appUsage = (appId: string, query: Api.GetAppUsageQuery) =>
+  read<Api.AppUsage>(`${appPath(appId)}/usage`, { ...query });
 export const delivery = (id: DeliveryId) => read<Api.DeliveryDetail>(deliveryPath(id));
 export const redeliver = (id: DeliveryId) =>
   write<Api.DeliveryDetail>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });

@@ -445,6 +445,48 @@ export interface AppTransfer {
   memberId: string;
 }
 
+/** What an app used, by day and by key. */
+export interface AppUsage {
+  /** The days, oldest first. */
+  days: UsedDay[];
+  /** The keys that were used on these days, at most 100, those with the most requests first. */
+  keys: UsedKey[];
+}
+
+/** What an app used on one day. */
+export interface UsedDay {
+  /** The day. */
+  day: string;
+  /** The number of requests with a key. */
+  requests: number;
+  /** Those of them with a status of 4xx or 5xx, or that broke off. */
+  errors: number;
+  /** The size of the responses, with their headers, in bytes. */
+  bytes: number;
+  /** The number of events that GET /events returned. */
+  events: number;
+  /** The number of deliveries that were queued and have ended. */
+  deliveries: number;
+}
+
+/** What one key used. */
+export interface UsedKey {
+  /** The id of the key. */
+  keyId: string;
+  /** The name of the key. Null if it was deleted. */
+  name: string | null;
+  /** The last four characters of the key. Null if it was deleted. */
+  last4: string | null;
+  /** The number of requests with a key. */
+  requests: number;
+  /** Those of them with a status of 4xx or 5xx, or that broke off. */
+  errors: number;
+  /** The size of the responses, with their headers, in bytes. */
+  bytes: number;
+  /** The number of events that GET /events returned. */
+  events: number;
+}
+
 /** An attempt to send a delivery. */
 export interface Attempt {
   /** The number of the attempt within the delivery, starting at 1. */
@@ -1574,6 +1616,12 @@ export interface ListBindableQuery {
   limit?: number;
   /** Words to find, as in the search of the public API. Also searches entries that are not available. */
   search?: string;
+}
+
+/** The query parameters of `getAppUsage`. */
+export interface GetAppUsageQuery {
+  /** The number of days, with today. */
+  days?: number;
 }
 
 /** The query parameters of `removeMember`. */

@@ -15,6 +15,7 @@ export const tabs = [
   { below: '/events', title: 'Events' },
   { below: '/deliveries', title: 'Deliveries' },
   { below: '/members', title: 'Members' },
+  { below: '/usage', title: 'Usage' },
 ];
 
 type Props = {

@@ -10,8 +10,8 @@ export type Period = {
   start: string;
   /** The values, for the tip and for screen readers. */
   text: string;
-  /** The list behind it. */
-  to: string;
+  /** The list behind it, if there is one. */
+  to?: string;
 };
 
 /** In drawing units. The drawing stretches to the available width. */
@@ -31,7 +31,7 @@ type Props = {
   children: ReactNode;
 };
 
-/** A chart over time: scale, grid and times around the drawing, and a link with a tip for each period. */
+/** A chart over time: scale, grid and times around the drawing, and a tip for each period, which is a link if there is a list behind it. */
 export function Chart({ isStrip = false, ...props }: Props) {
   const { title, legend, top, unit = '', periods, periodHours, children } = props;
   const times = useTimes();
@@ -113,15 +113,15 @@ function Periods({ periods, periodHours }: Pick<Props, 'periods' | 'periodHours'
   const times = useTimes();
   const list = useRef<HTMLUListElement>(null);
   const move = (event: KeyboardEvent) => {
-    const links = [...(list.current?.querySelectorAll('a') ?? [])];
-    const at = links.indexOf(event.target as HTMLAnchorElement);
+    const stops = [...(list.current?.querySelectorAll<HTMLElement>('[tabindex]') ?? [])];
+    const at = stops.indexOf(event.target as HTMLElement);
     const targets: Record<string, number> = {
       ArrowLeft: at - 1,
       ArrowRight: at + 1,
       Home: 0,
-      End: links.length - 1,
+      End: stops.length - 1,
     };
-    const target = links[targets[event.key] ?? -1];
+    const target = stops[targets[event.key] ?? -1];
     if (!target) return;
     event.preventDefault();
     target.focus();
@@ -132,10 +132,9 @@ function Periods({ periods, periodHours }: Pick<Props, 'periods' | 'periodHours'
         const time = times.period(start, periodHours);
         return (
           <li key={start}>
-            <Link
+            <Stop
               to={to}
-              className={classes['period']}
-              aria-label={`${time}: ${text}`}
+              label={`${time}: ${text}`}
               tabIndex={index === periods.length - 1 ? 0 : -1}
             />
             <div className={classes['tip']} aria-hidden>
@@ -148,6 +147,19 @@ function Periods({ periods, periodHours }: Pick<Props, 'periods' | 'periodHours'
       })}
     </ul>
   );
+}
+
+function Stop({
+  to,
+  label,
+  tabIndex,
+}: {
+  to?: string | undefined;
+  label: string;
+  tabIndex: number;
+}) {
+  const shared = { className: classes['period'], 'aria-label': label, tabIndex };
+  return to === undefined ? <span role="img" {...shared} /> : <Link to={to} {...shared} />;
 }
 
 /** Five times, from the first period to the last. */

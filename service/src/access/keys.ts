@@ -1,7 +1,8 @@
 /** Creates API keys, stores them as hashes, and revokes them. */
 import { v7 as uuidv7 } from 'uuid';
-import { temporaryKeyMinutes } from '../contract/periods.ts';
+import { expiresSoonDays, temporaryKeyMinutes } from '../contract/periods.ts';
 import { scopes } from '../contract/key-scopes.ts';
+import { coalesce } from '../database/coalesce.ts';
 import {
   sql,
   type Database,
@@ -15,13 +16,12 @@ import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
 import { requirePlainName } from './require-plain-name.ts';
 import { suspensionOf, type Suspension } from './suspensions.ts';
+import { today } from './usage.ts';
 
 export { scopes };
 /** The scope of a platform key: all of the internal API and nothing else. */
 const platformScope = 'platform';
 export type KeyScope = (typeof scopes)[number] | typeof platformScope;
-
-const today = sql`(now() at time zone 'utc')::date`;
 
 export type ApiKey = {
   id: string;
@@ -46,7 +46,8 @@ export const keyColumns = sql`
   id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
   (select suspended_at from suspensions where key_id = api_keys.id) as "suspendedAt",
   (select reason from suspensions where key_id = api_keys.id) as "suspendedReason",
-  last_used_at as "lastUsedAt", case when used_on = ${today} then uses else 0 end as "usesToday", created_at as "createdAt"
+  last_used_at as "lastUsedAt", created_at as "createdAt",
+  coalesce((select u.requests from usage u where u.day = ${today} and u.key_id = api_keys.id), 0) as "usesToday"
 `;
 
 /** The caller of a request, with the rights of its key. */
@@ -282,23 +283,17 @@ function suspensionIn(row: KeyRow): Caller['suspension'] {
   return { kind: isOfApp ? 'app' : 'key', suspendedAt, suspendedReason };
 }
 
-/** When a key was last used, and how often since that was last recorded. */
-export type KeyUse = { atMs: number; count: number };
+/** Returns a reader for scrapes, which queries at most once per minute: how many keys, by kind, were used within a day and expire soon. */
+export function createExpiringKeysReader(database: Database) {
+  return coalesce(() => countExpiringKeys(database), { timeoutMs: 2_000, reuseMs: 60_000 });
+}
 
-/** Records uses of keys; the later time wins. */
-export async function recordKeyUses(
-  database: Database,
-  uses: ReadonlyMap<string, KeyUse>,
-): Promise<void> {
-  if (uses.size === 0) return;
-  const sorted = [...uses].sort(([a], [b]) => (a < b ? -1 : 1));
-  await sql`
-    update api_keys k set last_used_at = greatest(k.last_used_at, u.used_at),
-      uses = u.count + case when k.used_on = ${today} then k.uses else 0 end, used_on = ${today}
-    from unnest(
-      ${sorted.map(([id]) => id)}::uuid[], ${sorted.map(([, { atMs }]) => new Date(atMs).toISOString())}::timestamptz[],
-      ${sorted.map(([, { count }]) => count)}::int8[]
-    ) as u(id, used_at, count)
-    where k.id = u.id
+async function countExpiringKeys(database: Database): Promise<{ app: number; platform: number }> {
+  const { rows } = await sql<{ app: number; platform: number }>`
+    select count(*) filter (where app_id is not null) as app, count(*) filter (where app_id is null) as platform
+    from api_keys
+    where not temporary and revoked_at is null and last_used_at > now() - interval '1 day'
+      and expires_at between now() and now() + ${expiresSoonDays} * interval '1 day'
   `.execute(database);
+  return rows[0] ?? { app: 0, platform: 0 };
 }

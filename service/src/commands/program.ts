@@ -19,6 +19,7 @@ import { reportError } from './report-error.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addSyncCommands } from './sync-commands.ts';
+import { addUsageCommand } from './usage-command.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 const endings = `
@@ -64,6 +65,7 @@ export function createProgram(
   addAccountCommands(program);
   addEventCommands(program);
   addAuditCommands(program);
+  addUsageCommand(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
   addExplainCommand(program);

@@ -37,6 +37,9 @@ export const slugReservedDays = 30;
 /** How long a cursor of `changedSince` works, at least. */
 export const changesKeptDays = 30;
 
+/** How far back usage is counted. */
+export const usageDays = 90;
+
 /** How far back `/status` shows deliveries and maintenance. */
 export const statusDays = 30;
 

@@ -43,6 +43,10 @@ export async function followPrimary(
 export class Primary {
   /** Connects to the current primary only. */
   readonly Client = clientOf(this);
+  /** How often a standby has become the primary. */
+  moves = 0;
+  /** Other hosts that accept writes at the moment. */
+  others: string[] = [];
   readonly #onMoved: (move: PrimaryMove) => void;
   readonly #probes: Probe[];
   readonly #clients = new Map<pg.Client, string>();
@@ -77,6 +81,7 @@ export class Primary {
     const { name, state: known } = this.#current;
     if (!isNext(state, known)) throw refusal(`${name} is not the primary at the moment`);
     known.timeline = state.timeline;
+    known.startedAt = state.startedAt;
   }
 
   #closeProbes(): void {
@@ -95,6 +100,11 @@ export class Primary {
     // A probe may have connected after the stop.
     if (this.#stopped) return this.#closeProbes();
     if (isOver) this.#move(promoted);
+    this.others = isOver
+      ? []
+      : newestFirst(servers)
+          .filter(({ state }) => state.startedAt !== this.#current.state.startedAt)
+          .map(({ name }) => name);
     this.#timer = this.#lookLater();
   }
 
@@ -107,6 +117,7 @@ export class Primary {
   #move(to: Writable): void {
     const from = this.#current;
     this.#current = to;
+    this.moves += 1;
     for (const [client, url] of this.#clients) if (url !== to.url) cut(client);
     // It is not asked any more.
     this.#probes.find(({ url }) => url === to.url)?.close();

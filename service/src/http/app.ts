@@ -1,21 +1,25 @@
 /** Builds the HTTP application: every plugin and route, in order. `main.ts` makes it listen. */
 import cors from '@fastify/cors';
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import type { Config } from '../settings/config.ts';
 import { ServiceError } from '../errors.ts';
-import type { Logger } from '../runtime/log.ts';
 import { registerAdmission, type AdmitDependencies } from './admission/admit.ts';
+import { countByOperation, countConnections } from './count-requests.ts';
 import { defer } from './defer.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import { registerClient } from './site/client.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { sendError } from './responses/send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
-import { applyDefaults, requestIdOf } from './apply-defaults.ts';
+import {
+  applyDefaults,
+  countersOf,
+  serverOptions,
+  type ServerDependencies,
+} from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
 import { registerOpenApi } from './openapi/openapi.ts';
 import { registerOpenApiRoute } from './openapi/openapi-route.ts';
-import { toOriginForm } from './connections/request-target.ts';
 import { traceRequests } from './trace-requests.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
@@ -34,7 +38,8 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   SiteDependencies &
   EventDependencies &
   Omit<WebhookDependencies, 'appLimits'> &
-  Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
+  Pick<PortalDependencies, 'signIn'> &
+  ServerDependencies & { version: string };
 
 /** docs/reference/errors-and-limits.md#public-api */
 export const bodyBytesMax = 64 * 1024;
@@ -72,6 +77,7 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   const dependencies = { ...given, appLimits: createAppLimits() };
   const app = prepare(createServer(dependencies), dependencies);
   endStalledResponses(app);
+  countConnections(app, countersOf(dependencies));
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
   defer(app, ['/portal/api'], () => createPortal(dependencies));
   defer(app, ['/profile/developer'], () => createPortalPages(dependencies));
@@ -107,6 +113,7 @@ async function createDocs(dependencies: AppDependencies) {
 
 /** The settings that all routes of the public port share. */
 function prepare(app: FastifyInstance, dependencies: SiteDependencies): FastifyInstance {
+  countByOperation(app);
   traceRequests(app, { fromCaller: false });
   applyDefaults(app);
   showErrorPages(app, dependencies);
@@ -121,18 +128,12 @@ function prepare(app: FastifyInstance, dependencies: SiteDependencies): FastifyI
   return app;
 }
 
-function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
-  const loggerInstance: FastifyBaseLogger = log;
+function createServer(dependencies: AppDependencies): FastifyInstance {
+  const { trustProxy } = dependencies;
   return fastify({
-    loggerInstance,
-    // A failed request is logged where it fails; the others are only counted.
-    logController: new LogController({ disableRequestLogging: true }),
-    // Log lines carry the request id themselves; a logger per request would cost more than the key check.
-    childLoggerFactory: (logger) => logger,
+    ...serverOptions(dependencies),
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
-    genReqId: requestIdOf,
-    rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       reply
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
@@ -144,9 +145,6 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
       crossOrigin: true,
       arrivesWithin: `${requestTimeoutMs / 1_000} seconds`,
     }),
-    // Requests in flight finish before their connections close; idle connections close at once.
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
     requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
   });

@@ -1,12 +1,38 @@
 /** The settings that the applications of all listeners share. */
-import type { FastifyInstance } from 'fastify';
+import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Usage } from '../access/usage.ts';
 import { ServiceError } from '../errors.ts';
+import type { Logger } from '../runtime/log.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { Counters } from './count-requests.ts';
 import { supportAllMethods } from './methods.ts';
-import { requireDecodableQuery } from './connections/request-target.ts';
+import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+
+export type ServerDependencies = { log: Logger; metrics: Metrics; usage: Usage };
+
+export function countersOf({ metrics, usage }: ServerDependencies): Counters {
+  return { requests: metrics.requests, usage };
+}
+
+export function serverOptions({ log }: ServerDependencies) {
+  const loggerInstance: FastifyBaseLogger = log;
+  return {
+    loggerInstance,
+    // A failed request is logged where it fails; the others are only counted.
+    logController: new LogController({ disableRequestLogging: true }),
+    // Log lines carry the request id themselves; a logger per request would cost more than the key check.
+    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
+    genReqId: requestIdOf,
+    rewriteUrl: toOriginForm,
+    // Requests in flight finish before their connections close; idle connections close at once.
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+  } as const;
+}
 
 export function applyDefaults(app: FastifyInstance): void {
   supportAllMethods(app);
@@ -26,7 +52,7 @@ export function applyDefaults(app: FastifyInstance): void {
 const wellFormed = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** Keeps a well-formed id from the caller, so that logs on both sides can be matched. */
-export function requestIdOf({ headers }: { headers: IncomingHttpHeaders }): string {
+function requestIdOf({ headers }: { headers: IncomingHttpHeaders }): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && wellFormed.test(given) ? given : randomUUID();
 }

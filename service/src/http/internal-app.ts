@@ -3,13 +3,11 @@
  * internal API of `internal/api.ts`. Every process has it, on a separate port; none of it is ever on the public port,
  * which `app.ts` serves.
  */
-import fastify from 'fastify';
-import { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
-import type { Logger } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
+import { countByOperation, countConnections } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import {
@@ -19,16 +17,18 @@ import {
 } from './connections/end-unfinished-bodies.ts';
 import { sendError } from './responses/send-error.ts';
 import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
-import { applyDefaults, requestIdOf } from './apply-defaults.ts';
+import {
+  applyDefaults,
+  countersOf,
+  serverOptions,
+  type ServerDependencies,
+} from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
-import { toOriginForm } from './connections/request-target.ts';
 import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '../errors.ts';
 
-export type InternalAppDependencies = {
-  metrics: Metrics;
+export type InternalAppDependencies = ServerDependencies & {
   readiness: ReadinessCheck;
-  log: Logger;
   /** From `Config['internal']`. */
   allowedHosts: ReadonlySet<string>;
   /** Null in a process without the role `api`. */
@@ -44,9 +44,11 @@ export const requestTimeoutMs = 600_000;
 const parameterLengthMax = 200 * 4 * 3;
 
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
-  const app = createServer(dependencies.log);
+  const app = createServer(dependencies);
   applyDefaults(app);
   endStalledResponses(app);
+  countConnections(app, countersOf(dependencies));
+  countByOperation(app);
   endUnfinishedBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({
@@ -66,15 +68,11 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
   return app;
 }
 
-function createServer(log: FastifyBaseLogger): FastifyInstance {
+function createServer(dependencies: InternalAppDependencies): FastifyInstance {
   return fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
-    childLoggerFactory: (logger) => logger,
+    ...serverOptions(dependencies),
     // Any row that fits into a line of an import can also be sent alone.
     bodyLimit: lineBytesMax,
-    genReqId: requestIdOf,
-    rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       endUnfinishedBody(request, reply.raw);
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
@@ -84,8 +82,6 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
       crossOrigin: false,
       arrivesWithin: `${bodyArrivesWithinMs / 1_000} seconds, a bulk write within ${requestTimeoutMs / 60_000} minutes`,
     }),
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
     requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: parameterLengthMax, ignoreTrailingSlash: false },
   });

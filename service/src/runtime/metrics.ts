@@ -12,6 +12,7 @@ import {
   type MetricObjectWithValues,
   type MetricValue,
 } from 'prom-client';
+import { durationBuckets, RequestCounts, type OperationCounts } from './request-counts.ts';
 
 /** The result of an attempt: the class of the response's status, or the error that prevented a response. */
 export type OutcomeClass =
@@ -51,10 +52,20 @@ export type Metrics = {
   queue(read: () => Promise<QueueState>): void;
   /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
   retention(read: () => Promise<number>): void;
+  /** Sets the function that counts, by kind, keys that are in use and expire soon. */
+  expiringKeys(read: () => Promise<Record<string, number>>): void;
+  /** Sets the function that reads how often a standby has become the primary, and how many other hosts accept writes. */
+  primary(read: () => { moves: number; others: unknown[] }): void;
   /** Sets the function that reads when each sync last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** Sets the function that reads the metrics of the worker processes that this process started. */
   workers(read: () => Promise<ProcessMetrics[]>): void;
+  /** Counts HTTP requests between two scrapes. */
+  requests: RequestCounts;
+  /** Sets the function that reads how often the response cache was asked. */
+  responseCache(read: () => { hit: number; miss: number }): void;
+  /** One step of a sign-in. */
+  signedIn(step: { method: SignInMethod; outcome: SignInOutcome }): void;
   /** The media type of what `render` returns. */
   contentType: string;
   /** All metrics in Prometheus' text format, with those of the worker processes. */
@@ -66,6 +77,11 @@ export type Metrics = {
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
 
 type SyncKind = 'blueprints' | 'chat';
+
+const signInMethods = ['password', 'provider', 'passkey', 'second_factor'] as const;
+export type SignInMethod = (typeof signInMethods)[number];
+const signInOutcomes = ['succeeded', 'failed'] as const;
+type SignInOutcome = (typeof signInOutcomes)[number];
 
 /** The queue of all processes together. Counts stop at a limit; see `webhooks/queue/queue-state.ts`. */
 export type QueueState = {
@@ -102,6 +118,7 @@ export function createMetrics(): Metrics {
     ...createOutcomeMetrics(registry),
     ...createTotals(registry),
     ...createReaders(registry, shared),
+    ...createHttpMetrics(registry),
     queue(read) {
       collectQueue = createQueueMetrics(shared, read);
     },
@@ -124,7 +141,7 @@ export function createMetrics(): Metrics {
 function createReaders(
   registry: Registry,
   shared: Registry,
-): Pick<Metrics, 'inFlight' | 'retention' | 'lastSyncs'> {
+): Pick<Metrics, 'inFlight' | 'primary' | 'retention' | 'expiringKeys' | 'lastSyncs'> {
   return {
     inFlight(read) {
       const gauge = new Gauge({
@@ -133,6 +150,23 @@ function createReaders(
         registers: [],
         collect() {
           this.set(read());
+        },
+      });
+      registry.registerMetric(gauge);
+    },
+    primary(read) {
+      registerCounter(registry, {
+        name: 'orgdir_database_moves_total',
+        help: 'How often this process has moved to another host, which was promoted.',
+        labelNames: [],
+        read: () => [[{}, read().moves]],
+      });
+      const gauge = new Gauge({
+        name: 'orgdir_database_other_primaries',
+        help: 'Other hosts of the setting that accept writes: two servers believe that they are the primary.',
+        registers: [],
+        collect() {
+          this.set(read().others.length);
         },
       });
       registry.registerMetric(gauge);
@@ -147,6 +181,20 @@ function createReaders(
           // Absent while the database is unavailable.
           if (seconds === null) this.remove();
           else this.set(seconds);
+        },
+      });
+      shared.registerMetric(gauge);
+    },
+    expiringKeys(read) {
+      const gauge = new Gauge({
+        name: 'orgdir_keys_in_use_expiring',
+        help: 'API keys that were used within a day and expire soon, by kind.',
+        labelNames: ['kind'],
+        registers: [],
+        async collect() {
+          this.reset();
+          for (const [kind, keys] of Object.entries(await read().catch(() => ({}))))
+            this.set({ kind }, keys);
         },
       });
       shared.registerMetric(gauge);
@@ -211,6 +259,109 @@ function createBatchMetrics(registry: Registry) {
     claimed: (count) => claims.observe(count),
     recorded: (count) => records.observe(count),
   } satisfies Partial<Metrics>;
+}
+
+function createHttpMetrics(registry: Registry) {
+  const requests = new RequestCounts();
+  registerRequests(registry, requests);
+  const signIns = new Counter({
+    name: 'orgdir_sign_ins_total',
+    help: 'Steps of sign-ins to the portal, by outcome. Asking for a second factor is a step that succeeded.',
+    labelNames: ['method', 'outcome'],
+    registers: [registry],
+  });
+  for (const method of signInMethods)
+    for (const outcome of signInOutcomes) signIns.inc({ method, outcome }, 0);
+  return {
+    requests,
+    responseCache: (read) =>
+      registerCounter(registry, {
+        name: 'orgdir_response_cache_lookups_total',
+        help: 'Responses that were in memory (hit), and that had to be loaded or waited for (miss).',
+        labelNames: ['result'],
+        read: () => Object.entries(read()).map(([result, value]) => [{ result }, value]),
+      }),
+    signedIn: (step) => signIns.inc(step),
+  } satisfies Partial<Metrics>;
+}
+
+function registerRequests(registry: Registry, { operations, rateLimited }: RequestCounts): void {
+  registerCounter(registry, {
+    name: 'orgdir_http_requests_total',
+    help: 'HTTP requests by operation, class of status and kind of key.',
+    labelNames: ['operation', 'key', 'status'],
+    read: () =>
+      [...operations].flatMap(([operation, counts]) =>
+        [...counts.requests].flatMap(([key, byStatus]) =>
+          Object.entries(byStatus).map(([status, value]) => [{ operation, key, status }, value]),
+        ),
+      ),
+  });
+  registerCounter(registry, {
+    name: 'orgdir_http_response_bytes_total',
+    help: 'Bytes of HTTP responses, with their headers.',
+    labelNames: ['operation'],
+    read: () => [...operations].map(([operation, { bytes }]) => [{ operation }, bytes]),
+  });
+  registerCounter(registry, {
+    name: 'orgdir_http_requests_rate_limited_total',
+    help: 'HTTP requests over a rate limit, by kind of key.',
+    labelNames: ['key'],
+    read: () => Object.entries(rateLimited).map(([key, value]) => [{ key }, value]),
+  });
+  const name = 'orgdir_http_request_duration_seconds';
+  const durations = {
+    name,
+    help: 'Duration of HTTP requests, from their headers to the end of the response.',
+    type: 'histogram',
+    aggregator: 'sum',
+    get: async () => ({
+      ...durations,
+      values: [...operations].flatMap(([operation, counts]) =>
+        toHistogram(name, { operation }, counts),
+      ),
+    }),
+  };
+  // A `Histogram` takes single observations only.
+  registry.registerMetric(durations as unknown as Histogram);
+}
+
+type CounterOptions = {
+  name: string;
+  help: string;
+  labelNames: string[];
+  read: () => [labels: Record<string, string>, value: number][];
+};
+
+/** A counter whose values are counted elsewhere. */
+function registerCounter(registry: Registry, { read, ...options }: CounterOptions): void {
+  const counter = new Counter({
+    ...options,
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [labels, value] of read()) this.inc(labels, value);
+    },
+  });
+  registry.registerMetric(counter);
+}
+
+function toHistogram(
+  name: string,
+  labels: Record<string, string>,
+  { durations, seconds }: OperationCounts,
+): { metricName: string; labels: Record<string, string | number>; value: number }[] {
+  let count = 0;
+  const buckets = durations.map((inBucket, index) => {
+    count += inBucket;
+    const le = durationBuckets[index] ?? '+Inf';
+    return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+  });
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: seconds },
+    { metricName: `${name}_count`, labels, value: count },
+  ];
 }
 
 /** Counters with labels start at zero: a rate needs a zero to rise from. */

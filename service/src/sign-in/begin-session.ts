@@ -10,6 +10,7 @@ import type { Proofs } from './proofs.ts';
 import { confirmPasskeySession, proveSession, userHasFactor } from './session-proof.ts';
 import { confirmSession, readPassword } from './set-password.ts';
 import { ServiceError } from '../errors.ts';
+import type { Metrics, SignInMethod } from '../runtime/metrics.ts';
 
 /** A session that misses its second factor. */
 type MissingFactor = { sessionId: string; userId: string; email: string };
@@ -75,6 +76,23 @@ export function createBeginSession(dependencies: Dependencies): BeginSession {
       void failed.add(email, caller);
       return null;
     },
+  };
+}
+
+/** Counts each step for the metrics. */
+export function countSteps(
+  steps: BeginSession,
+  { signedIn }: Pick<Metrics, 'signedIn'>,
+): BeginSession {
+  const count = async (method: SignInMethod, step: Promise<string[] | null>) => {
+    const cookies = await step;
+    signedIn({ method, outcome: cookies === null ? 'failed' : 'succeeded' });
+    return cookies;
+  };
+  return {
+    withPassword: (...given) => count('password', steps.withPassword(...given)),
+    withPasskey: (...given) => count('passkey', steps.withPasskey(...given)),
+    withSecondFactor: (...given) => count('second_factor', steps.withSecondFactor(...given)),
   };
 }
 

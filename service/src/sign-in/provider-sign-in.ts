@@ -2,6 +2,7 @@
 import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { Auth } from './auth.ts';
 import { throwWithoutDetails } from './begin-session.ts';
 import { headersOf, type Caller, type LinkingState } from './caller.ts';
@@ -30,11 +31,16 @@ type Linking = { caller: Caller; sessionId: string };
 /** Pages of the portal to return to: after success, and after a failure with `?error=`. */
 type BackTo = { callbackURL: string; errorCallbackURL: string };
 
-type Dependencies = { database: Database; devices: KnownDevices; load: () => Promise<Auth> };
+type Dependencies = {
+  database: Database;
+  devices: KnownDevices;
+  metrics: Pick<Metrics, 'signedIn'>;
+  load: () => Promise<Auth>;
+};
 
 export function createProviderSignIn(
   settings: Config['signIn'],
-  { database, devices, load }: Dependencies,
+  { database, devices, metrics, load }: Dependencies,
 ): ProviderSignIn {
   const providers = providersOf(settings);
 
@@ -62,16 +68,27 @@ export function createProviderSignIn(
         if (typeof (error as { status?: unknown }).status === 'string') return null;
         return throwWithoutDetails(error);
       });
+      const failed = !response || isFailure(response);
+      if (failed) metrics.signedIn({ method: 'provider', outcome: 'failed' });
       if (!response) return null;
       const cookie = response.headers.getSetCookie().map((each) => each.split(';', 1)[0]);
       const headers = new Headers({ cookie: cookie.join('; ') });
       const begun = await auth.api.getSession({ headers }).catch(throwWithoutDetails);
+      // Not if the provider was only added to an account.
+      if (begun) metrics.signedIn({ method: 'provider', outcome: 'succeeded' });
       // A device becomes known with the second factor, if the account has one.
       if (begun && !(await userHasFactor(database, begun.user.id)))
         response.headers.append('set-cookie', devices.remember(begun.user.email));
       return response;
     },
   };
+}
+
+/** better-auth says so in the address of the page that it redirects to. */
+function isFailure({ headers }: Response): boolean {
+  return (
+    URL.parse(headers.get('location') ?? '', 'http://localhost')?.searchParams.has('error') ?? false
+  );
 }
 
 function redirectRequest(provider: string, back: BackTo, caller: Caller) {

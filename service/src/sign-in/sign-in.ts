@@ -7,11 +7,17 @@ import type { Config } from '../settings/config.ts';
 import { type Database, sql, unavailable } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
 import { type MailedInvitation, AccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
-import { type BeginSession, createBeginSession, throwWithoutDetails } from './begin-session.ts';
+import {
+  type BeginSession,
+  countSteps,
+  createBeginSession,
+  throwWithoutDetails,
+} from './begin-session.ts';
 import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
@@ -32,6 +38,7 @@ export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'sig
   secretBox: SecretBox;
   /** Null: links are printed on the terminal, or there are none (`config.signIn.printLinks`). */
   mailer: Mailer | null;
+  metrics: Pick<Metrics, 'signedIn'>;
   print: (line: string) => void;
   log: Logger;
   /** Tests replace it by one that takes no time. */
@@ -78,7 +85,7 @@ export type SignIn = ProviderSignIn &
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
 
 export function createSignIn(dependencies: SignInDependencies): SignIn {
-  const { database, publicUrl, signIn, mailer, log } = dependencies;
+  const { database, publicUrl, signIn, mailer, metrics, log } = dependencies;
   const links = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
   const secret = deriveSecret(dependencies.secretKeys);
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
@@ -87,7 +94,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const mail = new AccountMail(dependencies);
   const passkeys = new Passkeys(dependencies);
   const hasMail = links !== null;
-  const byProvider = createProviderSignIn(signIn, { database, devices, load });
+  const byProvider = createProviderSignIn(signIn, { database, devices, metrics, load });
   const passwords = passwordsOf(load);
   const accounts = new Accounts({
     database,
@@ -114,7 +121,10 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   return {
     ...byProvider,
     ...sessionsOf(database, { ...signIn, hasMail }, load),
-    ...createBeginSession({ database, load, devices, failed, passkeys, proofs }),
+    ...countSteps(
+      createBeginSession({ database, load, devices, failed, passkeys, proofs }),
+      metrics,
+    ),
     links,
     accounts,
     mailInvitation(to, invitation) {

@@ -21,7 +21,7 @@ export async function createListeners(parts: TaskParts) {
 }
 
 function createConfiguredSignIn(parts: TaskParts): SignIn {
-  const { config, database, secretKeys, secretBox, mailer, hashing, print, log } = parts;
+  const { config, database, secretKeys, secretBox, mailer, hashing, metrics, print, log } = parts;
   const { publicUrl, serviceName, signIn } = config;
   return createSignIn({
     publicUrl,
@@ -31,6 +31,7 @@ function createConfiguredSignIn(parts: TaskParts): SignIn {
     secretKeys,
     secretBox,
     mailer,
+    metrics,
     print,
     log,
     ...(hashing && { hashing }),
@@ -57,6 +58,7 @@ async function createPublicApp(parts: TaskParts, signIn: SignIn): ReturnType<typ
     health,
     apiProcesses,
     keyCache: parts.keyCache,
+    usage: parts.usage,
     responseCache: parts.responseCache,
     signIn,
     room: parts.room,
@@ -85,7 +87,7 @@ const writesPool = {
 function createInternalParts(parts: TaskParts) {
   const { config, database, connection } = parts;
   const { host, port, allowedHosts } = config.internal;
-  const { search, keyCache, readiness, metrics, syncs, worker, log } = parts;
+  const { search, keyCache, readiness, metrics, usage, syncs, worker, log } = parts;
   const { publicUrl, serviceName } = config;
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
@@ -107,6 +109,7 @@ function createInternalParts(parts: TaskParts) {
   };
   const internalApp = createInternalApp({
     metrics,
+    usage,
     readiness,
     log,
     allowedHosts,

@@ -1,8 +1,15 @@
 /** Creates every part of a process and gives each the parts it needs; `create-listeners.ts` those of HTTP. Starts nothing; `main.ts` does. */
 import type { ChildProcess } from 'node:child_process';
 import { createKeyCache } from '../access/key-cache.ts';
+import { createExpiringKeysReader } from '../access/keys.ts';
+import { Usage } from '../access/usage.ts';
 import type { Config } from '../settings/config.ts';
-import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
+import {
+  directConnection,
+  openDatabase,
+  type ConnectionSettings,
+  type Database,
+} from '../database/database.ts';
 import { Replicas } from '../database/replicas.ts';
 import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
 import { Revisions } from '../database/revisions.ts';
@@ -128,6 +135,11 @@ function createShared(options: PartsOptions) {
   metrics.inFlight(() => room.total());
   metrics.queue(createQueueReader(database, config.retentionDays));
   metrics.retention(createOverdueReader(database, config.retentionDays));
+  metrics.expiringKeys(createExpiringKeysReader(database));
+  const { primary } = directConnection(connection);
+  if (primary) metrics.primary(() => primary);
+  const responseCache = createResponseCache(revisions);
+  metrics.responseCache(() => responseCache.lookups);
   return {
     ...options,
     version,
@@ -154,7 +166,8 @@ function createShared(options: PartsOptions) {
     search,
     health: createHealth(watching, revisions),
     keyCache: createKeyCache(database, revisions),
-    responseCache: createResponseCache(revisions),
+    usage: new Usage(database),
+    responseCache,
     clock,
     room,
     sender: createSender(webhooks, options.senderOptions),

@@ -179,7 +179,7 @@ async function startParts(
 
 async function startListening(parts: Parts): Promise<Addresses> {
   const { app, internalApp, health, apiProcesses, revisions, replicas, search } = parts;
-  const { keyCache, signIn, config, workers } = parts;
+  const { keyCache, usage, signIn, config, workers } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   // They take longer to start than the rest of this process. If that fails, they are stopped.
   workers?.start();
@@ -191,6 +191,7 @@ async function startListening(parts: Parts): Promise<Addresses> {
   const address = app ? await listen(app, config, '') : null;
   signIn?.start();
   keyCache.start();
+  usage.start();
   return { address, internalAddress };
 }
 
@@ -229,7 +230,7 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
     parts;
   const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
-  const { signIn, workers } = parts;
+  const { signIn, workers, usage } = parts;
   readiness.stop();
   const late = setTimeout(() => void sender.close(), attemptsEndWithinMs);
   await Promise.all([
@@ -249,11 +250,14 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
     revisions.stop(),
     replicas.stop(),
     search.stop(),
-    keyCache.stop(),
     sender.close(),
   ]);
+  keyCache.stop();
   await Promise.race([
-    Promise.all([watching, writes, publishing].map(async (pool) => pool?.destroy())),
+    Promise.all([
+      usage.stop(),
+      ...[watching, writes, publishing].map(async (pool) => pool?.destroy()),
+    ]),
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);
   await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { generateApiKey, isWellFormedApiKey } from '../../src/access/api-key.ts';
 import { listAppKeys, readAppKey } from '../../src/access/app-keys.ts';
 import { createKeyCache } from '../../src/access/key-cache.ts';
-import { listKeys, revokeKey, scopes } from '../../src/access/keys.ts';
+import { revokeKey, scopes } from '../../src/access/keys.ts';
 import { sql } from '../../src/database/database.ts';
 import { testActor } from '../support/actor.ts';
 import { eventually, withinASecond } from '../support/eventually.ts';
@@ -173,44 +173,6 @@ test('a key is valid until it expires', async () => {
   assert.ok(Date.now() >= expiresAt.getTime(), 'not before its time');
   const { key: later } = await makeKey(service, { expiresAt: new Date(Date.now() + 3_600_000) });
   assert.equal(await statusOf(later), 200);
-});
-
-test('the last use of a key is stored, and a later time wins', async () => {
-  const { key, keyId, appId } = await makeKey(service);
-  const cache = createKeyCache(database, service.revisions);
-  const lastUsedAt = async () =>
-    (await listKeys(database, appId)).find(({ id }) => id === keyId)?.lastUsedAt ?? null;
-  assert.equal(await lastUsedAt(), null);
-  const before = Date.now();
-  assert.ok(await cache.authenticate(key));
-  await cache.stop();
-  const noted = await lastUsedAt();
-  assert.ok(noted && noted.getTime() >= before - 1 && noted.getTime() <= Date.now());
-  await sql`update api_keys set last_used_at = now() + interval '1 hour' where id = ${keyId}`.execute(
-    database,
-  );
-  const future = await lastUsedAt();
-  assert.ok(await cache.authenticate(key));
-  await cache.stop();
-  assert.deepEqual(await lastUsedAt(), future);
-});
-
-test('uses of a key are counted by day', async () => {
-  const { key, keyId, appId } = await makeKey(service);
-  const uses = async () => (await readAppKey(database, appId, keyId)).usesToday;
-  const use = async (times: number) => {
-    const cache = createKeyCache(database, service.revisions);
-    for (let time = 0; time < times; time += 1) await cache.authenticate(key);
-    await cache.stop();
-  };
-  assert.equal(await uses(), 0);
-  await use(3);
-  await use(2);
-  assert.equal(await uses(), 5);
-  await sql`update api_keys set used_on = used_on - 1 where id = ${keyId}`.execute(database);
-  assert.equal(await uses(), 0);
-  await use(1);
-  assert.equal(await uses(), 1);
 });
 
 test('a key is stored as a hash and its last four characters only', async () => {

@@ -9,18 +9,8 @@ import { openTestDatabase } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
+import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
-
-/** The samples by name and labels, as a scraper reads them. */
-function samples(text: string): Map<string, number> {
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => {
-      const at = line.lastIndexOf(' ');
-      return [line.slice(0, at), Number(line.slice(at + 1))];
-    }),
-  );
-}
 
 test('an attempt has one class: its error, or the class of its status', () => {
   assert.equal(outcomeClass({ statusCode: 200, error: null }), 'succeeded');

@@ -19,6 +19,7 @@ import {
   type Person,
 } from '../support/portal.ts';
 import { rawRequest } from '../support/raw-request.ts';
+import { samples } from '../support/samples.ts';
 import { startTestService, testPublicUrl } from '../support/service.ts';
 
 const provider = await startOidcProvider();
@@ -70,6 +71,23 @@ async function whoIs(person: Person | null) {
 test('the sign-in options include the provider', async () => {
   const { body } = await callPortal(service, '/sign-in-options');
   assert.deepEqual(body.data.providers, [{ id: 'oidc', name: 'Example Login' }]);
+});
+
+test('sign-ins with a provider count by outcome, and adding one to an account does not', async () => {
+  const read = async () => {
+    const found = samples(await service.metrics.render());
+    return ['succeeded', 'failed'].map(
+      (outcome) => found.get(`orgdir_sign_ins_total{method="provider",outcome="${outcome}"}`) ?? 0,
+    );
+  };
+  const [succeeded = 0, failed = 0] = await read();
+  const ada = await signIn();
+  assert.ok(ada);
+  assert.deepEqual(await read(), [succeeded + 1, failed]);
+  await callPortal(service, '/auth/callback/oidc?state=made-up&code=made-up');
+  assert.deepEqual(await read(), [succeeded + 1, failed + 1]);
+  await comeFrom('/account/methods', ada.credentials['cookie']);
+  assert.deepEqual(await read(), [succeeded + 1, failed + 1]);
 });
 
 test('an address that the provider has verified belongs to the user', async () => {

@@ -17,6 +17,7 @@ import { registerInternalOpenApi, type InternalOpenApiDependencies } from './ope
 import { allianceReads, blueprintReads, orgReads } from './reads.ts';
 import { surfaceOf, type RouteDependencies } from './surface.ts';
 import { syncOperations } from './syncs.ts';
+import { usageOperations } from './usage.ts';
 import { allianceWrites, blueprintWrites, orgWrites } from './writes.ts';
 
 export type InternalApiDependencies = AuthenticationDependencies &
@@ -45,6 +46,10 @@ export async function registerInternalApi(
   mountOperations(v1, surface, 'Blueprints', [...blueprintReads, ...blueprintWrites]);
   await registerBulk(v1, surface);
   await registerEvents(v1, surface);
-  mountOperations(v1, surface, 'System', [...maintenanceOperations, ...syncOperations]);
+  mountOperations(v1, surface, 'System', [
+    ...maintenanceOperations,
+    ...syncOperations,
+    ...usageOperations,
+  ]);
   rejectOtherMethods();
 }

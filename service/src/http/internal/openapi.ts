@@ -18,7 +18,7 @@ const tags = [
   { name: 'Alliances', description: 'Alliances of organisations.' },
   { name: 'Blueprints', description: 'Crafting recipes.' },
   { name: 'Events', description: 'Events that are delivered to webhooks.' },
-  { name: 'System', description: 'Maintenance and syncs.' },
+  { name: 'System', description: 'Maintenance, syncs and usage.' },
   { name: 'Description', description: 'This document.' },
 ];
 

@@ -26,6 +26,7 @@ import { getSession } from './portal-session.ts';
 import { registerSignIn } from './sign-in.ts';
 import { createSignInLimits } from './sign-in-limits.ts';
 import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
+import { getAppUsage } from './usage.ts';
 import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
@@ -61,7 +62,7 @@ export async function registerPortal(
   };
   mountOperations(portal, { ...surface, config: incomplete }, 'Session', [getSession]);
   mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
-  mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations]);
+  mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations, getAppUsage]);
   mountOperations(portal, surface, 'Members', memberOperations);
   registerInvitations(portal, dependencies, limits);
   mountOperations(portal, surface, 'Keys', keyOperations);

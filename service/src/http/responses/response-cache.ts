@@ -16,6 +16,8 @@ export type Entry = {
   codings?: Codings;
 };
 export type ResponseCache = {
+  /** How many responses were found, and how many had to be loaded or waited for. */
+  readonly lookups: { hit: number; miss: number };
   /** Returns the current entry of this URL, or null. */
   peek(address: string): Entry | null;
   /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
@@ -42,6 +44,7 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
     sizeCalculation: (entry, key) => bytesOf(entry) + key.length + overheadBytes,
   });
   const loading = new Map<string, Promise<Entry>>();
+  const lookups = { hit: 0, miss: 0 };
   const locations = new LRUCache<string, Location>({ max: addressesMax });
 
   async function fill(
@@ -61,10 +64,13 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   }
 
   return {
+    lookups,
     peek(address) {
       const location = locations.get(address);
       const entry = location && entries.get(location.key);
-      return entry && entry.revision === revisions.current(location.scope) ? entry : null;
+      if (!entry || entry.revision !== revisions.current(location.scope)) return null;
+      lookups.hit += 1;
+      return entry;
     },
     get(location, load) {
       const { scope, key, address } = location;
@@ -72,7 +78,11 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
         locations.set(address, location);
       const entry = entries.get(key);
       const revision = revisions.current(scope);
-      if (entry && entry.revision === revision) return entry;
+      if (entry && entry.revision === revision) {
+        lookups.hit += 1;
+        return entry;
+      }
+      lookups.miss += 1;
       // Only requests that saw the same revision may join this load: a later request must not get older content.
       const flight = `${revision}\n${key}`;
       let reading = revision === null ? undefined : loading.get(flight);

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
+import type { Usage } from '../../access/usage.ts';
 import type { Database } from '../../database/database.ts';
 import { listedEvents, listedNames } from '../../events/catalogue.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
@@ -63,13 +64,14 @@ const example = {
 
 export type EventDependencies = {
   database: Database;
+  usage: Usage;
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
 };
 
 export function registerEvents(
   app: FastifyInstance,
-  { database, secretKeys }: EventDependencies,
+  { database, secretKeys, usage }: EventDependencies,
 ): void {
   const cursors = createCursors(secretKeys);
   const surface = {
@@ -77,13 +79,19 @@ export function registerEvents(
     contextOf: (request: FastifyRequest) => ({
       database,
       cursors,
-      appId: callerOf(request).appId,
+      usage,
+      caller: callerOf(request),
     }),
   };
   mountOperations(app, surface, 'Events', [listEvents]);
 }
 
-type EventContext = { database: Database; cursors: Cursors; appId: string };
+type EventContext = {
+  database: Database;
+  cursors: Cursors;
+  usage: Usage;
+  caller: ReturnType<typeof callerOf>;
+};
 
 const listEvents = operationFor<EventContext>()({
   operationId: 'listEvents',
@@ -95,9 +103,10 @@ const listEvents = operationFor<EventContext>()({
   query: EventQuery,
   returns: { 200: 'The events.' },
   response: { schema: cursorList(EventRecord, 'EventList'), example },
-  async run({ database, cursors, appId, query }) {
+  async run({ database, cursors, usage, caller, query }) {
     const { after = null, limit, event = null } = query;
-    const page = await pullEvents(database, cursors, appId, { after, limit, event });
+    const page = await pullEvents(database, cursors, caller.appId, { after, limit, event });
+    usage.addEvents(caller, page.events.length);
     return entryOf(0, Buffer.from(render(page, limit)));
   },
 });

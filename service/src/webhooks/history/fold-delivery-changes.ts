@@ -4,7 +4,7 @@
  * at any time. Reads of totals are in `management/count-deliveries.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
-import { statusDays } from '../../contract/periods.ts';
+import { statusDays, usageDays } from '../../contract/periods.ts';
 import { stepOrSetAside } from '../../events/set-aside.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
@@ -71,6 +71,12 @@ async function fold(database: Database, floor: string, changes: Change[] | null)
         latency_bucket(m.delay) as delay_bucket, m.place <= by_failure as by_failure
       from taken cross join lateral unnest(durations, delays) with ordinality as m(duration, delay, place)
     ),
+    used as (
+      insert into usage as t (day, app_id, deliveries)
+      select (hour at time zone 'utc')::date, w.app_id, count(*) from first_outcomes o join webhooks w on w.id = o.webhook_id
+      group by 1, 2 order by 1, 2
+      on conflict (day, key_id, app_id) do update set deliveries = t.deliveries + excluded.deliveries
+    ),
     webhooks as (
       insert into webhook_stats as t (webhook_id, hour, status, bucket, deliveries, by_failure)
       select webhook_id, hour, status, duration_bucket, count(*), count(*) filter (where by_failure)
@@ -116,6 +122,11 @@ export async function dropOldStats(database: Database): Promise<void> {
     table: 'webhook_stats',
     key: 'ctid',
     condition: sql`hour < (select queue_now()) - ${webhookStatsDays} * interval '1 day'`,
+  });
+  await deleteInBatches(database, {
+    table: 'usage',
+    key: 'ctid',
+    condition: sql`day <= (select queue_now() at time zone 'utc')::date - ${usageDays}::int`,
   });
   await sql`
     delete from service_stats where hour < queue_now() - ${sql.lit(serviceStatsDays)} * interval '1 day'

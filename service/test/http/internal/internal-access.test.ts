@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatformKey, listKeys, revokeKey } from '../../../src/access/keys.ts';
+import { Usage } from '../../../src/access/usage.ts';
 import { sql } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
@@ -145,6 +146,7 @@ test('the internal API works during maintenance', async () => {
 test('a process without the role api has metrics and probes but no internal API', async () => {
   const app = createInternalApp({
     metrics: service.metrics,
+    usage: new Usage(database),
     readiness: createReadinessCheck(database),
     log: createLogger('silent'),
     allowedHosts: new Set(),

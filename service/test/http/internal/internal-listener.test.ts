@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
+import { Usage } from '../../../src/access/usage.ts';
 import { loadConfig } from '../../../src/settings/config.ts';
 import { sql, type Database } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
@@ -28,7 +29,8 @@ async function startListener(database: Database, env: Record<string, string> = {
   const readiness = createReadinessCheck(database);
   const { allowedHosts } = loadConfig(env).internal;
   const log = createLogger('silent');
-  const app = createInternalApp({ metrics, readiness, log, allowedHosts, api: null });
+  const usage = new Usage(database);
+  const app = createInternalApp({ metrics, usage, readiness, log, allowedHosts, api: null });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   after(() => app.close());
   return { url: address, metrics, readiness };

@@ -15,6 +15,7 @@ await put(database, 'blueprints', [blueprint({ slug: 'granite', key: 'granite' }
 
 function valid({ path, method }: Target): string {
   if (method === 'delete') return 'nobody';
+  if (path.includes('usage')) return service.appId;
   if (path.includes('orgs')) return 'acme-corporation';
   return path.includes('alliances') ? 'northern-league' : 'granite';
 }

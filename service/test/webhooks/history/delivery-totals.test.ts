@@ -317,3 +317,26 @@ test('statistics outlive their deliveries, until they are old themselves', async
   assert.equal((await stats(webhookId)).length, 0);
   assert.equal((await sql`select from service_stats`.execute(database)).rows.length, 0);
 });
+
+test('deliveries that have ended are counted for their app, each once', async () => {
+  const counted = async () => {
+    await foldAll();
+    const { rows } = await sql<{ day: string; used: number }>`
+      select day::text, deliveries as used from usage where app_id = ${appId} and key_id is null order by day
+    `.execute(database);
+    return new Map(rows.map(({ day, used }) => [day, used]));
+  };
+  const before = await counted();
+  const made = [2, 2, 30].map((hoursAgo) => ({ webhook: 1, event: 0, hoursAgo, skewMinutes: 0 }));
+  await record(made, ['succeeded', 'failed', 'cancelled']);
+  await sql`
+    update webhooks set active = true, deactivated_at = null, deactivated_reason = null
+  `.execute(database);
+  await redeliverSome(1);
+  const after = await counted();
+  const grown = [...after].map(([day, used]) => used - (before.get(day) ?? 0)).filter(Boolean);
+  assert.equal(
+    grown.reduce((sum, each) => sum + each, 0),
+    3,
+  );
+});

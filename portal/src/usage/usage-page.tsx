@@ -1,0 +1,141 @@
+import { SegmentedControl, Table, Text } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { useParams } from 'react-router';
+import { usageDays } from '../../../service/src/contract/periods.ts';
+import { appUsage } from '../api/operations.ts';
+import type { AppUsage, UsedDay, UsedKey } from '../api/types.ts';
+import { AppFrame } from '../apps/app-frame.tsx';
+import classes from '../charts/chart.module.css';
+import { StackedChart } from '../charts/stacked-chart.tsx';
+import { nameOfKey } from '../keys/key-state.ts';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
+import { Section } from '../ui/section.tsx';
+import { TableHead } from '../ui/table-head.tsx';
+
+const ranges = [7, 30, usageDays];
+
+/** What the app has used: requests of its keys, events that it has read, deliveries to its webhooks. */
+export function UsagePage() {
+  const { appId = '' } = useParams();
+  const [days, setDays] = useState(30);
+  const query = useQuery({ ...appUsage(appId, { days }), placeholderData: keepPreviousData });
+  return (
+    <AppFrame
+      title="Usage"
+      lead="Requests, events and deliveries by day. A day ends at midnight UTC."
+    >
+      {() => (
+        <Section
+          title={`Last ${days} days`}
+          actions={
+            <SegmentedControl
+              size="xs"
+              aria-label="Days"
+              value={String(days)}
+              onChange={(value) => setDays(Number(value))}
+              data={ranges.map((each) => ({ value: String(each), label: `${each} days` }))}
+            />
+          }
+        >
+          <Loaded query={query}>{(usage) => <Usage usage={usage} />}</Loaded>
+        </Section>
+      )}
+    </AppFrame>
+  );
+}
+
+const kinds = [
+  { key: 'succeeded' as const, name: 'Succeeded', className: classes['succeeded'] },
+  { key: 'failed' as const, name: 'Errors', className: classes['failed'] },
+];
+
+function Usage({ usage: { days, keys } }: { usage: AppUsage }) {
+  const newestFirst = days.filter(isUsed).toReversed();
+  return (
+    <>
+      <StackedChart
+        title="Requests"
+        kinds={kinds}
+        periods={days.map(({ day, requests, errors }) => ({
+          start: `${day}T00:00:00.000Z`,
+          counts: { succeeded: requests - errors, failed: errors },
+        }))}
+        periodHours={24}
+        none="no requests"
+      />
+      {newestFirst.length === 0 ? (
+        <Text c="dimmed">Nothing was used on these days.</Text>
+      ) : (
+        <>
+          <Note>
+            An error is a response with a status of 4xx or 5xx. Events are those that programs read
+            with GET /events, deliveries are those queued on that day that have ended.
+          </Note>
+          <Values label="Usage by day" first="Day" last="Deliveries">
+            {newestFirst.map((used) => (
+              <Row key={used.day} name={used.day} used={used} last={used.deliveries} />
+            ))}
+          </Values>
+          {keys.length > 0 && (
+            <Values label="Usage by key" first="Key">
+              {keys.map((used) => (
+                <Row key={used.keyId} name={nameOf(used)} used={used} />
+              ))}
+            </Values>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+const columns = ['Requests', 'Errors', 'Size of responses', 'Events'];
+
+type ValuesProps = { label: string; first: string; last?: string; children: ReactNode };
+
+function Values({ label, first, last, children }: ValuesProps) {
+  const titles = [first, ...columns, ...(last === undefined ? [] : [last])];
+  return (
+    <Table.ScrollContainer
+      minWidth={520}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
+      <Table>
+        <TableHead columns={titles.map((title) => ({ title }))} />
+        <Table.Tbody>{children}</Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+type Used = Omit<UsedKey, 'keyId' | 'name' | 'last4'>;
+
+function Row({ name, used, last }: { name: string; used: Used; last?: number }) {
+  const { requests, errors, bytes, events } = used;
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" style={{ whiteSpace: 'nowrap' }}>
+        <bdi>{name}</bdi>
+      </Table.Th>
+      <Table.Td>{requests.toLocaleString()}</Table.Td>
+      <Table.Td>{errors.toLocaleString()}</Table.Td>
+      <Table.Td>{formatBytes(bytes)}</Table.Td>
+      <Table.Td>{events.toLocaleString()}</Table.Td>
+      {last !== undefined && <Table.Td>{last.toLocaleString()}</Table.Td>}
+    </Table.Tr>
+  );
+}
+
+function isUsed({ requests, events, deliveries }: UsedDay): boolean {
+  return requests + events + deliveries > 0;
+}
+
+function nameOf({ name, last4 }: UsedKey): string {
+  return name === null || last4 === null ? 'A deleted key' : nameOfKey({ name, last4 });
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible, assertReadable } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { openPortal, signUp } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+test('an app that has used nothing says so', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Idle' });
+  const page = await portal.open({ as: ada, path: `/apps/${id}/usage` });
+  await page.getByText('Nothing was used on these days.').waitFor();
+  await assertAccessible(page, 'usage of an app that has used nothing');
+});
+
+test('requests are shown by day and by key, for as many days as are chosen', options, async () => {
+  const { service } = portal;
+  await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  await service.settled();
+  const { id } = await create(ada, '/apps', { name: 'Announcer' });
+  const { key, last4 } = await create(ada, `/apps/${id}/keys`, {
+    name: 'Server',
+    scopes: ['read:directory'],
+  });
+  for (const path of ['/orgs', '/orgs', '/orgs/none']) await service.call(path, { key });
+  await eventually(async () => {
+    await service.usage.stop();
+    const { body } = await ada.call(`/apps/${id}/usage?days=1`);
+    return body.data.days[0].requests === 3;
+  });
+  const page = await portal.open({ as: ada, path: `/apps/${id}/usage` });
+  await page.getByRole('heading', { name: 'Usage of Announcer' }).waitFor();
+  const chart = page.getByRole('figure', { name: 'Requests' });
+  const days = chart.getByRole('img');
+  assert.equal(await days.count(), 30);
+  assert.match((await days.last().getAttribute('aria-label')) ?? '', /: 2 succeeded, 1 errors$/);
+  await days.last().focus();
+  await page.keyboard.press('ArrowLeft');
+  const focused = page.locator(':focus');
+  assert.match((await focused.getAttribute('aria-label')) ?? '', /: no requests$/);
+  const byKey = page.getByRole('region', { name: 'Usage by key' });
+  assert.match(await byKey.innerText(), new RegExp(`Server \\(…${last4}\\)\\s+3\\s+1\\s`));
+  await assertAccessible(page, 'usage');
+  await page.getByRole('radiogroup', { name: 'Days' }).getByText('90 days').click();
+  await page.getByRole('heading', { name: 'Last 90 days' }).waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await assertReadable(page, 'usage on a phone');
+  await page.reload();
+  const tab = page.getByRole('navigation', { name: 'App sections' }).getByText('Usage');
+  await tab.waitFor();
+  const box = await tab.boundingBox();
+  assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+});

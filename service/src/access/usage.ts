@@ -1,0 +1,161 @@
+/**
+ * Counts what each key uses: requests, errors, bytes and events, by day. Written in batches, so a process that is killed
+ * loses the last `flushMs`. Deliveries are added by `fold-delivery-changes.ts`.
+ */
+import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
+import type { AppUsage, UsedApp, UsedDay, UsedKey } from '../contract/usage.ts';
+
+/** docs/operations.md#usage */
+const flushMs = 10_000;
+const errorStatus = 400;
+
+/** `appId`: null for a platform key. */
+type Caller = { keyId: string; appId: string | null };
+type Used = {
+  requests: number;
+  /** Requests with a status of 4xx or 5xx, or that broke off. */
+  errors: number;
+  /** Of responses, with their headers. */
+  bytes: number;
+  /** Returned by GET /events. */
+  events: number;
+};
+type Noted = Used & { appId: string | null; atMs: number };
+
+export class Usage {
+  readonly #database: Database;
+  #noted = new Map<string, Noted>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** A request that has ended. */
+  addRequest(caller: Caller, { status, bytes }: { status: number | 'aborted'; bytes: number }) {
+    const noted = this.#of(caller.keyId, caller.appId);
+    noted.requests += 1;
+    noted.bytes += bytes;
+    if (status === 'aborted' || status >= errorStatus) noted.errors += 1;
+    noted.atMs = Date.now();
+  }
+
+  addEvents(caller: Caller, events: number): void {
+    this.#of(caller.keyId, caller.appId).events += events;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.#flush(), flushMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#flush();
+  }
+
+  #of(keyId: string, appId: string | null): Noted {
+    let noted = this.#noted.get(keyId);
+    if (!noted) this.#noted.set(keyId, (noted = { ...nothing, appId, atMs: 0 }));
+    return noted;
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#noted;
+    this.#noted = new Map();
+    try {
+      await record(this.#database, batch);
+    } catch {
+      // Keeps them for the next flush.
+      for (const [keyId, { appId, atMs, ...used }] of batch) {
+        const noted = this.#of(keyId, appId);
+        noted.atMs = Math.max(noted.atMs, atMs);
+        for (const name of names) noted[name] += used[name];
+      }
+    }
+  }
+}
+
+const nothing: Used = { requests: 0, errors: 0, bytes: 0, events: 0 };
+const names = Object.keys(nothing) as (keyof Used)[];
+
+/** Today, where days end at midnight UTC. */
+export const today = sql`(now() at time zone 'utc')::date`;
+
+/** Adds to today's counts, and to when each key was last used, where the later time wins. */
+async function record(database: Database, batch: ReadonlyMap<string, Noted>): Promise<void> {
+  if (batch.size === 0) return;
+  // In one order, so that two processes wait for each other and never both.
+  const sorted = [...batch].sort(([a], [b]) => (a < b ? -1 : 1));
+  const column = (name: keyof Used) => sorted.map(([, noted]) => noted[name]);
+  await sql`
+    with noted as materialized (
+      select * from unnest(
+        ${sorted.map(([id]) => id)}::uuid[], ${sorted.map(([, { appId }]) => appId)}::uuid[],
+        ${sorted.map(([, { atMs }]) => new Date(atMs).toISOString())}::timestamptz[],
+        ${column('requests')}::int8[], ${column('errors')}::int8[], ${column('bytes')}::int8[], ${column('events')}::int8[]
+      ) as n(key_id, app_id, used_at, requests, errors, bytes, events)
+    ),
+    added as (
+      insert into usage as u (day, app_id, key_id, requests, errors, bytes, events)
+      select ${today}, app_id, key_id, requests, errors, bytes, events from noted
+      on conflict (day, key_id, app_id) do update set requests = u.requests + excluded.requests,
+        errors = u.errors + excluded.errors, bytes = u.bytes + excluded.bytes, events = u.events + excluded.events
+    )
+    update api_keys k set last_used_at = greatest(k.last_used_at, n.used_at) from noted n where k.id = n.key_id
+  `.execute(database);
+}
+
+const sums = sql.raw(
+  names.map((name) => `coalesce(sum(u.${name}), 0)::int8 as ${name}`).join(', '),
+);
+const since = (days: number) => sql`${today} - ${days - 1}::int`;
+
+/** The last `days` with today, also those without use, and the keys that were used, most requests first. */
+export async function readAppUsage(
+  executor: Executor,
+  appId: string,
+  days: number,
+): Promise<AppUsage> {
+  const byDay = await sql<UsedDay>`
+    select to_char(d.day, 'YYYY-MM-DD') as day, ${sums}, coalesce(sum(u.deliveries), 0)::int8 as deliveries
+    from generate_series(${since(days)}, ${today}, interval '1 day') as d(day)
+    left join usage u on u.day = d.day::date and u.app_id = ${appId}
+    group by d.day order by d.day
+  `.execute(executor);
+  const byKey = await sql<UsedKey>`
+    select u.key_id as "keyId", k.name, k.last4, ${sums}
+    from usage u left join api_keys k on k.id = u.key_id
+    where u.app_id = ${appId} and u.key_id is not null and u.day >= ${since(days)}
+    group by u.key_id, k.name, k.last4 order by requests desc, u.key_id limit ${keysMax}
+  `.execute(executor);
+  return { days: byDay.rows, keys: byKey.rows };
+}
+
+/** Temporary keys are deleted soon, and an app may have had any number of them. */
+const keysMax = 100;
+
+/** One page of the apps that used anything in the last `days`, most requests first. */
+export async function listUsedApps(
+  executor: Executor,
+  { days, page, limit }: { days: number; page: number; limit: number },
+): Promise<{ apps: UsedApp[]; total: number }> {
+  const { rows } = await sql<{ total: number } & LeftJoined<UsedApp & { place: number }>>`
+    with used as materialized (
+      select u.app_id as "appId", ${sums}, coalesce(sum(u.deliveries), 0)::int8 as deliveries
+      from usage u where u.day >= ${since(days)} group by u.app_id
+    )
+    select totals.total, page.* from (select count(*) as total from used) totals
+    left join (
+      select used.*, a.name, row_number() over (order by requests desc, deliveries desc, "appId") as place
+      from used left join apps a on a.id = "appId" order by place offset ${(page - 1) * limit} limit ${limit}
+    ) page on true
+    order by page.place
+  `.execute(executor);
+  const apps = rows.flatMap((row) => (row.place === null ? [] : [toUsedApp(row)]));
+  return { apps, total: rows[0]?.total ?? 0 };
+}
+
+function toUsedApp({ appId, name, requests, errors, bytes, events, deliveries }: UsedApp): UsedApp {
+  return { appId, name, requests, errors, bytes, events, deliveries };
+}

@@ -1,0 +1,81 @@
+/** What keys and apps use, by day. Days end at midnight UTC. */
+import { Type, type Static } from 'typebox';
+import { usageDays } from './periods.ts';
+import { nullable, strictObject, uuid } from './shapes.ts';
+
+export const usageDaysDefault = 30;
+
+export const usageDaysQuery = Type.Integer({
+  minimum: 1,
+  maximum: usageDays,
+  default: usageDaysDefault,
+  description: 'The number of days, with today.',
+});
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const used = {
+  requests: count('The number of requests with a key.'),
+  errors: count('Those of them with a status of 4xx or 5xx, or that broke off.'),
+  bytes: count('The size of the responses, with their headers, in bytes.'),
+  events: count('The number of events that GET /events returned.'),
+};
+const deliveries = count('The number of deliveries that were queued and have ended.');
+
+export const UsedDay = strictObject(
+  {
+    day: Type.String({ format: 'date', description: 'The day.', examples: ['2026-11-20'] }),
+    ...used,
+    deliveries,
+  },
+  { title: 'UsedDay', description: 'What an app used on one day.' },
+);
+export type UsedDay = Static<typeof UsedDay>;
+
+export const UsedKey = strictObject(
+  {
+    keyId: uuid({ description: 'The id of the key.' }),
+    name: nullable(
+      Type.String({
+        description: 'The name of the key. Null if it was deleted.',
+        examples: ['On the server'],
+      }),
+    ),
+    last4: nullable(
+      Type.String({
+        description: 'The last four characters of the key. Null if it was deleted.',
+        examples: ['0000'],
+      }),
+    ),
+    ...used,
+  },
+  { title: 'UsedKey', description: 'What one key used.' },
+);
+export type UsedKey = Static<typeof UsedKey>;
+
+export const UsedApp = strictObject(
+  {
+    appId: nullable(uuid({ description: 'The id of the app. Null: platform keys.' })),
+    name: nullable(
+      Type.String({
+        description: 'The name of the app. Null if it was deleted.',
+        examples: ['Announcer'],
+      }),
+    ),
+    ...used,
+    deliveries,
+  },
+  { title: 'UsedApp', description: 'What one app used.' },
+);
+export type UsedApp = Static<typeof UsedApp>;
+
+export const AppUsage = strictObject(
+  {
+    days: Type.Array(UsedDay, { description: 'The days, oldest first.' }),
+    keys: Type.Array(UsedKey, {
+      description:
+        'The keys that were used on these days, at most 100, those with the most requests first.',
+    }),
+  },
+  { title: 'AppUsage', description: 'What an app used, by day and by key.' },
+);
+export type AppUsage = Static<typeof AppUsage>;

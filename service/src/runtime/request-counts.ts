@@ -1,0 +1,64 @@
+/**
+ * Counts HTTP requests in plain numbers: a request of a cached page takes 76 µs, of which an update of a prom-client
+ * histogram would be one. `metrics.ts` turns them into metrics at a scrape.
+ */
+
+/** `aborted`: the connection ended before the response. */
+type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'aborted';
+/** Who called: nobody known, a key of an app, a platform key, or somebody who is signed in to the portal. */
+export type KeyKind = 'none' | 'app' | 'platform' | 'session';
+
+export type EndedRequest = {
+  /** An operationId, or the route of what is no operation. Never a path, of which there are any number. */
+  operation: string;
+  key: KeyKind;
+  status: number | 'aborted';
+  durationMs: number;
+  /** With the headers of the response. */
+  bytes: number;
+};
+
+export type OperationCounts = {
+  requests: Map<KeyKind, Record<StatusClass, number>>;
+  bytes: number;
+  seconds: number;
+  /** Requests by duration: up to each of `durationBuckets`, and longer than all of them last. */
+  durations: number[];
+};
+
+/** In seconds. A cached page takes less than the first; a bulk write may take longer than the last. */
+export const durationBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const bucketsMs = durationBuckets.map((seconds) => seconds * 1_000);
+
+const statusClasses = ['2xx', '3xx', '4xx', '5xx'] as const;
+const tooManyRequests = 429;
+
+export class RequestCounts {
+  readonly operations = new Map<string, OperationCounts>();
+  readonly rateLimited: Record<KeyKind, number> = { none: 0, app: 0, platform: 0, session: 0 };
+
+  add({ operation, key, status, durationMs, bytes }: EndedRequest): void {
+    let counts = this.operations.get(operation);
+    if (!counts) this.operations.set(operation, (counts = newCounts()));
+    let byStatus = counts.requests.get(key);
+    if (!byStatus) counts.requests.set(key, (byStatus = noRequests()));
+    const statusClass = status === 'aborted' ? status : statusClasses[Math.floor(status / 100) - 2];
+    byStatus[statusClass ?? '5xx'] += 1;
+    counts.bytes += bytes;
+    counts.seconds += durationMs / 1_000;
+    let bucket = 0;
+    while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket += 1;
+    counts.durations[bucket] = (counts.durations[bucket] ?? 0) + 1;
+    if (status === tooManyRequests) this.rateLimited[key] += 1;
+  }
+}
+
+function newCounts(): OperationCounts {
+  const durations = Array.from({ length: durationBuckets.length + 1 }, () => 0);
+  return { requests: new Map(), bytes: 0, seconds: 0, durations };
+}
+
+/** All classes, because a rate needs a zero to rise from. */
+function noRequests(): Record<StatusClass, number> {
+  return { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, aborted: 0 };
+}
