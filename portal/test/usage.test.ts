@@ -38,7 +38,7 @@ test('requests are shown by day and by key, for as many days as are chosen', opt
   const chart = page.getByRole('figure', { name: 'Requests' });
   const days = chart.getByRole('img');
   assert.equal(await days.count(), 30);
-  assert.match((await days.last().getAttribute('aria-label')) ?? '', /: 2 succeeded, 1 errors$/);
+  assert.match((await days.last().getAttribute('aria-label')) ?? '', /: 2 succeeded, 1 failed$/);
   await days.last().focus();
   await page.keyboard.press('ArrowLeft');
   const focused = page.locator(':focus');

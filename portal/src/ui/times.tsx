@@ -80,6 +80,12 @@ export function useUtc(): [isUtc: boolean, setUtc: (isUtc: boolean) => void] {
   return [isUtc, setUtc];
 }
 
+/** For days that begin at midnight UTC for everybody. */
+export function TimesInUtc({ children }: { children: ReactNode }) {
+  const times = useMemo(() => timesIn('UTC'), []);
+  return <Current value={times}>{children}</Current>;
+}
+
 export function TimesProvider({ children }: { children: ReactNode }) {
   const [isUtc] = useUtc();
   const times = useMemo(() => timesIn(isUtc ? 'UTC' : undefined), [isUtc]);

@@ -14,6 +14,7 @@ import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { TableHead } from '../ui/table-head.tsx';
+import { TimesInUtc } from '../ui/times.tsx';
 
 const ranges = [7, 30, usageDays];
 
@@ -49,30 +50,32 @@ export function UsagePage() {
 
 const kinds = [
   { key: 'succeeded' as const, name: 'Succeeded', className: classes['succeeded'] },
-  { key: 'failed' as const, name: 'Errors', className: classes['failed'] },
+  { key: 'failed' as const, name: 'Failed', className: classes['failed'] },
 ];
 
 function Usage({ usage: { days, keys } }: { usage: AppUsage }) {
   const newestFirst = days.filter(isUsed).toReversed();
   return (
     <>
-      <StackedChart
-        title="Requests"
-        kinds={kinds}
-        periods={days.map(({ day, requests, errors }) => ({
-          start: `${day}T00:00:00.000Z`,
-          counts: { succeeded: requests - errors, failed: errors },
-        }))}
-        periodHours={24}
-        none="no requests"
-      />
+      <TimesInUtc>
+        <StackedChart
+          title="Requests"
+          kinds={kinds}
+          periods={days.map(({ day, requests, errors }) => ({
+            start: `${day}T00:00:00.000Z`,
+            counts: { succeeded: requests - errors, failed: errors },
+          }))}
+          periodHours={24}
+          none="no requests"
+        />
+      </TimesInUtc>
       {newestFirst.length === 0 ? (
         <Text c="dimmed">Nothing was used on these days.</Text>
       ) : (
         <>
           <Note>
-            An error is a response with a status of 4xx or 5xx. Events are those that programs read
-            with GET /events, deliveries are those queued on that day that have ended.
+            A request failed if its status is 4xx or 5xx, or if it broke off. Events are those that
+            programs read with GET /events, deliveries are those queued on that day that have ended.
           </Note>
           <Values label="Usage by day" first="Day" last="Deliveries">
             {newestFirst.map((used) => (
@@ -92,7 +95,7 @@ function Usage({ usage: { days, keys } }: { usage: AppUsage }) {
   );
 }
 
-const columns = ['Requests', 'Errors', 'Size of responses', 'Events'];
+const columns = ['Requests', 'Failed', 'Size of responses', 'Events'];
 
 type ValuesProps = { label: string; first: string; last?: string; children: ReactNode };
 

@@ -25,6 +25,7 @@ type Noted = Used & { appId: string | null; atMs: number };
 export class Usage {
   readonly #database: Database;
   #noted = new Map<string, Noted>();
+  #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(database: Database) {
@@ -37,7 +38,6 @@ export class Usage {
     noted.requests += 1;
     noted.bytes += bytes;
     if (status === 'aborted' || status >= errorStatus) noted.errors += 1;
-    noted.atMs = Date.now();
   }
 
   addEvents(caller: Caller, events: number): void {
@@ -45,22 +45,29 @@ export class Usage {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.#flush(), flushMs);
+    // One at a time: the database may take longer than that.
+    this.#timer ??= setInterval(() => void (this.#writing ?? this.#flush()), flushMs);
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
+    await this.#writing;
     await this.#flush();
   }
 
-  #of(keyId: string, appId: string | null): Noted {
+  #of(keyId: string, appId: string | null, atMs = Date.now()): Noted {
     let noted = this.#noted.get(keyId);
     if (!noted) this.#noted.set(keyId, (noted = { ...nothing, appId, atMs: 0 }));
+    noted.atMs = Math.max(noted.atMs, atMs);
     return noted;
   }
 
-  async #flush(): Promise<void> {
+  #flush(): Promise<void> {
+    return (this.#writing = this.#write().finally(() => (this.#writing = null)));
+  }
+
+  async #write(): Promise<void> {
     const batch = this.#noted;
     this.#noted = new Map();
     try {
@@ -68,8 +75,7 @@ export class Usage {
     } catch {
       // Keeps them for the next flush.
       for (const [keyId, { appId, atMs, ...used }] of batch) {
-        const noted = this.#of(keyId, appId);
-        noted.atMs = Math.max(noted.atMs, atMs);
+        const noted = this.#of(keyId, appId, atMs);
         for (const name of names) noted[name] += used[name];
       }
     }
@@ -82,27 +88,39 @@ const names = Object.keys(nothing) as (keyof Used)[];
 /** Today, where days end at midnight UTC. */
 export const today = sql`(now() at time zone 'utc')::date`;
 
-/** Adds to today's counts, and to when each key was last used, where the later time wins. */
+/** Adds to today's counts, and then to when each key was last used: a key that somebody has locked keeps no counts back. */
 async function record(database: Database, batch: ReadonlyMap<string, Noted>): Promise<void> {
   if (batch.size === 0) return;
   // In one order, so that two processes wait for each other and never both.
   const sorted = [...batch].sort(([a], [b]) => (a < b ? -1 : 1));
   const column = (name: keyof Used) => sorted.map(([, noted]) => noted[name]);
+  const keyIds = sorted.map(([id]) => id);
   await sql`
-    with noted as materialized (
-      select * from unnest(
-        ${sorted.map(([id]) => id)}::uuid[], ${sorted.map(([, { appId }]) => appId)}::uuid[],
-        ${sorted.map(([, { atMs }]) => new Date(atMs).toISOString())}::timestamptz[],
-        ${column('requests')}::int8[], ${column('errors')}::int8[], ${column('bytes')}::int8[], ${column('events')}::int8[]
-      ) as n(key_id, app_id, used_at, requests, errors, bytes, events)
-    ),
-    added as (
-      insert into usage as u (day, app_id, key_id, requests, errors, bytes, events)
-      select ${today}, app_id, key_id, requests, errors, bytes, events from noted
-      on conflict (day, key_id, app_id) do update set requests = u.requests + excluded.requests,
-        errors = u.errors + excluded.errors, bytes = u.bytes + excluded.bytes, events = u.events + excluded.events
+    insert into usage as u (day, app_id, key_id, requests, errors, bytes, events)
+    select ${today}, n.* from unnest(
+      ${sorted.map(([, { appId }]) => appId)}::uuid[], ${keyIds}::uuid[], ${column('requests')}::int8[],
+      ${column('errors')}::int8[], ${column('bytes')}::int8[], ${column('events')}::int8[]
+    ) as n(app_id, key_id, requests, errors, bytes, events)
+    on conflict (day, key_id, app_id) do update set requests = u.requests + excluded.requests,
+      errors = u.errors + excluded.errors, bytes = u.bytes + excluded.bytes, events = u.events + excluded.events
+  `.execute(database);
+  const usedAt = sorted.map(([, { atMs }]) => new Date(atMs).toISOString());
+  await recordLastUses(database, keyIds, usedAt).catch(() => {});
+}
+
+/** The later time wins. The next use makes up for a key that is locked now. */
+async function recordLastUses(
+  database: Database,
+  keyIds: string[],
+  usedAt: string[],
+): Promise<void> {
+  await sql`
+    with free as materialized (
+      select id from api_keys where id = any(${keyIds}::uuid[]) order by id for no key update skip locked
     )
-    update api_keys k set last_used_at = greatest(k.last_used_at, n.used_at) from noted n where k.id = n.key_id
+    update api_keys k set last_used_at = greatest(k.last_used_at, n.used_at)
+    from free, unnest(${keyIds}::uuid[], ${usedAt}::timestamptz[]) as n(id, used_at)
+    where k.id = free.id and n.id = k.id
   `.execute(database);
 }
 

@@ -59,12 +59,23 @@ async function serve(demo: boolean, parent: number): Promise<void> {
 
 /** Runs until the process that started it sends a stop, or dies. */
 async function runWorkerProcess(number: number, parent: number): Promise<void> {
+  try {
+    await serveAsWorker(number, parent);
+  } catch (error) {
+    // The channel would keep the process, and the one that started it waits for its end.
+    process.disconnect?.();
+    throw error;
+  }
+  process.exit(0);
+}
+
+async function serveAsWorker(number: number, parent: number): Promise<void> {
   const started = Promise.withResolvers<WorkerProcess>();
   const { settings, ended } = serveParent(started.promise);
   // The process that started it may still be opening the database.
   const { startWorkerProcess } = await import('../start/main.ts');
   const given = await Promise.race([settings, ended]);
-  if (!given) return process.exit(0);
+  if (!given) return;
   const config = loadConfig({ ...process.env, ...given });
   const log = createLogger(config.logLevel);
   const stopping = catchSignals(parent, log);
@@ -73,7 +84,6 @@ async function runWorkerProcess(number: number, parent: number): Promise<void> {
   started.resolve(worker);
   await Promise.race([untilAborted(stopping), ended]);
   await worker.stop();
-  process.exit(0);
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

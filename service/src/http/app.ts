@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Config } from '../settings/config.ts';
 import { ServiceError } from '../errors.ts';
 import { registerAdmission, type AdmitDependencies } from './admission/admit.ts';
-import { countByOperation, countConnections } from './count-requests.ts';
+import { countByOperation, countConnections, countUnrouted } from './count-requests.ts';
 import { defer } from './defer.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import { registerClient } from './site/client.ts';
@@ -135,6 +135,7 @@ function createServer(dependencies: AppDependencies): FastifyInstance {
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     frameworkErrors: (error, request, reply) => {
+      countUnrouted(request, reply);
       reply
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
         .header('access-control-allow-origin', '*')

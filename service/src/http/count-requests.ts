@@ -2,9 +2,9 @@
  * Counts every request of a listener, those that no route sees included: bytes that are no request, requests that arrive
  * too late, unknown paths, connections that break.
  */
-import { ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../access/keys.ts';
 import type { Usage } from '../access/usage.ts';
 import type { KeyKind, RequestCounts } from '../runtime/request-counts.ts';
@@ -22,6 +22,7 @@ export type Counters = { requests: RequestCounts; usage: Usage };
 const unknown = 'unknown';
 
 type Running = {
+  response: ServerResponse;
   operation: string;
   caller: Caller | null;
   isSignedIn: boolean;
@@ -42,9 +43,12 @@ class Connection {
     this.#counters = counters;
   }
 
-  begin(): Running {
+  begin({ headers }: IncomingMessage, response: ServerResponse): Running {
+    // Node.js has written that it may continue.
+    if (headers.expect !== undefined) this.#takeBytes();
     this.#countOthers();
     const running = {
+      response,
       operation: unknown,
       caller: null,
       isSignedIn: false,
@@ -55,20 +59,22 @@ class Connection {
   }
 
   end(running: Running, status: number | 'aborted'): void {
+    if (!this.#running.delete(running)) return;
     const { operation, caller, startedAt } = running;
     const bytes = this.#takeBytes();
     const { requests, usage } = this.#counters;
-    this.#running.delete(running);
     if (caller) usage.addRequest(caller, { status, bytes });
     const durationMs = performance.now() - startedAt;
     requests.add({ operation, key: kindOf(running), status, durationMs, bytes });
   }
 
-  /** Its end. What was written to a request in progress then was that it is malformed or too late. */
+  /** Its end. Without a response, what was written then was that the request is malformed or too late. */
   close(): void {
     this.#countOthers();
-    const status = this.#socket.bytesWritten > this.#written ? 400 : 'aborted';
-    for (const running of this.#running) this.end(running, status);
+    for (const running of this.#running) {
+      const isRefused = !running.response.headersSent && this.#socket.bytesWritten > this.#written;
+      this.end(running, isRefused ? 400 : 'aborted');
+    }
   }
 
   /** What Node.js has refused itself: no other bytes were written meanwhile. */
@@ -110,23 +116,29 @@ export function countByOperation(app: FastifyInstance): void {
     const { schema, url } = route;
     route.config = { ...route.config, countedAs: schema?.operationId ?? url };
   });
-  app.addHook('onRequest', ({ routeOptions, raw: { socket } }, { raw }, done) => {
-    const running = (raw as Counted)[ofResponse] ?? begin(socket, raw);
-    if (running) running.operation = routeOptions.config.countedAs ?? unknown;
+  app.addHook('onRequest', (request, reply, done) => {
+    const running = begin(request, reply);
+    if (running) running.operation = request.routeOptions.config.countedAs ?? unknown;
     done();
   });
 }
 
+/** Counts a request that reaches no route, because its address is malformed. */
+export function countUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+  begin(request, reply);
+}
+
 /** A listener for the end of each response would cost a cached page more, and so would a class of their own. */
-function begin(socket: Watched, response: Counted): Running | undefined {
-  const connection = socket[ofSocket];
-  const running = connection?.begin();
-  if (!running) return undefined;
+function begin({ raw }: FastifyRequest, reply: FastifyReply): Running | undefined {
+  const response: Counted = reply.raw;
+  const connection = (raw.socket as Watched)[ofSocket];
+  const running = response[ofResponse] ?? connection?.begin(raw, response);
+  if (!running || response[ofResponse]) return running;
   response[ofResponse] = running;
-  // Node.js calls it at the end of the response.
-  response.detachSocket = (detached) => {
-    ServerResponse.prototype.detachSocket.call(response, detached);
-    connection?.end(running, response.statusCode);
+  // Node.js calls it at the end of the response, also if the connection broke before everything was written.
+  response.detachSocket = (socket) => {
+    ServerResponse.prototype.detachSocket.call(response, socket);
+    connection?.end(running, socket.destroyed ? 'aborted' : response.statusCode);
   };
   return running;
 }

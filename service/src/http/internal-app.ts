@@ -7,7 +7,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
-import { countByOperation, countConnections } from './count-requests.ts';
+import { countByOperation, countConnections, countUnrouted } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import {
@@ -74,6 +74,7 @@ function createServer(dependencies: InternalAppDependencies): FastifyInstance {
     // Any row that fits into a line of an import can also be sent alone.
     bodyLimit: lineBytesMax,
     frameworkErrors: (error, request, reply) => {
+      countUnrouted(request, reply);
       endUnfinishedBody(request, reply.raw);
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
       sendError(error, request, reply);

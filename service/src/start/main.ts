@@ -56,7 +56,8 @@ export async function startService(
   options: ServeOptions,
 ): Promise<Service> {
   // Both are used once the database is open, and load their modules meanwhile.
-  const firstWorker = config.workers > 1 ? await forkFirstWorker() : undefined;
+  const firstWorker =
+    config.workers > 1 ? await forkFirstWorker().catch(() => undefined) : undefined;
   loadListeners().catch(() => {});
   try {
     const opened = await openConfiguredDatabase(config, {

@@ -110,15 +110,19 @@ async function keepRunning(number: number, supervised: Supervised): Promise<void
 
 /** Starts a process that loads its modules and waits for its settings. */
 export function forkWorkerProcess(number: number): ChildProcess {
-  return fork(commandFile, ['serve', '--worker-process', String(number)], {
+  const child = fork(commandFile, ['serve', '--worker-process', String(number)], {
     env: { ...process.env, ROLES: 'worker', WORKERS: '1' },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
+  // The system refused it: `endOf` may listen later.
+  child.on('error', () => {});
+  return child;
 }
 
 function startProcess(number: number, supervised: Supervised): ChildProcess {
   const { first, log } = supervised;
-  const child = number === 1 && first?.connected ? first : forkWorkerProcess(number);
+  const isWaiting = number === 1 && first?.pid !== undefined && first.connected;
+  const child = isWaiting ? first : forkWorkerProcess(number);
   send(child, { settings: embeddedSettings(supervised) });
   forwardLog(child, log);
   return child;

@@ -7,7 +7,7 @@ import { listKeys } from '../../src/access/keys.ts';
 import { setMember } from '../../src/access/members.ts';
 import { listUsedApps, readAppUsage, Usage } from '../../src/access/usage.ts';
 import { usageDays } from '../../src/contract/periods.ts';
-import { sql } from '../../src/database/database.ts';
+import { openClient, sql } from '../../src/database/database.ts';
 import { dropOldStats } from '../../src/webhooks/history/fold-delivery-changes.ts';
 import { testActor } from '../support/actor.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
@@ -92,14 +92,21 @@ test('a key says when it was last used, where a later time wins, and how often t
 });
 
 test('a request without a valid key counts for nobody', async () => {
-  const rows = async () => {
+  const count = async () => {
     await flush();
-    return (await sql`select sum(requests) from usage`.execute(database)).rows;
+    const { rows } = await sql<{ requests: number }>`
+      select coalesce(sum(requests), 0)::int8 as requests from usage
+    `.execute(database);
+    return rows[0]?.requests ?? 0;
   };
-  const before = await rows();
+  const before = await count();
   const answer = await service.call('/orgs', { key: `odk_${'0'.repeat(38)}` });
   assert.equal(answer.status, 401);
-  assert.deepEqual(await rows(), before);
+  // What is counted later than this was counted by then.
+  const { appId, key } = await makeKey(service);
+  await service.call('/orgs', { key });
+  await usedToday(appId, 1);
+  assert.equal(await count(), before + 1);
 });
 
 test('what an unavailable database does not take is written later, once', async () => {
@@ -122,6 +129,27 @@ test('what an unavailable database does not take is written later, once', async 
     await readAppUsage(database, made.appId, 1)
   ).days;
   assert.deepEqual([requests, errors, bytes], [2, 1, 110]);
+});
+
+test('a key that somebody has locked keeps back no counts', async () => {
+  const [locked, other] = [await makeKey(service), await makeKey(service)];
+  const client = openClient(service.connection, { applicationName: 'psql' });
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query('select from orgdir.api_keys where id = $1 for update', [locked.keyId]);
+    const usage = new Usage(database);
+    for (const made of [locked, other]) usage.addRequest(callerOf(made), { status: 200, bytes: 1 });
+    await usage.stop();
+    for (const { appId } of [locked, other])
+      assert.equal((await readAppUsage(database, appId, 1)).days[0]?.requests, 1);
+    const lastUses = [locked, other].map(
+      async ({ appId, keyId }) => (await readAppKey(database, appId, keyId)).lastUsedAt !== null,
+    );
+    assert.deepEqual(await Promise.all(lastUses), [false, true]);
+  } finally {
+    await client.end();
+  }
 });
 
 test('a deleted app keeps its counts, without a name', async () => {

@@ -1,6 +1,7 @@
 /** Every request is counted once, by its operation, with a bounded number of labels. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { put } from '../support/directory.ts';
@@ -23,16 +24,19 @@ async function assertCounted(
 ): Promise<void> {
   const before = await scrape(service);
   await act();
+  // What is counted twice is counted by the time that a later request is.
+  await fetch(`${internal.url}/livez`);
+  const wanted = { ...expected, [requestsOf('/livez', 'none', '2xx')]: 1 };
   const grown = await eventually(async () => {
     const differences = [...(await scrape(service))]
       .filter(([name]) => name.startsWith('orgdir_http_requests_total'))
       .map(([name, value]) => [name, value - (before.get(name) ?? 0)] as const)
       .filter(([, difference]) => difference > 0);
     const total = differences.reduce((sum, [, difference]) => sum + difference, 0);
-    const wanted = Object.values(expected).reduce((sum, each) => sum + each, 0);
-    return total >= wanted && Object.fromEntries(differences);
+    const all = Object.values(wanted).reduce((sum, each) => sum + each, 0);
+    return total >= all && Object.fromEntries(differences);
   });
-  assert.deepEqual(grown, expected);
+  assert.deepEqual(grown, wanted);
 }
 
 const service = await startTestService();
@@ -120,6 +124,53 @@ test('a request whose caller leaves counts as aborted, and an idle connection th
     idle.resetAndDestroy();
     leaving.resetAndDestroy();
     await Promise.all(gone);
+  });
+});
+
+test('a body that was announced counts once, and so does each malformed address of a connection', async () => {
+  const { hostname, port } = new URL(service.url);
+  await assertCounted(
+    service,
+    {
+      [requestsOf('createWebhook', 'app', '4xx')]: 1,
+      [requestsOf('unknown', 'none', '4xx')]: 3,
+    },
+    async () => {
+      const head = `POST /api/v1/webhooks HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\nContent-Type: application/json\r\n`;
+      await sendBytes(
+        service.url,
+        `${head}Expect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`,
+      );
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (let requests = 0; requests < 3; requests += 1) {
+        const path = '/api/v1/orgs/%E0%A4%A';
+        const request = get({ hostname, port, path, agent });
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        await once(response.resume(), 'end');
+      }
+      agent.destroy();
+    },
+  );
+});
+
+test('a download that breaks off counts as aborted', async () => {
+  const text = 'word '.repeat(400);
+  const many = Array.from({ length: 5_000 }, (_, index) => `many-${index}`);
+  await put(
+    service.database,
+    'orgs',
+    many.map((slug) => ({ slug, name: slug, description: text })),
+  );
+  await service.settled();
+  await assertCounted(service, { [requestsOf('downloadOrgs', 'app', 'aborted')]: 1 }, async () => {
+    const { hostname, port } = new URL(service.url);
+    const leaving = connect(Number(port), hostname);
+    leaving.write(
+      `GET /api/v1/orgs.ndjson HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+    );
+    await once(leaving, 'data');
+    leaving.resetAndDestroy();
+    await once(leaving, 'close');
   });
 });
 

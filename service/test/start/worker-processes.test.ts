@@ -19,6 +19,7 @@ import {
   startCommand,
   type Command,
 } from '../support/command.ts';
+import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
@@ -213,6 +214,19 @@ test('worker processes record their attempts and end if the service is killed', 
   assert.deepEqual(await command.ended, { code: null, signal: 'SIGKILL' });
   assert.deepEqual(await attemptsOf(webhook), [200]);
   await removeWebhook(webhook);
+});
+
+test('a worker process that finds no database ends, and is started again until it finds one', async () => {
+  const { opened, cut, mend } = await openCuttableDatabase(service);
+  const command = serve({ DATABASE_URL: toUrl(opened.connection) });
+  const [first = 0] = await workersOf(command);
+  cut();
+  process.kill(first, 'SIGKILL');
+  await command.waitFor(/(worker_process\.ended"[^]*){2}/);
+  mend();
+  await workersOf(command, 3);
+  command.signal('SIGTERM');
+  await command.ended;
 });
 
 test('a start that fails leaves no worker process', async () => {

@@ -51,8 +51,9 @@ export function withName(server: ConnectionSettings, database: string): Connecti
 /** The same as an address, for a process that is given DATABASE_URL. */
 export function toUrl(connection: ConnectionSettings): string {
   if (connection.connectionString) return connection.connectionString;
-  const { host = '', user = '', password, database = '' } = connection;
+  const { host = '', port, user = '', password, database = '' } = connection;
   const query = new URLSearchParams({ host, user, password: String(password) });
+  if (port !== undefined) query.set('port', String(port));
   return `postgres:///${database}?${query.toString()}`;
 }
 
