@@ -1,12 +1,24 @@
 /**
  * Counts what each key uses: requests, errors, bytes and events, by day. Written in batches, so a process that is killed
- * loses the last `flushMs`. Deliveries are added by `fold-delivery-changes.ts`.
+ * loses the last `usageWrittenSeconds`. Deliveries are added by `fold-delivery-changes.ts`.
  */
-import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
-import type { AppUsage, UsedApp, UsedDay, UsedKey } from '../contract/usage.ts';
+import {
+  isConnectionFault,
+  sql,
+  type Database,
+  type Executor,
+  type LeftJoined,
+} from '../database/database.ts';
+import type { Logger } from '../runtime/log.ts';
+import { usageWrittenSeconds } from '../contract/periods.ts';
+import {
+  usedKeysMax,
+  type AppUsage,
+  type UsedApp,
+  type UsedDay,
+  type UsedKey,
+} from '../contract/usage.ts';
 
-/** docs/operations.md#usage */
-const flushMs = 10_000;
 const errorStatus = 400;
 
 /** `appId`: null for a platform key. */
@@ -24,12 +36,14 @@ type Noted = Used & { appId: string | null; atMs: number };
 
 export class Usage {
   readonly #database: Database;
+  readonly #log: Logger;
   #noted = new Map<string, Noted>();
   #writing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(database: Database) {
+  constructor(database: Database, log: Logger) {
     this.#database = database;
+    this.#log = log;
   }
 
   /** A request that has ended. */
@@ -46,7 +60,10 @@ export class Usage {
 
   start(): void {
     // One at a time: the database may take longer than that.
-    this.#timer ??= setInterval(() => void (this.#writing ?? this.#flush()), flushMs);
+    this.#timer ??= setInterval(
+      () => void (this.#writing ?? this.#flush()),
+      usageWrittenSeconds * 1_000,
+    );
   }
 
   async stop(): Promise<void> {
@@ -72,7 +89,9 @@ export class Usage {
     this.#noted = new Map();
     try {
       await record(this.#database, batch);
-    } catch {
+    } catch (err) {
+      // The log has other lines about a database that is away.
+      if (!isConnectionFault(err)) this.#log.warn({ err, keys: batch.size }, 'usage.unwritten');
       // Keeps them for the next flush.
       for (const [keyId, { appId, atMs, ...used }] of batch) {
         const noted = this.#of(keyId, appId, atMs);
@@ -145,13 +164,10 @@ export async function readAppUsage(
     select u.key_id as "keyId", k.name, k.last4, ${sums}
     from usage u left join api_keys k on k.id = u.key_id
     where u.app_id = ${appId} and u.key_id is not null and u.day >= ${since(days)}
-    group by u.key_id, k.name, k.last4 order by requests desc, u.key_id limit ${keysMax}
+    group by u.key_id, k.name, k.last4 order by requests desc, u.key_id limit ${usedKeysMax}
   `.execute(executor);
   return { days: byDay.rows, keys: byKey.rows };
 }
-
-/** Temporary keys are deleted soon, and an app may have had any number of them. */
-const keysMax = 100;
 
 /** One page of the apps that used anything in the last `days`, most requests first. */
 export async function listUsedApps(

@@ -37,8 +37,9 @@ export const slugReservedDays = 30;
 /** How long a cursor of `changedSince` works, at least. */
 export const changesKeptDays = 30;
 
-/** How far back usage is counted. */
+/** How far back usage is counted, and how often a process writes its counts. */
 export const usageDays = 90;
+export const usageWrittenSeconds = 10;
 
 /** How far back `/status` shows deliveries and maintenance. */
 export const statusDays = 30;

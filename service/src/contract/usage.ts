@@ -4,6 +4,8 @@ import { usageDays } from './periods.ts';
 import { nullable, strictObject, uuid } from './shapes.ts';
 
 export const usageDaysDefault = 30;
+/** Temporary keys are deleted soon, and an app may have had any number of them. */
+export const usedKeysMax = 100;
 
 export const usageDaysQuery = Type.Integer({
   minimum: 1,
@@ -72,8 +74,7 @@ export const AppUsage = strictObject(
   {
     days: Type.Array(UsedDay, { description: 'The days, oldest first.' }),
     keys: Type.Array(UsedKey, {
-      description:
-        'The keys that were used on these days, at most 100, those with the most requests first.',
+      description: `The keys that were used on these days, at most ${usedKeysMax}, those with the most requests first.`,
     }),
   },
   { title: 'AppUsage', description: 'What an app used, by day and by key.' },

@@ -45,8 +45,8 @@ export class Primary {
   readonly Client = clientOf(this);
   /** How often a standby has become the primary. */
   moves = 0;
-  /** Other hosts that accept writes at the moment. */
-  others: string[] = [];
+  /** How many other hosts accept writes at the moment. */
+  others = 0;
   readonly #onMoved: (move: PrimaryMove) => void;
   readonly #probes: Probe[];
   readonly #clients = new Map<pg.Client, string>();
@@ -100,11 +100,10 @@ export class Primary {
     // A probe may have connected after the stop.
     if (this.#stopped) return this.#closeProbes();
     if (isOver) this.#move(promoted);
+    const { startedAt } = this.#current.state;
     this.others = isOver
-      ? []
-      : newestFirst(servers)
-          .filter(({ state }) => state.startedAt !== this.#current.state.startedAt)
-          .map(({ name }) => name);
+      ? 0
+      : newestFirst(servers).filter(({ state }) => state.startedAt !== startedAt).length;
     this.#timer = this.#lookLater();
   }
 

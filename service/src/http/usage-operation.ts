@@ -1,5 +1,6 @@
 /** What the operations on usage of the internal API and of the portal share. */
 import { exampleId } from '../contract/examples.ts';
+import { usageWrittenSeconds } from '../contract/periods.ts';
 import { strictObject } from '../contract/shapes.ts';
 import { AppUsage, usageDaysQuery, type UsedApp } from '../contract/usage.ts';
 import { oneOf } from './responses/responses.ts';
@@ -11,8 +12,7 @@ export const appUsage = {
   operationId: 'getAppUsage',
   method: 'GET',
   summary: 'Get the usage of an app',
-  description:
-    'Returns what the app used on each day, and with which keys. Today is at most 20 seconds late.',
+  description: `Returns what the app used on each day, and with which keys. Counts are written every ${usageWrittenSeconds} seconds.`,
   query: strictObject({ days: usageDaysQuery }),
   returns: { 200: 'The usage.' },
   response: oneOf(AppUsage, 'AppUsageResponse', {

@@ -55,7 +55,7 @@ export type Metrics = {
   /** Sets the function that counts, by kind, keys that are in use and expire soon. */
   expiringKeys(read: () => Promise<Record<string, number>>): void;
   /** Sets the function that reads how often a standby has become the primary, and how many other hosts accept writes. */
-  primary(read: () => { moves: number; others: unknown[] }): void;
+  primary(read: () => { moves: number; others: number }): void;
   /** Sets the function that reads when each sync last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** Sets the function that reads the metrics of the worker processes that this process started. */
@@ -166,7 +166,7 @@ function createReaders(
         help: 'Other hosts of the setting that accept writes: two servers believe that they are the primary.',
         registers: [],
         collect() {
-          this.set(read().others.length);
+          this.set(read().others);
         },
       });
       registry.registerMetric(gauge);

@@ -166,7 +166,7 @@ function createShared(options: PartsOptions) {
     search,
     health: createHealth(watching, revisions),
     keyCache: createKeyCache(database, revisions),
-    usage: new Usage(database),
+    usage: new Usage(database, log),
     responseCache,
     clock,
     room,

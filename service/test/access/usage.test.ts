@@ -22,7 +22,7 @@ import { makeKey, startTestService } from '../support/service.ts';
 const service = await startTestService();
 const beside = await startTestService({ beside: service });
 const internal = await startInternalApi(service);
-const { database } = service;
+const { database, log } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
 
@@ -112,7 +112,7 @@ test('a request without a valid key counts for nobody', async () => {
 test('what an unavailable database does not take is written later, once', async () => {
   const { opened, cut, mend } = await openCuttableDatabase(service);
   const made = await makeKey(service);
-  const usage = new Usage(opened.database);
+  const usage = new Usage(opened.database, log);
   usage.addRequest(callerOf(made), { status: 200, bytes: 100 });
   cut();
   await usage.stop();
@@ -138,7 +138,7 @@ test('a key that somebody has locked keeps back no counts', async () => {
   try {
     await client.query('begin');
     await client.query('select from orgdir.api_keys where id = $1 for update', [locked.keyId]);
-    const usage = new Usage(database);
+    const usage = new Usage(database, log);
     for (const made of [locked, other]) usage.addRequest(callerOf(made), { status: 200, bytes: 1 });
     await usage.stop();
     for (const { appId } of [locked, other])

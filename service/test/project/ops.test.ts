@@ -5,6 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { expiresSoonDays, usageDays, usageWrittenSeconds } from '../../src/contract/periods.ts';
+import { usageDaysDefault } from '../../src/contract/usage.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
 const ops = join(import.meta.dirname, '../../../ops');
@@ -26,7 +28,7 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
   }));
   metrics.retention(async () => 0);
   metrics.responseCache(() => ({ hit: 0, miss: 0 }));
-  metrics.primary(() => ({ moves: 0, others: [] }));
+  metrics.primary(() => ({ moves: 0, others: 0 }));
   metrics.expiringKeys(async () => ({ app: 0, platform: 0 }));
   const rendered = await metrics.render();
   const declared = new Set([...rendered.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
@@ -43,6 +45,18 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
       file,
     );
   }
+});
+
+test('periods in the rules and in operations.md are those of the service', () => {
+  const documented = readFileSync(join(ops, '../docs/operations.md'), 'utf8');
+  for (const period of [
+    `expire within ${expiresSoonDays} days`,
+    `kept for ${usageDays} days`,
+    `last ${usageDaysDefault} days`,
+    `every ${usageWrittenSeconds} seconds`,
+  ])
+    assert.ok(documented.includes(period), period);
+  assert.ok(read('alerts.yaml').includes(`expire within ${expiresSoonDays} days`));
 });
 
 test('operations.md describes the metric of every alert', () => {

@@ -63,7 +63,10 @@ export function surfaceOf(dependencies: RouteDependencies): Surface<InternalCont
     conditional: true,
     errors: { read: keyed, write: [...keyed, 'payload_too_large', 'unsupported_media_type'] },
     responses: internalResponses,
-    parameters: { id: uuid({ description: 'The id of the run or app.' }) },
+    parameters: {
+      id: uuid({ description: 'The id of the run.' }),
+      appId: uuid({ description: 'The id of the app.' }),
+    },
     contextOf: (request) => ({ ...dependencies, actor: actorOf(request) }),
   };
 }

@@ -32,10 +32,10 @@ export const usageOperations = [
   }),
   operation({
     ...appUsage,
-    path: '/usage/:id',
-    async run({ database, params: { id }, query: { days } }) {
-      await readApp(database, id);
-      return envelope(await readAppUsage(database, id, days));
+    path: '/usage/:appId',
+    async run({ database, params: { appId }, query: { days } }) {
+      await readApp(database, appId);
+      return envelope(await readAppUsage(database, appId, days));
     },
   }),
 ];

@@ -146,7 +146,7 @@ test('the internal API works during maintenance', async () => {
 test('a process without the role api has metrics and probes but no internal API', async () => {
   const app = createInternalApp({
     metrics: service.metrics,
-    usage: new Usage(database),
+    usage: new Usage(database, service.log),
     readiness: createReadinessCheck(database),
     log: createLogger('silent'),
     allowedHosts: new Set(),
