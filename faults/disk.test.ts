@@ -1,9 +1,11 @@
 /** A full disk: the database rejects writes or exits, and continues when there is space again. */
+import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { noJq, whatFails } from '../service/test/support/incidents.ts';
 import { scenario } from './scenario.ts';
 
 const requestsBefore = 1_500;
@@ -28,6 +30,13 @@ scenario(
         if (!(await store.isRunning())) await store.start();
       });
     }
+    const [worker] = scene.processes;
+    if (noJq || !worker) return;
+    const found = whatFails(worker.stdout());
+    assert.ok(
+      found.some((line) => line.includes('No space left on device')),
+      found.join('\n'),
+    );
   },
 );
 

@@ -10,6 +10,7 @@ import { startApi } from '../harness/service.ts';
 import { makeAppKey } from '../harness/subscribers.ts';
 import { isEmpty, openPool, openServer, until } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
+import { noJq, whatFails } from '../service/test/support/incidents.ts';
 import { put } from '../service/test/support/directory.ts';
 import { startProxy } from '../service/test/support/proxy.ts';
 
@@ -66,6 +67,13 @@ test(
     );
     assert.deepEqual(wrong.slice(0, 10), []);
     assert.ok(oldestMs <= ageMsMax);
+    if (noJq) return;
+    const found = whatFails(api.stdout());
+    const isBehind = new RegExp(`replica\\.left_out \\S*:${late.port} +behind`);
+    assert.ok(
+      found.some((line) => isBehind.test(line)),
+      found.join('\n'),
+    );
   },
 );
 

@@ -1,15 +1,18 @@
 /** Each fault is made, and what the process then shows makes its alert fire. Two primaries: `scale/primaries.test.ts`. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { childrenOf } from '../../../harness/processes.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { fires, noPromtool, scrape } from '../support/alerts.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
-import { openTestDatabase } from '../support/database.ts';
+import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
 import { makeKey, startTestService, type TestService } from '../support/service.ts';
+import { startProcess } from '../support/start-process.ts';
 
 const options = { skip: noPromtool };
 
@@ -151,6 +154,47 @@ test('rows that were set aside, and those that are dropped soon', options, async
   const during = await later(url, before);
   assert.ok(fires('OrgdirRowsSetAside', [before, during], 1));
   assert.ok(fires('OrgdirRowsSetAsideExpiring', [before, during], 1));
+});
+
+test('a worker that dies while it delivers', options, async () => {
+  const env = { ...loopbackAllowed, WEBHOOK_TIMEOUT_MS: '200', WEBHOOK_LEASE_MARGIN_MS: '200' };
+  const { service, internal, url } = await start({ env });
+  const dying = await startProcess('worker', {
+    ...env,
+    DATABASE_URL: toUrl(service.connection),
+    SECRET_KEY: (service.secretKeys[0] ?? Buffer.alloc(0)).toString('base64'),
+  });
+  const asked = Promise.withResolvers<void>();
+  const receiver = await startReceiver(() => asked.resolve());
+  await addWebhook(service, receiver.url);
+  await internal.call('/orgs/acme', { method: 'PUT', json: { name: 'Acme' } });
+  await asked.promise;
+  dying.command.signal('SIGKILL');
+  await dying.command.ended;
+  const before = await scrape(url);
+  service.worker.start();
+  const during = await scrapeOnce(url, 'orgdir_delivery_leases_recovered_total');
+  assert.ok(fires('OrgdirLeasesRecovered', [before, during], 31));
+});
+
+test('a worker process that dies again and again', options, async () => {
+  const { connection } = await openTestDatabase();
+  const { command, internalUrl } = await startProcess('worker', {
+    DATABASE_URL: toUrl(connection),
+    SECRET_KEY: randomBytes(32).toString('base64'),
+    WORKERS: '2',
+  });
+  const startOf = async (name: string) => (await scrape(internalUrl)).get(name) ?? 0;
+  const name = `process_start_time_seconds{worker="2",job="orgdir",instance="test"}`;
+  const scrapes = [await scrapeUntil(internalUrl, (each) => each === name)];
+  for (let deaths = 0; deaths < 3; deaths += 1) {
+    const started = await startOf(name);
+    const [, second] = childrenOf(command.pid);
+    assert.ok(second);
+    process.kill(second, 'SIGKILL');
+    scrapes.push(await scrapeUntil(internalUrl, (each, at) => each === name && at > started));
+  }
+  assert.ok(fires('OrgdirWorkerProcessRestarts', scrapes, 2));
 });
 
 test('events published by SQL that do not fit the catalogue', options, async () => {

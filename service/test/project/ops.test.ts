@@ -68,6 +68,22 @@ test('operations.md describes the metric of every alert', () => {
   );
 });
 
+test('every alert has its paragraph in operations.md, and a test that makes its fault', () => {
+  const documented = readFileSync(join(ops, '../docs/operations.md'), 'utf8');
+  const tested = ['../service/test/project/alerts.test.ts', '../scale/primaries.test.ts']
+    .map(read)
+    .join('');
+  const names = [...read('alerts.yaml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '');
+  assert.deepEqual(
+    names,
+    [...documented.matchAll(/^### (Orgdir\w+)$/gm)].map(([, name]) => name),
+  );
+  assert.deepEqual(
+    names.filter((name) => !tested.includes(`fires('${name}'`)),
+    [],
+  );
+});
+
 const promtool = spawnSync('promtool', ['--version']);
 test(
   'promtool accepts the alert rules and their tests',

@@ -95,12 +95,12 @@ export function tooLarge(bodyBytesMax: number): ServiceError {
   return new ServiceError('payload_too_large', `The body is larger than ${size}.`);
 }
 
-/** Lines per second while the database is unavailable, however many requests fail: enough to see which. */
-const unavailableLinesMax = 10;
-const unavailableNow = { second: 0, lines: 0, unlogged: 0 };
+/** Lines per second and code, however many requests fail: enough to see which. */
+const failureLinesMax = 10;
+const failures = new Map<string, { second: number; lines: number; unlogged: number }>();
 
 function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {
-  const unlogged = known.code === 'unavailable' ? countUnlogged() : 0;
+  const unlogged = countUnlogged(known.code);
   if (unlogged === null) return;
   const { message, code } = error as { message?: string; code?: string };
   // An unreachable database is one condition, not a bug in each request, so no stack is logged.
@@ -108,6 +108,7 @@ function logFailure(known: ServiceError, error: unknown, request: FastifyRequest
     known.code === 'internal_error' ? { err: error } : { reason: message, reasonCode: code };
   request.log.error(
     {
+      code: known.code,
       ...detail,
       ...(unlogged > 0 && { unlogged }),
       requestId: request.id,
@@ -118,16 +119,18 @@ function logFailure(known: ServiceError, error: unknown, request: FastifyRequest
   );
 }
 
-/** Returns how many failures had no line since the last one; null if this one gets none either. */
-function countUnlogged(): number | null {
+/** Returns how many failures with this code had no line since the last one; null if this one gets none either. */
+function countUnlogged(code: ServiceError['code']): number | null {
   const second = Math.floor(performance.now() / 1_000);
-  if (unavailableNow.second !== second) Object.assign(unavailableNow, { second, lines: 0 });
-  if (unavailableNow.lines === unavailableLinesMax) {
-    unavailableNow.unlogged += 1;
+  const now = failures.get(code) ?? { second, lines: 0, unlogged: 0 };
+  failures.set(code, now);
+  if (now.second !== second) Object.assign(now, { second, lines: 0 });
+  if (now.lines === failureLinesMax) {
+    now.unlogged += 1;
     return null;
   }
-  const { unlogged } = unavailableNow;
-  unavailableNow.lines += 1;
-  unavailableNow.unlogged = 0;
+  const { unlogged } = now;
+  now.lines += 1;
+  now.unlogged = 0;
   return unlogged;
 }
