@@ -92,6 +92,18 @@ table alliances
   CREATE TRIGGER note_values_updated AFTER UPDATE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_values_updated()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
 
+table announcements
+  id uuid not null default uuid_v7()
+  severity text not null
+  text text not null
+  starts_at timestamp(3) with time zone
+  ends_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  announcements_pkey: PRIMARY KEY (id)
+  announcements_severity_check: CHECK ((severity = ANY (ARRAY['info'::text, 'warning'::text, 'critical'::text])))
+  announcements_text_check: CHECK (((length(text) >= 1) AND (length(text) <= 500)))
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.announcements DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('system')
+
 table api_keys
   id uuid not null
   app_id uuid
@@ -157,6 +169,16 @@ table app_members
   CREATE TRIGGER audit_role AFTER UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role <> new.role)) EXECUTE FUNCTION audit_app_members()
   CREATE TRIGGER end_what_depends_on_owner BEFORE UPDATE ON orgdir.app_members FOR EACH ROW WHEN (((old.role = 'owner'::text) AND (((old.app_id IS DISTINCT FROM new.app_id) OR (old.email IS DISTINCT FROM new.email)) OR (old.role IS DISTINCT FROM new.role)))) EXECUTE FUNCTION end_what_depends_on_owner()
   CREATE TRIGGER keep_an_owner AFTER DELETE OR UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role = 'owner'::text)) EXECUTE FUNCTION keep_an_owner()
+
+table app_quotas
+  app_id uuid not null
+  quota text not null
+  maximum integer not null
+  app_quotas_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  app_quotas_maximum_check: CHECK ((maximum > 0))
+  app_quotas_pkey: PRIMARY KEY (app_id, quota)
+  app_quotas_quota_check: CHECK ((quota = ANY (ARRAY['rate'::text, 'webhooks'::text, 'keys'::text, 'members'::text])))
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.app_quotas DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
 
 table apps
   id uuid not null
@@ -466,6 +488,24 @@ table migrations
   applied_at timestamp(3) with time zone not null default now()
   migrations_pkey: PRIMARY KEY (name)
 
+table notices
+  id uuid not null
+  recipient text not null
+  topic text not null
+  kind text not null
+  app_id uuid
+  details jsonb not null
+  created_at timestamp(3) with time zone not null default queue_now()
+  attempts integer not null default 0
+  next_attempt_at timestamp(3) with time zone default queue_now()
+  not_after timestamp(3) with time zone
+  notices_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  notices_pkey: PRIMARY KEY (id)
+  notices_recipient_topic_key: UNIQUE (recipient, topic)
+  CREATE INDEX notices_by_age ON orgdir.notices USING btree (created_at)
+  CREATE INDEX notices_by_app ON orgdir.notices USING btree (app_id) WHERE (app_id IS NOT NULL)
+  CREATE INDEX notices_due ON orgdir.notices USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
+
 table operational_events
   id uuid not null default uuid_v7()
   app_id uuid not null
@@ -505,6 +545,14 @@ table operational_events
   CREATE INDEX operational_events_by_time ON orgdir.operational_events USING btree (created_at)
   CREATE INDEX operational_events_by_webhook ON orgdir.operational_events USING btree (webhook_id, created_at DESC, id DESC)
   CREATE INDEX operational_events_to_mail ON orgdir.operational_events USING btree (next_mail_at) WHERE (next_mail_at IS NOT NULL)
+
+table operators
+  account_id uuid not null
+  role text not null
+  created_at timestamp(3) with time zone not null default now()
+  operators_account_id_fkey: FOREIGN KEY (account_id) REFERENCES users(id) ON DELETE CASCADE
+  operators_pkey: PRIMARY KEY (account_id)
+  operators_role_check: CHECK ((role = ANY (ARRAY['operator'::text, 'read-only'::text])))
 
 table org_managers
   org_id uuid not null
@@ -869,6 +917,7 @@ table users
   image text
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  announcement_mails boolean not null default true
   users_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   users_email_key: UNIQUE (email)
   users_pkey: PRIMARY KEY (id)

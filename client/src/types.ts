@@ -153,6 +153,22 @@ export interface AllianceUpdatedDelivery {
   data: Alliance;
 }
 
+/** What the operator announces. */
+export interface Announcement {
+  /** The id of the announcement. */
+  id: string;
+  /** How serious it is. More may be added. New values may be added. */
+  severity: 'info' | 'warning' | 'critical' | (string & {});
+  /** What the operator says. */
+  text: string;
+  /** When it takes place. Null: now. */
+  startsAt: string | null;
+  /** Until when it is shown. Null: until the operator ends it. */
+  endsAt: string | null;
+  /** When it was announced. */
+  createdAt: string;
+}
+
 /** An application to join an organisation. */
 export interface Application {
   /** The platform's id. */
@@ -918,6 +934,8 @@ export interface ServiceStatus {
   /** The current time of the service. */
   time: string;
   maintenance: Maintenance | null;
+  /** What the operator announces, newest first. */
+  announcements: Announcement[];
   components: StatusComponents;
   counts: StatusCounts;
 }

@@ -15,8 +15,8 @@ import { queryClient } from './api/query-client.ts';
 import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
-import { pageData, styleNonce } from './page-data.ts';
-import { pages } from './pages-script.ts';
+import { isConsole, pagesPath, styleNonce } from './page-data.ts';
+import { operatorPages, pages } from './pages-script.ts';
 import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -32,6 +32,13 @@ const signedOutPages = {
   '/change-address': 'ChangeAddressPage',
   '/first-account': 'FirstAccountPage',
   '/invitation': 'InvitationPage',
+} as const;
+
+/** Those about one's own account, in the console too. */
+const accountPages = {
+  '/account': 'AccountPage',
+  '/account/delete': 'DeleteAccountPage',
+  '/security': 'SecurityPage',
 } as const;
 
 /** The others, except the overview. */
@@ -53,9 +60,15 @@ const signedInPages = {
   '/apps/:appId/webhooks/:webhookId/explain': 'ExplainPage',
   '/events': 'EventsPage',
   '/audit': 'AuditPage',
-  '/account': 'AccountPage',
-  '/account/delete': 'DeleteAccountPage',
-  '/security': 'SecurityPage',
+} as const;
+
+const consolePages = {
+  '/': 'OverviewPage',
+  '/apps': 'AppsPage',
+  '/accounts': 'AccountsPage',
+  '/webhooks': 'WebhooksPage',
+  '/usage': 'UsagePage',
+  '/settings': 'SettingsPage',
 } as const;
 
 const router = createBrowserRouter(
@@ -69,22 +82,37 @@ const router = createBrowserRouter(
           </SignedIn>
         }
       >
-        <Route index element={<OverviewPage />} />
-        {routesOf(signedInPages)}
-        <Route
-          path="/apps/:appId/webhooks/:webhookId"
-          element={<Navigate to="deliveries" replace />}
-        />
+        {routesOf(accountPages)}
+        {isConsole ? consoleRoutes() : portalRoutes()}
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Route>,
   ),
-  { basename: `${pageData.basePath}/profile/developer` },
+  { basename: pagesPath },
 );
 
 function routesOf(table: Record<string, keyof Awaited<ReturnType<typeof pages.load>>>) {
   return Object.entries(table).map(([path, part]) => (
     <Route key={path} path={path} element={<Deferred script={pages} part={part} />} />
+  ));
+}
+
+function portalRoutes() {
+  return (
+    <>
+      <Route index element={<OverviewPage />} />
+      {routesOf(signedInPages)}
+      <Route
+        path="/apps/:appId/webhooks/:webhookId"
+        element={<Navigate to="deliveries" replace />}
+      />
+    </>
+  );
+}
+
+function consoleRoutes() {
+  return Object.entries(consolePages).map(([path, part]) => (
+    <Route key={path} path={path} element={<Deferred script={operatorPages} part={part} />} />
   ));
 }
 

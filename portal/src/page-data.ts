@@ -18,6 +18,13 @@ export type PageData = {
 const element = document.querySelector<HTMLScriptElement>('#page-data');
 export const pageData = read();
 
+/** The operators' console: other pages below another address. */
+export const isConsole = window.location.pathname.startsWith(
+  `${pageData.basePath}/profile/operator`,
+);
+/** The address below which the pages are. */
+export const pagesPath = `${pageData.basePath}/profile/${isConsole ? 'operator' : 'developer'}`;
+
 /** Allows the styles that scripts add. It changes with every load. */
 export const styleNonce = element?.nonce ?? '';
 

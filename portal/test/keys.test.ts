@@ -307,7 +307,7 @@ test(
     await button(page, 'Create key').click();
     await page
       .getByRole('alert')
-      .getByText('An app can have at most 20 keys. Revoke one first.')
+      .getByText('The app can have at most 20 keys. Revoke one first.')
       .waitFor();
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'One more');
     await page.reload();

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { changeQuotas } from '../../service/src/access/quotas.ts';
+import { testActor } from '../../service/test/support/actor.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible, assertReadable } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, signUp } from './support/portal-browser.ts';
+import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -17,6 +19,39 @@ test('an app that has used nothing says so', options, async () => {
   await page.getByText('Nothing was used on these days.').waitFor();
   await assertAccessible(page, 'usage of an app that has used nothing');
 });
+
+test(
+  'limits of the app are shown, those that the operator has set and the others',
+  options,
+  async () => {
+    const { database } = portal.service;
+    const { id } = await create(ada, '/apps', { name: 'Limited' });
+    await database
+      .transaction()
+      .execute((tx) => changeQuotas(tx, testActor, id, { webhooks: 2, rate: 6_000 }));
+    await create(ada, `/apps/${id}/webhooks`, { url: 'https://hooks.example/' });
+    const page = await portal.open({ as: ada, path: `/apps/${id}/usage` });
+    const limits = page.getByRole('region', { name: 'Limits' });
+    await limits.getByText('1 of 2').waitFor();
+    const shown = (await limits.innerText()).replaceAll(/\s+/g, ' ');
+    for (const line of [
+      'Webhooks 1 of 2',
+      'Valid API keys 0 of 20',
+      'Members Up to 50',
+      'Requests per minute 6,000, all keys together',
+    ])
+      assert.ok(shown.includes(line), shown);
+    await assertAccessible(page, 'limits');
+    await create(ada, `/apps/${id}/webhooks`, { url: 'https://hooks.example/2' });
+    await page.goto(`${portalUrl}/apps/${id}/webhooks`);
+    await page.getByText('This app has 2 webhooks and can have 2.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
+    await page.goto(`${portalUrl}/audit?app=${id}`);
+    await page
+      .getByText('changed the limits of the app: 6000 requests per minute, 2 webhooks')
+      .waitFor();
+  },
+);
 
 test('requests are shown by day and by key, for as many days as are chosen', options, async () => {
   const { service } = portal;
@@ -37,6 +72,7 @@ test('requests are shown by day and by key, for as many days as are chosen', opt
   await page.getByRole('heading', { name: 'Usage of Announcer' }).waitFor();
   const chart = page.getByRole('figure', { name: 'Requests' });
   const days = chart.getByRole('img');
+  await days.last().waitFor();
   assert.equal(await days.count(), 30);
   assert.match((await days.last().getAttribute('aria-label')) ?? '', /: 2 succeeded, 1 failed$/);
   await days.last().focus();

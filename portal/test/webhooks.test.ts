@@ -467,7 +467,7 @@ test('an app with as many webhooks as it may have says so', options, async () =>
   await page.getByLabel('URL').fill(receiver.url);
   for (let count = 0; count < 20; count += 1) await makeWebhook(appId);
   await button(page, 'Create webhook').click();
-  await page.getByText('An app can have at most 20 webhooks').waitFor();
+  await page.getByText('The app can have at most 20 webhooks').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('This app has 20 webhooks').waitFor();
   assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);

@@ -2,6 +2,7 @@ import { Page } from '../layout/page.tsx';
 import { useSession } from '../session/use-session.ts';
 import { Activity } from './activity.tsx';
 import { Address } from './address.tsx';
+import { AnnouncementMails } from './announcement-mails.tsx';
 import { DeleteAccount } from './delete-account.tsx';
 import { ExportData } from './export-data.tsx';
 import { Methods } from './methods.tsx';
@@ -24,6 +25,7 @@ export function AccountPage() {
       <Methods />
       <Password email={email} />
       <Sessions />
+      <AnnouncementMails />
       <Shortcuts />
       <Activity />
       <ExportData />

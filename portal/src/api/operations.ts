@@ -1,5 +1,6 @@
 /** Declares every operation of the portal API once, with its request and response. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
 import { read, readPage, type Page } from './read.ts';
 import type * as Api from './types.ts';
@@ -97,10 +98,9 @@ export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) 
     body: { overlapSeconds },
   });
 
-/** The limit of the service, so one page has all of them. */
-export const webhooksPerAppMax = 20;
+/** One page has all of them. */
 export const webhooks = (appId: string) =>
-  readPage<Api.Webhook>(webhooksPath(appId), { limit: webhooksPerAppMax });
+  readPage<Api.Webhook>(webhooksPath(appId), { limit: quotasMax.webhooks });
 export const webhook = (id: WebhookId) => read<Api.Webhook>(webhookPath(id));
 export const createWebhook = (appId: string, body: Api.WebhookInput) =>
   write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
@@ -242,6 +242,9 @@ export const passwordLink = (token: string) =>
 export const setPassword = (body: Api.ChosenPassword) =>
   write<Api.PasswordSet>({ method: 'POST', path: '/password', body });
 
+export const accountPreferences = () => read<Api.AccountPreferences>('/account/preferences');
+export const updateAccountPreferences = (body: Api.AccountPreferenceChanges) =>
+  write<Api.AccountPreferences>({ method: 'PATCH', path: '/account/preferences', body });
 export const updateAccount = (body: Api.AccountChanges) =>
   write({ method: 'PATCH', path: '/account', body });
 export const requestAddressChange = (email: string) =>
@@ -312,3 +315,14 @@ export const proveWithPasskey = (body: Api.PasskeyAssertion) =>
 async function write<T = unknown>(request: Call): Promise<T> {
   return (await call<Envelope<T>>(request)).data;
 }
+
+export const installation = () => read<Api.OperatorOverview>('/operator/overview');
+export const allApps = (query: PageQuery & { search?: string }) =>
+  readPage<Api.OperatorApp>('/operator/apps', query);
+export const allAccounts = (query: PageQuery & { search?: string }) =>
+  readPage<Api.OperatorAccount>('/operator/accounts', query);
+export const allWebhooks = (query: PageQuery & { health?: Api.OperatorWebhook['health'] }) =>
+  readPage<Api.OperatorWebhook>('/operator/webhooks', query);
+export const allUsage = (query: PageQuery & { days: number }) =>
+  readPage<Api.UsedApp>('/operator/usage', query);
+export const settingsInForce = () => readPage<Api.OperatorSetting>('/operator/settings');

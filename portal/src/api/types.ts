@@ -176,10 +176,11 @@ export interface PortalApp {
   /** Whether you want mail about failing webhooks. Viewers get none. */
   failureMails: boolean;
   binding: PortalBinding | null;
-  /** The number of valid keys. */
+  /** The number of valid keys, without temporary ones. */
   keyCount: number;
   /** The number of webhooks, active or not. */
   webhookCount: number;
+  quotas?: AppQuotas;
   /** When the operator suspended the app. */
   suspendedAt: string | null;
   /** Why the operator suspended the app. Null if it is not suspended. */
@@ -200,6 +201,18 @@ export interface PortalBinding {
   name: string;
   /** The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance. */
   boundBy: string;
+}
+
+/** How much the app may have and use. */
+export interface AppQuotas {
+  /** How many webhooks the app can have. */
+  webhooks: number;
+  /** How many valid keys the app can have. */
+  keys: number;
+  /** How many members the app can have. */
+  members: number;
+  /** How many requests per minute all keys of the app can make together, if the operator has set it. Null: the usual limits of keys and apps. */
+  requestsPerMinute: number | null;
 }
 
 /** A key of an app, without its value. */
@@ -325,6 +338,18 @@ export interface ExportedAuditEntry {
   details: {
     [k: string]: unknown;
   };
+}
+
+/** The preferences to change. */
+export interface AccountPreferenceChanges {
+  /** Whether you want announcements of the operator by mail while you own an app. */
+  announcementMails: boolean;
+}
+
+/** What you have chosen for your account. */
+export interface AccountPreferences {
+  /** Whether you want announcements of the operator by mail while you own an app. */
+  announcementMails: boolean;
 }
 
 /** A second factor was added. */
@@ -1017,6 +1042,133 @@ export interface OpenApiDocument {
   [k: string]: unknown;
 }
 
+/** An account of anybody. */
+export interface OperatorAccount {
+  /** The id of the account. */
+  id: string;
+  /** The address, or the name that a provider gives. */
+  email: string;
+  /** The name. */
+  name: string;
+  /** How many sessions are open. */
+  sessionCount: number;
+  /** Whether it has a second factor. */
+  hasSecondFactor: boolean;
+  /** When the operator suspended the account. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the account. Null if it is not suspended. */
+  suspendedReason: string | null;
+  /** When the account was created. */
+  createdAt: string;
+}
+
+/** An app of anybody. */
+export interface OperatorApp {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** The addresses of the owners. */
+  owners: string[];
+  /** The number of valid keys, without temporary ones. */
+  keyCount: number;
+  /** The number of webhooks, active or not. */
+  webhookCount: number;
+  /** When the operator suspended the app. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the app. Null if it is not suspended. */
+  suspendedReason: string | null;
+  /** When the app was created. */
+  createdAt: string;
+}
+
+/** How deliveries went. */
+export interface OperatorDeliveries {
+  /** The share that succeeded in the last 24 hours. Null if none ended. */
+  successShare: number | null;
+  /** The median time from queuing to the response, in ms. */
+  delayP50Ms: number | null;
+  /** The 95th percentile of it. */
+  delayP95Ms: number | null;
+}
+
+/** The state of the installation. */
+export interface OperatorOverview {
+  today: UsedOnDay;
+  yesterday: UsedOnDay;
+  deliveries: OperatorDeliveries;
+  queue: OperatorQueue;
+  /** How many webhooks have each `health`. */
+  webhooks: {
+    /** The number of webhooks. */
+    [k: string]: number;
+  };
+  /** Hosts with the most webhooks that are deactivated, failing or retrying. */
+  receivers: TroubledReceiver[];
+}
+
+/** Requests of one day (UTC). */
+export interface UsedOnDay {
+  /** Requests with a key. */
+  requests: number;
+  /** Those that failed. */
+  errors: number;
+}
+
+/** What waits. */
+export interface OperatorQueue {
+  /** Deliveries that are due; counting stops at 10,000. */
+  due: number;
+  /** How long the oldest one waits that waits for no receiver, in seconds. */
+  oldestDueSeconds: number;
+  /** Events that are not distributed yet; counting stops at 10,000. */
+  eventsWaiting: number;
+  /** How long the oldest one waits. */
+  oldestEventSeconds: number;
+  /** Rows that were set aside. */
+  setAside: number;
+}
+
+/** A host whose webhooks do not work. */
+export interface TroubledReceiver {
+  /** The host and port of the URLs. */
+  host: string;
+  /** How many webhooks of the host do not work. */
+  webhooks: number;
+  /** Of how many apps. */
+  apps: number;
+}
+
+/** A setting in force. */
+export interface OperatorSetting {
+  /** The name of the environment variable. */
+  name: string;
+  /** The value in this process. Null: not set. Of a secret only that it is set, and of an address that may have a password only the host, or that it is set. */
+  value: string | null;
+  /** Whether it is the default. */
+  isDefault: boolean;
+}
+
+/** A webhook of anybody. */
+export interface OperatorWebhook {
+  /** The id of the webhook. */
+  id: string;
+  /** The id of the app. */
+  appId: string;
+  /** The name of the app. */
+  appName: string;
+  /** The host and port of the URL. */
+  host: string;
+  /** As `health` of a webhook. */
+  health: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
+  /** Why it was deactivated, or what the operator wrote about a suspension. */
+  reason: string | null;
+  /** When it was deactivated or suspended. */
+  since: string | null;
+  /** Consecutive deliveries that failed after all attempts. */
+  exhaustedInARow: number;
+}
+
 /** An overview of your apps. */
 export interface Overview {
   maintenance: PortalMaintenance | null;
@@ -1497,6 +1649,24 @@ export interface SignInProvider {
   name: string;
 }
 
+/** What one app used. */
+export interface UsedApp {
+  /** The id of the app. Null: platform keys. */
+  appId: string | null;
+  /** The name of the app. Null if it was deleted. */
+  name: string | null;
+  /** The number of requests with a key. */
+  requests: number;
+  /** Those of them with a status of 4xx or 5xx, or that broke off. */
+  errors: number;
+  /** The size of the responses, with their headers, in bytes. */
+  bytes: number;
+  /** The number of events that GET /events returned. */
+  events: number;
+  /** The number of deliveries that were queued and have ended. */
+  deliveries: number;
+}
+
 /** A webhook. */
 export interface Webhook {
   /** The unique identifier. */
@@ -1760,4 +1930,44 @@ export interface GetDeliveryStatsQuery {
 export interface ListPastEventsQuery {
   /** Return only events before this one. */
   before?: string;
+}
+
+/** The query parameters of `listAllApps`. */
+export interface ListAllAppsQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Return only those whose name, address or id contains this. */
+  search?: string;
+}
+
+/** The query parameters of `listAllAccounts`. */
+export interface ListAllAccountsQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Return only those whose name, address or id contains this. */
+  search?: string;
+}
+
+/** The query parameters of `listAllWebhooks`. */
+export interface ListAllWebhooksQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** As `health` of a webhook. */
+  health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
+}
+
+/** The query parameters of `listAllUsage`. */
+export interface ListAllUsageQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** The number of days, with today. */
+  days?: number;
 }

@@ -18,10 +18,13 @@ function describeActor({ kind, name, isYou }: Entry['actor']): string {
 }
 
 const sentences: Record<string, (entry: Entry) => string> = {
+  'announcement.created': ({ details }) => `announced${quoteName(details['text'])}`,
+  'announcement.ended': ({ details }) => `ended the announcement${quoteName(details['text'])}`,
   'app.created': ({ details }) => `created the app${quoteName(details['name'])}`,
   'app.changed': ({ details }) =>
     `renamed the app${quoteName(details['before'], ' from')}${quoteName(details['name'], ' to')}`,
   'app.deleted': ({ details }) => `deleted the app${quoteName(details['name'])}`,
+  'app.quotas_changed': ({ details }) => `changed the limits of the app${describeQuotas(details)}`,
   'app.suspended': ({ details }) => `suspended the app${describeReason(details)}`,
   'app.restored': () => 'restored the app',
   'binding.created': (entry) => `bound the app to ${describeSubject(entry)}`,
@@ -91,6 +94,16 @@ const deactivationReasons: Record<string, string> = {
 function describeDeactivation(entry: Entry): string {
   const reason = deactivationReasons[String(entry.details['reason'])];
   return `deactivated ${describeWebhook(entry)}${reason === undefined ? '' : ` because ${reason}`}`;
+}
+
+const quotaLabels: Record<string, string> = { rate: 'requests per minute', keys: 'API keys' };
+
+function describeQuotas({ quotas }: Entry['details']): string {
+  if (typeof quotas !== 'object' || quotas === null) return '';
+  const changed = Object.entries(quotas).map(
+    ([quota, maximum]) => `${maximum ?? 'default'} ${quotaLabels[quota] ?? quota}`,
+  );
+  return `: ${changed.join(', ')}`;
 }
 
 function describeReason({ reason }: Entry['details']): string {

@@ -1,7 +1,15 @@
 import { NavLink, Stack } from '@mantine/core';
-import { AppWindow, BookOpen, LayoutDashboard, Radio, ScrollText } from '../ui/icons.tsx';
+import {
+  AppWindow,
+  BookOpen,
+  CircleUser,
+  LayoutDashboard,
+  Radio,
+  ScrollText,
+  Wrench,
+} from '../ui/icons.tsx';
 import { Link, useLocation } from 'react-router';
-import { pageData } from '../page-data.ts';
+import { isConsole, pageData } from '../page-data.ts';
 
 export const places = [
   { to: '/', label: 'Overview', Icon: LayoutDashboard },
@@ -10,11 +18,20 @@ export const places = [
   { to: '/audit', label: 'Audit log', Icon: ScrollText },
 ];
 
+const consolePlaces = [
+  { to: '/', label: 'Overview', Icon: LayoutDashboard },
+  { to: '/apps', label: 'Apps', Icon: AppWindow },
+  { to: '/accounts', label: 'Accounts', Icon: CircleUser },
+  { to: '/webhooks', label: 'Webhooks', Icon: Radio },
+  { to: '/usage', label: 'Usage', Icon: ScrollText },
+  { to: '/settings', label: 'Settings', Icon: Wrench },
+];
+
 export function Navigation() {
   const { pathname } = useLocation();
   return (
     <Stack gap={2}>
-      {places.map(({ to, label, Icon }) => {
+      {(isConsole ? consolePlaces : places).map(({ to, label, Icon }) => {
         const active = to === '/' ? pathname === '/' : pathname.startsWith(to);
         return (
           <NavLink

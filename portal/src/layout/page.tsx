@@ -1,6 +1,6 @@
 import { Breadcrumbs, Stack } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
-import { pageData } from '../page-data.ts';
+import { isConsole, pageData } from '../page-data.ts';
 import { moveFocus } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { TitleRow, type TitleRowProps } from '../ui/title-row.tsx';
@@ -35,7 +35,7 @@ export function Page({
 export function useHeading(title: string) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · ${pageData.serviceName} developers`;
+    document.title = `${title} · ${pageData.serviceName} ${isConsole ? 'console' : 'developers'}`;
   }, [title]);
   useEffect(() => {
     if (hasShownPage) moveFocus(heading.current);

@@ -5,8 +5,10 @@ import { Outlet, useLocation } from 'react-router';
 import { Brand } from './brand.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import { FindButton } from './find-button.tsx';
+import { Announcements } from './announcements.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { Navigation } from './navigation.tsx';
+import { isConsole } from '../page-data.ts';
 import { SchemeButton } from './scheme-button.tsx';
 import { UserMenu } from './user-menu.tsx';
 
@@ -39,6 +41,7 @@ export function Shell() {
         <Container size="lg" px={0}>
           <ConnectionBanner />
           <MaintenanceBanner />
+          <Announcements />
           <Outlet />
         </Container>
       </AppShell.Main>
@@ -62,7 +65,7 @@ function Header({ opened, toggle }: { opened: boolean; toggle: () => void }) {
         <Brand />
       </Group>
       <Group gap={4} wrap="nowrap">
-        <FindButton />
+        {!isConsole && <FindButton />}
         <SchemeButton />
         <UserMenu />
       </Group>

@@ -1,5 +1,6 @@
 import { Box, Container, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Announcements } from './announcements.tsx';
 import { Brand } from './brand.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { useHeading } from './page.tsx';
@@ -17,6 +18,7 @@ export function SignedOutLayout({ title, children, below }: Props) {
       </Group>
       <Container component="main" size={440} py="xl">
         <MaintenanceBanner />
+        <Announcements />
         <Paper withBorder p="lg">
           <Stack>
             <Title order={1} size="h3" ref={heading} tabIndex={-1}>

@@ -1,6 +1,6 @@
 /** Leaves for a provider, which sends the browser back to a page of the portal; with `?error=` if it failed. */
 import { addAccountMethod, signInWithProvider } from '../api/operations.ts';
-import { pageData } from '../page-data.ts';
+import { pagesPath } from '../page-data.ts';
 import { pageBefore } from './next-page.ts';
 
 /** Signs in. The sign-in page continues to `next`. */
@@ -25,5 +25,5 @@ export async function addProvider(provider: string): Promise<void> {
 }
 
 function addressOf(page: string): string {
-  return `${pageData.basePath}/profile/developer${page}`;
+  return `${pagesPath}${page}`;
 }

@@ -3,12 +3,14 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { useParams } from 'react-router';
 import { usageDays } from '../../../service/src/contract/periods.ts';
+import { quotaNearPercent } from '../../../service/src/contract/quotas.ts';
 import { appUsage } from '../api/operations.ts';
-import type { AppUsage, UsedDay, UsedKey } from '../api/types.ts';
+import type { AppUsage, PortalApp, UsedDay, UsedKey } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import classes from '../charts/chart.module.css';
 import { StackedChart } from '../charts/stacked-chart.tsx';
 import { nameOfKey } from '../keys/key-state.ts';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
@@ -28,21 +30,24 @@ export function UsagePage() {
       title="Usage"
       lead="Requests, events and deliveries by day. A day ends at midnight UTC."
     >
-      {() => (
-        <Section
-          title={`Last ${days} days`}
-          actions={
-            <SegmentedControl
-              size="xs"
-              aria-label="Days"
-              value={String(days)}
-              onChange={(value) => setDays(Number(value))}
-              data={ranges.map((each) => ({ value: String(each), label: `${each} days` }))}
-            />
-          }
-        >
-          <Loaded query={query}>{(usage) => <Usage usage={usage} />}</Loaded>
-        </Section>
+      {(app) => (
+        <>
+          <Section
+            title={`Last ${days} days`}
+            actions={
+              <SegmentedControl
+                size="xs"
+                aria-label="Days"
+                value={String(days)}
+                onChange={(value) => setDays(Number(value))}
+                data={ranges.map((each) => ({ value: String(each), label: `${each} days` }))}
+              />
+            }
+          >
+            <Loaded query={query}>{(usage) => <Usage usage={usage} />}</Loaded>
+          </Section>
+          <Limits app={app} />
+        </>
       )}
     </AppFrame>
   );
@@ -92,6 +97,29 @@ function Usage({ usage: { days, keys } }: { usage: AppUsage }) {
         </>
       )}
     </>
+  );
+}
+
+function Limits({ app: { webhookCount, keyCount, quotas } }: { app: PortalApp }) {
+  if (!quotas) return null;
+  const { webhooks, keys, members, requestsPerMinute: rate } = quotas;
+  const perMinute: Term[] =
+    rate === null ? [] : [['Requests per minute', `${rate.toLocaleString()}, all keys together`]];
+  return (
+    <Section title="Limits">
+      <DescriptionList
+        entries={[
+          ['Webhooks', `${webhookCount} of ${webhooks}`],
+          ['Valid API keys', `${keyCount} of ${keys}`],
+          ['Members', `Up to ${members}`],
+          ...perMinute,
+        ]}
+      />
+      <Note>
+        Owners get a mail when {quotaNearPercent} % of a limit are used. Responses to requests with
+        a key say how many are left in the minute.
+      </Note>
+    </Section>
   );
 }
 

@@ -3,12 +3,9 @@ import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useParams } from 'react-router';
+import { defaultQuotas } from '../../../service/src/contract/quotas.ts';
 import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
-import {
-  webhooks as webhooksOperation,
-  webhooksPerAppMax,
-  webhookStats,
-} from '../api/operations.ts';
+import { webhooks as webhooksOperation, webhookStats } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
@@ -30,8 +27,11 @@ const refreshMs = 30_000;
 export function WebhooksPage() {
   const { appId = '' } = useParams();
   const query = useQuery(webhooksOperation(appId));
-  const mayChange = can(useApp(), 'changeWebhooks');
-  const isFull = mayChange && (query.data?.pagination.total ?? 0) >= webhooksPerAppMax;
+  const app = useApp();
+  const mayChange = can(app, 'changeWebhooks');
+  const total = query.data?.pagination.total ?? 0;
+  const max = app?.quotas?.webhooks ?? defaultQuotas.webhooks;
+  const isFull = mayChange && total >= max;
   return (
     <AppFrame
       title="Webhooks"
@@ -46,8 +46,8 @@ export function WebhooksPage() {
               {entries.length === 0 && <NoWebhooks mayChange={mayChange} />}
               {isFull && (
                 <Text size="sm">
-                  This app has {webhooksPerAppMax} webhooks, the most that an app may have. Delete
-                  one to make room for another.
+                  This app has {total} webhooks and can have {max}. Delete one to make room for
+                  another.
                 </Text>
               )}
               {entries.length > 0 && <List webhooks={sortByHealth(entries)} />}

@@ -1,6 +1,13 @@
 /** Apps have members, keys, webhooks and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Database,
+  type Executor,
+  type LeftJoined,
+  type Transaction,
+} from '../database/database.ts';
+import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
@@ -8,6 +15,7 @@ import { normaliseEmail } from './email.ts';
 import { enforceAppLimits } from './members.ts';
 import { requirePlainName } from './require-plain-name.ts';
 import { lockApp, requireRole } from './require-role.ts';
+import { suspensionOf, type Suspension } from './suspensions.ts';
 
 export type App = {
   id: string;
@@ -110,6 +118,55 @@ export async function listApps(database: Database): Promise<App[]> {
   return rows;
 }
 
+/** The columns `keyCount`, of usable keys that count towards the quota, and `webhookCount`. */
+export function countsOf(appId: ReturnType<typeof sql>) {
+  return sql`
+    (
+      select count(*) from api_keys k
+      where k.app_id = ${appId} and not k.temporary and k.revoked_at is null
+        and (k.expires_at is null or k.expires_at > now())
+    ) as "keyCount",
+    (select count(*) from webhooks w where w.app_id = ${appId}) as "webhookCount"
+  `;
+}
+
+export type FoundApp = Pick<App, 'id' | 'name' | 'owners' | 'createdAt'> & {
+  keyCount: number;
+  webhookCount: number;
+} & LeftJoined<Suspension>;
+
+/** One page of the apps of everybody whose name, id or owner's address contains the text, newest first. */
+export async function searchApps(
+  executor: Executor,
+  { search, page, limit }: { search: string; page: number; limit: number },
+): Promise<{ apps: FoundApp[]; total: number }> {
+  const { rows } = await sql<{ total: number } & LeftJoined<FoundApp>>`
+    with found as materialized (
+      select id, name, created_at from apps
+      where strpos(lower(name), lower(${search})) > 0 or id::text = lower(${search}) or exists (
+        select from app_members m
+        where m.app_id = apps.id and m.role = 'owner' and strpos(m.email, lower(${search})) > 0
+      )
+    )
+    select totals.total, page.* from (select count(*) as total from found) totals
+    left join (
+      select f.id, f.name, f.created_at as "createdAt", ${ownersOf(sql`f.id`)} as owners, ${countsOf(sql`f.id`)},
+        s."suspendedAt", s."suspendedReason"
+      from (select * from found order by id desc limit ${limit} offset ${(page - 1) * limit}) f
+      left join lateral ${suspensionOf('app', sql`f.id`)} s on true
+    ) page on true
+    order by page.id desc
+  `.execute(executor);
+  const { entries: apps, total } = pageOf<FoundApp>(rows);
+  return { apps, total };
+}
+
+function ownersOf(appId: ReturnType<typeof sql>) {
+  return sql`array(
+    select m.email from app_members m where m.app_id = ${appId} and m.role = 'owner' order by m.email
+  )`;
+}
+
 /** Returns the app with this id. Throws `not_found`. */
 export async function readApp(executor: Executor, id: string): Promise<App> {
   const { rows } = await sql<App>`${appColumns} where apps.id::text = ${id}`.execute(executor);
@@ -120,9 +177,7 @@ export async function readApp(executor: Executor, id: string): Promise<App> {
 
 const appColumns = sql`
   select apps.id, apps.name, apps.created_at as "createdAt",
-    array(
-      select m.email from app_members m where m.app_id = apps.id and m.role = 'owner' order by m.email
-    ) as owners,
+    ${ownersOf(sql`apps.id`)} as owners,
     b.org_id as "organizationId", o.slug as "organizationSlug",
     b.alliance_id as "allianceId", a.slug as "allianceSlug"
   from apps

@@ -30,9 +30,12 @@ export const auditActions = [
   'account.signed_in',
   'account.signed_out',
   'account.suspended',
+  'announcement.created',
+  'announcement.ended',
   'app.created',
   'app.changed',
   'app.deleted',
+  'app.quotas_changed',
   'app.restored',
   'app.suspended',
   'binding.created',
@@ -52,6 +55,8 @@ export const auditActions = [
   'member.added',
   'member.removed',
   'member.role_changed',
+  'operator.added',
+  'operator.removed',
   'webhook.created',
   'webhook.changed',
   'webhook.deleted',
@@ -72,6 +77,7 @@ export const auditActions = [
 export type AuditAction = (typeof auditActions)[number];
 type SubjectKind =
   | 'account'
+  | 'announcement'
   | 'app'
   | 'event'
   | 'invitation'

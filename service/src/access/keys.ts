@@ -14,6 +14,7 @@ import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
+import { enforceQuota, ownQuota } from './quotas.ts';
 import { requirePlainName } from './require-plain-name.ts';
 import { suspensionOf, type Suspension } from './suspensions.ts';
 import { today } from './usage.ts';
@@ -58,12 +59,12 @@ export type Caller = {
   appId: string | null;
   scopes: ReadonlySet<KeyScope>;
   expiresAtMs: number;
+  /** Requests per minute of all keys of the app, if the operator has set it. Null: the usual limits apply. */
+  rate: number | null;
   /** Of the key or its app: the key opens nothing then. */
   suspension: (Suspension & { kind: 'key' | 'app' }) | null;
 };
 
-/** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
-export const keysPerAppMax = 20;
 /** More than the members of an app need at a time. */
 export const temporaryKeysPerAppMax = 20;
 /** The platform needs two keys while it replaces one with the other. */
@@ -165,15 +166,15 @@ function requireScopes(names: readonly string[]): KeyScope[] {
 
 /** Throws `conflict` if the app or the platform has the maximum of valid keys. The caller has locked the app's row. */
 export async function enforceKeyLimit(tx: Transaction, appId: string | null): Promise<void> {
-  // Prevents two simultaneous commands from both creating the twentieth key; the platform has no row to lock.
-  if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
-  const limit = appId === null ? platformKeysMax : keysPerAppMax;
-  if ((await countUsableKeys(tx, appId, false)) < limit) return;
-  const message =
-    appId === null
-      ? `There can be at most ${limit} platform keys. Revoke one first.`
-      : `An app can have at most ${limit} keys. Revoke one first.`;
-  throw new ServiceError('conflict', message);
+  if (appId !== null)
+    return enforceQuota(tx, appId, 'keys', await countUsableKeys(tx, appId, false));
+  // Prevents two simultaneous commands from both creating the last key: the platform has no row to lock.
+  await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
+  if ((await countUsableKeys(tx, null, false)) < platformKeysMax) return;
+  throw new ServiceError(
+    'conflict',
+    `There can be at most ${platformKeysMax} platform keys. Revoke one first.`,
+  );
 }
 
 async function countUsableKeys(
@@ -247,6 +248,7 @@ type KeyRow = {
   app_id: string | null;
   scopes: KeyScope[];
   expires_at: Date | null;
+  rate: number | null;
 } & LeftJoined<Suspension & { isOfApp: boolean }>;
 
 /** Returns the caller of a key unless it is revoked or expired, and the revision of this result. */
@@ -255,7 +257,7 @@ export async function findCaller(
   hash: Buffer,
 ): Promise<{ revision: number; caller: Caller | null }> {
   const { rows } = await sql<{ revision: number } & LeftJoined<KeyRow>>`
-    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at, s.*
+    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at, ${ownQuota(sql`k.app_id`, 'rate')} as rate, s.*
     from revisions r left join api_keys k on k.hash = ${hash} and k.revoked_at is null
     left join lateral ${suspensionOf('key', sql`k.id`, sql`k.app_id`)} s on true
     where r.scope = 'access'
@@ -272,6 +274,7 @@ export async function findCaller(
       appId: row.app_id,
       scopes: new Set(row.scopes),
       expiresAtMs,
+      rate: row.rate,
       suspension: suspensionIn(row),
     },
   };

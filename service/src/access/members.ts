@@ -9,6 +9,7 @@ import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
+import { enforceQuota } from './quotas.ts';
 import { lockApp } from './require-role.ts';
 
 export type Member = {
@@ -23,7 +24,6 @@ export type Member = {
 /** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 export const ownedAppsMax = 10;
 export const appsPerMemberMax = 100;
-export const membersPerAppMax = 50;
 
 /** Returns the members of an app, owners first. */
 export async function listMembers(executor: Executor, appId: string): Promise<Member[]> {
@@ -74,11 +74,7 @@ export async function insertMember(
   const { rows } = await sql<{ count: number }>`
     select count(*) from app_members where app_id = ${appId}
   `.execute(tx);
-  if ((rows[0]?.count ?? 0) >= membersPerAppMax)
-    throw new ServiceError(
-      'conflict',
-      `An app can have at most ${membersPerAppMax} members. Remove one first.`,
-    );
+  await enforceQuota(tx, appId, 'members', rows[0]?.count ?? 0);
   await enforceAppLimits(tx, email, role);
   await sql`
     insert into app_members (app_id, email, role) values (${appId}, ${email}, ${role})

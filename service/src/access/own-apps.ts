@@ -3,9 +3,12 @@
  * to, and counts of keys and webhooks.
  */
 import type { AppRole } from '../contract/app-roles.ts';
+import type { AppQuotas } from '../contract/portal.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
+import { countsOf } from './apps.ts';
+import { quotasOf } from './quotas.ts';
 import { suspensionOf } from './suspensions.ts';
 
 export type OwnApp = {
@@ -18,9 +21,10 @@ export type OwnApp = {
   isLastOwner: boolean;
   /** Whether the member wants mail about failing webhooks. */
   failureMails: boolean;
-  /** Usable keys; revoked and expired ones are not counted. */
+  /** Usable keys: those that count towards the quota. */
   keyCount: number;
   webhookCount: number;
+  quotas: AppQuotas;
   suspendedAt: Date | null;
   suspendedReason: string | null;
   binding: (Subject & { slug: string; name: string; boundBy: string }) | null;
@@ -49,11 +53,8 @@ const ownApps = sql`
     m.role = 'owner' and not exists (
       select from app_members other where other.app_id = apps.id and other.role = 'owner' and other.email <> m.email
     ) as "isLastOwner",
-    (
-      select count(*) from api_keys k
-      where k.app_id = apps.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-    ) as "keyCount",
-    (select count(*) from webhooks w where w.app_id = apps.id) as "webhookCount",
+    ${countsOf(sql`apps.id`)},
+    ${quotasOf(sql`apps.id`)} as quotas,
     s."suspendedAt", s."suspendedReason",
     case
       when o.id is not null then jsonb_build_object('kind', 'organization', 'id', o.id, 'slug', o.slug, 'name', o.name, 'boundBy', b.owner_email)

@@ -6,12 +6,7 @@ import { createNotice } from '../sign-in/account-mail.ts';
 import { createAccountLink } from '../sign-in/accounts.ts';
 import { recordActivity } from '../sign-in/activity.ts';
 import { deleteAccount } from '../sign-in/delete-account.ts';
-import {
-  accountsListedMax,
-  listAccounts,
-  lockAccount,
-  readAccount,
-} from '../sign-in/list-accounts.ts';
+import { listAccounts, lockAccount, readAccount } from '../sign-in/list-accounts.ts';
 import { listMethods } from '../sign-in/methods.ts';
 import { removeSecondFactor } from '../sign-in/second-factor.ts';
 import { endSessions, listSessions } from '../sign-in/sessions.ts';
@@ -43,6 +38,8 @@ export function addAccountCommands(program: Command): void {
   addSignUp(accounts);
 }
 
+const accountsListedMax = 1_000;
+
 function addReads(accounts: Command): void {
   addCommand<{ search: string; suspended?: boolean }>(accounts, {
     name: 'list',
@@ -53,7 +50,9 @@ function addReads(accounts: Command): void {
     ],
     example: '--search @example.org',
     async act({ database, flags }) {
-      const found = await listAccounts(database, flags.search, flags.suspended === true);
+      const { suspended = false } = flags;
+      const wanted = { search: flags.search, suspended, page: 1, limit: accountsListedMax };
+      const { accounts: found } = await listAccounts(database, wanted);
       const rows = found.map((one) => [
         one.id,
         one.email,

@@ -42,7 +42,8 @@ Examples:
     .action(async ({ app, health, json }: ListFlags) => {
       const found = await withDatabase(async ({ database }) => {
         if (app !== undefined) await readApp(database, app);
-        return listWebhookStates(database, app ?? null, health ?? null);
+        const wanted = { appId: app ?? null, health: health ?? null };
+        return (await listWebhookStates(database, wanted)).webhooks;
       });
       print(
         json,

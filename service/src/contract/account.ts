@@ -193,6 +193,24 @@ export const ChangedAddress = strictObject(
   { email: Type.String({ description: 'The new email address.' }) },
   { title: 'ChangedAddress', description: 'Confirms the change of the address.' },
 );
+export const AccountPreferences = strictObject(
+  {
+    announcementMails: Type.Boolean({
+      description: 'Whether you want announcements of the operator by mail while you own an app.',
+    }),
+  },
+  {
+    title: 'AccountPreferences',
+    description: 'What you have chosen for your account.',
+  },
+);
+export const AccountPreferenceChanges = strictObject(AccountPreferences.properties, {
+  title: 'AccountPreferenceChanges',
+  description: 'The preferences to change.',
+  examples: [{ announcementMails: false }],
+});
+export type AccountPreferences = Static<typeof AccountPreferences>;
+
 export const AccountChanges = body(
   { name: accountName },
   'AccountChanges',

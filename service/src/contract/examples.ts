@@ -137,6 +137,7 @@ const status: Status = {
   apiVersion: 'v1',
   time: exampleTime,
   maintenance: null,
+  announcements: [],
   components: {
     database: 'ok',
     deliveries: 'ok',

@@ -100,6 +100,23 @@ export const PortalBinding = strictObject(
 export const role = (description: string) =>
   Type.Enum([...appRoles], { type: 'string', description });
 
+const limit = (description: string) => Type.Integer({ minimum: 1, description });
+
+export const AppQuotas = strictObject(
+  {
+    webhooks: limit('How many webhooks the app can have.'),
+    keys: limit('How many valid keys the app can have.'),
+    members: limit('How many members the app can have.'),
+    requestsPerMinute: nullable(
+      limit(
+        'How many requests per minute all keys of the app can make together, if the operator has set it. Null: the usual limits of keys and apps.',
+      ),
+    ),
+  },
+  { title: 'AppQuotas', description: 'How much the app may have and use.' },
+);
+export type AppQuotas = Static<typeof AppQuotas>;
+
 export const PortalApp = strictObject(
   {
     id: appId,
@@ -112,8 +129,10 @@ export const PortalApp = strictObject(
       description: 'Whether you want mail about failing webhooks. Viewers get none.',
     }),
     binding: nullable(PortalBinding),
-    keyCount: count('The number of valid keys.'),
+    keyCount: count('The number of valid keys, without temporary ones.'),
     webhookCount: count('The number of webhooks, active or not.'),
+    // Missing in responses of 1.0.0.
+    quotas: Type.Optional(AppQuotas),
     ...suspensionFields('the app'),
     createdAt: time({ description: 'When the app was created.' }),
   },

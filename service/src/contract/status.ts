@@ -17,6 +17,27 @@ const Maintenance = strictObject(
   { title: 'Maintenance', description: 'The current maintenance.' },
 );
 
+export const severities = ['info', 'warning', 'critical'] as const;
+export type Severity = (typeof severities)[number];
+
+const Announcement = strictObject(
+  {
+    id: Type.String({ format: 'uuid', description: 'The id of the announcement.' }),
+    severity: state([...severities], 'How serious it is. More may be added.'),
+    text: Type.String({
+      description: 'What the operator says.',
+      examples: ['The directory moves to a larger machine.'],
+    }),
+    startsAt: nullable(time({ description: 'When it takes place. Null: now.' })),
+    endsAt: nullable(
+      time({ description: 'Until when it is shown. Null: until the operator ends it.' }),
+    ),
+    createdAt: time({ description: 'When it was announced.' }),
+  },
+  { title: 'Announcement', description: 'What the operator announces.' },
+);
+export type Announcement = Static<typeof Announcement>;
+
 const Sync = strictObject(
   {
     lastCompletedAt: nullable(
@@ -36,6 +57,9 @@ export const Status = strictObject(
     apiVersion: Type.String({ description: 'The version of the API.', examples: ['v1'] }),
     time: time({ description: 'The current time of the service.' }),
     maintenance: nullable(Maintenance),
+    announcements: Type.Array(Announcement, {
+      description: 'What the operator announces, newest first.',
+    }),
     components: strictObject(
       {
         database: state(

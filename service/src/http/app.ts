@@ -38,7 +38,7 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   SiteDependencies &
   EventDependencies &
   Omit<WebhookDependencies, 'appLimits'> &
-  Pick<PortalDependencies, 'signIn'> &
+  Pick<PortalDependencies, 'signIn' | 'readQueue' | 'settingsInForce'> &
   ServerDependencies & { version: string };
 
 /** docs/reference/errors-and-limits.md#public-api */
@@ -80,7 +80,7 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   countConnections(app, countersOf(dependencies));
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
   defer(app, ['/portal/api'], () => createPortal(dependencies));
-  defer(app, ['/profile/developer'], () => createPortalPages(dependencies));
+  defer(app, ['/profile/developer', '/profile/operator'], () => createPortalPages(dependencies));
   defer(app, ['/docs', '/llms.txt'], () => createDocs(dependencies));
   registerSite(app, dependencies);
   registerClient(app, dependencies);

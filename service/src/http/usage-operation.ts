@@ -1,12 +1,31 @@
 /** What the operations on usage of the internal API and of the portal share. */
+import { Type } from 'typebox';
 import { exampleId } from '../contract/examples.ts';
 import { usageWrittenSeconds } from '../contract/periods.ts';
 import { strictObject } from '../contract/shapes.ts';
-import { AppUsage, usageDaysQuery, type UsedApp } from '../contract/usage.ts';
-import { oneOf } from './responses/responses.ts';
+import { AppUsage, usageDaysQuery, UsedApp } from '../contract/usage.ts';
+import { PageQuery } from '../directory/list-query.ts';
+import { listOf, oneOf } from './responses/responses.ts';
+
+const UsageQuery = Type.Object(
+  { ...PageQuery.properties, days: usageDaysQuery },
+  { additionalProperties: false },
+);
 
 const used = { requests: 1_200, errors: 3, bytes: 5_400_000, events: 80 };
-export const usedApp: UsedApp = { appId: exampleId, name: 'Announcer', ...used, deliveries: 310 };
+const usedApp: UsedApp = { appId: exampleId, name: 'Announcer', ...used, deliveries: 310 };
+
+export const usageList = {
+  operationId: 'listUsage',
+  method: 'GET',
+  path: '/usage',
+  summary: 'List the usage of all apps',
+  description:
+    'Returns the apps that used anything in these days, those with the most requests first. One entry is for all platform keys.',
+  query: UsageQuery,
+  returns: { 200: 'The usage.' },
+  response: listOf(UsedApp, 'UsedAppList', usedApp),
+} as const;
 
 export const appUsage = {
   operationId: 'getAppUsage',

@@ -2,11 +2,12 @@
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { StartError } from '../errors.ts';
+import { listSettings } from './list-settings.ts';
 import { findMisspelt } from './misspelt-settings.ts';
 import { inUrl, isLoopback } from './setting-types.ts';
-import { readSettings, type Environment, type Fault, type Settings } from './settings.ts';
+import { readSettings, type Environment, type Settings } from './settings.ts';
 
-export type Config = ReturnType<typeof toConfig>;
+export type Config = ReturnType<typeof readConfig>['config'];
 export type Network = Config['webhooks']['allowedNetworks'][number];
 /** The mail server and the sender address. */
 export type MailSettings = NonNullable<Config['mail']>;
@@ -22,10 +23,10 @@ export function loadConfig(env: Environment): Config {
 }
 
 /** Invalid variables count as not set. */
-export function readConfig(env: Environment): { config: Config; faults: Fault[] } {
+export function readConfig(env: Environment) {
   const { values, faults } = readSettings(env);
   faults.push(...findMisspelt(env).faults);
-  const config = toConfig(values);
+  const config = { ...toConfig(values), settingsInForce: listSettings(env) };
   const { host, port, internal } = config;
   const meet = [host, internal.host].some((each) => each === '0.0.0.0' || each === '::');
   // With 0 the system chooses two different ports.

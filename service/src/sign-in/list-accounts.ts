@@ -2,11 +2,12 @@
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { AppRole } from '../contract/app-roles.ts';
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
+import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
 import { listMethods, type Method } from './methods.ts';
 import { hasFactor } from './session-proof.ts';
 
-type Account = {
+export type Account = {
   id: string;
   email: string;
   name: string;
@@ -17,8 +18,6 @@ type Account = {
 } & LeftJoined<Suspension>;
 type AccountApp = { id: string; name: string; role: AppRole };
 
-export const accountsListedMax = 1_000;
-
 const selectAccounts = sql`
   select u.id, u.email, u.name, u.image, u.created_at as "createdAt",
     (select count(*) from sessions where user_id = u.id and expires_at > now()) as "sessionCount",
@@ -26,19 +25,31 @@ const selectAccounts = sql`
   from users u left join lateral ${suspensionOf('account', sql`u.id`)} s on true
 `;
 
-/** Newest first, at most 1,000: those whose address or name contains the text. */
+/** One page of those whose address or name contains the text, or whose id it is, newest first. */
 export async function listAccounts(
   executor: Executor,
-  search: string,
-  suspended: boolean,
-): Promise<Account[]> {
-  const { rows } = await sql<Account>`
-    ${selectAccounts}
-    where (strpos(u.email, lower(${search})) > 0 or strpos(lower(u.name), lower(${search})) > 0)
-      and (not ${suspended}::boolean or s."suspendedAt" is not null)
-    order by u.created_at desc, u.id desc limit ${accountsListedMax}
+  {
+    search,
+    suspended,
+    page,
+    limit,
+  }: { search: string; suspended: boolean; page: number; limit: number },
+): Promise<{ accounts: Account[]; total: number }> {
+  const { rows } = await sql<{ total: number } & LeftJoined<Account>>`
+    with found as materialized (
+      select u.id from users u
+      where (strpos(u.email, lower(${search})) > 0 or strpos(lower(u.name), lower(${search})) > 0 or u.id::text = lower(${search}))
+        and (not ${suspended}::boolean or exists (select from suspensions where account_id = u.id))
+      order by u.created_at desc, u.id desc
+    )
+    select totals.total, page.* from (select count(*) as total from found) totals
+    left join (
+      ${selectAccounts} where u.id in (select id from found limit ${limit} offset ${(page - 1) * limit})
+    ) page on true
+    order by page."createdAt" desc, page.id desc
   `.execute(executor);
-  return rows;
+  const { entries: accounts, total } = pageOf<Account>(rows);
+  return { accounts, total };
 }
 
 /** `given`: an id, an address, or the name that a provider gives somebody. Throws `not_found`. */

@@ -4,6 +4,7 @@
  * every session and however it began.
  */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
+import type { OperatorRole } from '../contract/operator-roles.ts';
 import { proofMinutes } from '../contract/periods.ts';
 import type { Config } from '../settings/config.ts';
 import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
@@ -17,6 +18,8 @@ export type SessionProof = {
   isRecentlyProven: boolean;
   /** Of the account. The session opens nothing then. */
   suspension: Suspension | null;
+  /** What the account may do in the console; null for everybody else. */
+  operatorRole: OperatorRole | null;
 };
 type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
   /** Whether codes can be sent to confirm with. */
@@ -30,7 +33,7 @@ export const completeMax = 50;
 /** Sessions that miss a second factor, counted separately: somebody who knows only the password ends no other session. */
 export const incompleteMax = 5;
 
-type Row = Pick<SessionProof, 'isRecentlyProven'> & {
+type Row = Pick<SessionProof, 'isRecentlyProven' | 'operatorRole'> & {
   hasFactor: boolean;
   mustHaveFactor: boolean;
   hasProvenFactor: boolean;
@@ -54,7 +57,8 @@ export async function readSessionProof(
       s.created_at > now() - ${confirmMinutes} * interval '1 minute' as "canConfirm",
       s.second_factor_at is not null as "hasProvenFactor",
       ${hasFactor(sql`u.id`)} as "hasFactor",
-      ${isFactorRequired(requireSecondFactor, sql`u.email`)} as "mustHaveFactor",
+      ${isFactorRequired(requireSecondFactor)} as "mustHaveFactor",
+      (select role from operators where account_id = u.id) as "operatorRole",
       x."suspendedAt", x."suspendedReason"
     from sessions s join users u on u.id = s.user_id
     left join lateral ${suspensionOf('account', sql`u.id`)} x on true
@@ -64,9 +68,9 @@ export async function readSessionProof(
   if (!row) return null;
   const missingFactor = missingFactorOf(row);
   if (missingFactor === 'confirm' && !row.canConfirm) return null;
-  const { isRecentlyProven, suspendedAt, suspendedReason } = row;
+  const { isRecentlyProven, operatorRole, suspendedAt, suspendedReason } = row;
   const suspension = suspendedAt && { suspendedAt, suspendedReason };
-  return { missingFactor, isRecentlyProven, suspension };
+  return { missingFactor, isRecentlyProven, suspension, operatorRole };
 }
 
 function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Row) {
@@ -74,12 +78,13 @@ function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Ro
   return mustHaveFactor ? 'set_up' : null;
 }
 
-/** Whether the rule asks a second factor of an address. */
-function isFactorRequired(rule: ProofRules['requireSecondFactor'], email: ReturnType<typeof sql>) {
-  if (rule !== 'managers') return sql`${rule === 'all'}::boolean`;
+/** Whether the rule asks a second factor of the user `u`. It always does of operators. */
+function isFactorRequired(rule: ProofRules['requireSecondFactor']) {
+  const isOperator = sql`exists (select from operators where account_id = u.id)`;
+  if (rule !== 'managers') return sql`(${rule === 'all'}::boolean or ${isOperator})`;
   return sql`(
-    exists (select from org_managers m where m.email = ${email})
-    or exists (select from alliance_managers m where m.email = ${email})
+    ${isOperator} or exists (select from org_managers m where m.email = u.email)
+    or exists (select from alliance_managers m where m.email = u.email)
   )`;
 }
 
@@ -125,7 +130,7 @@ export async function endExcessSessions(
       select s.id, incomplete, row_number() over (partition by incomplete order by s.created_at desc, s.id desc) as place
       from sessions s join users u on u.id = s.user_id, lateral (
         select case when ${hasFactor(sql`u.id`)} then s.second_factor_at is null
-          else ${isFactorRequired(requireSecondFactor, sql`u.email`)} end as incomplete
+          else ${isFactorRequired(requireSecondFactor)} end as incomplete
       ) as proof
       where u.id = ${userId} and s.expires_at > now()
     )

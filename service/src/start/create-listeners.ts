@@ -69,6 +69,8 @@ async function createPublicApp(parts: TaskParts, signIn: SignIn): ReturnType<typ
     secretBox: parts.secretBox,
     signingKeys: parts.signingKeys,
     metrics: parts.metrics,
+    readQueue: parts.readQueue,
+    settingsInForce: config.settingsInForce,
     log: parts.log,
     attemptLog: parts.attemptLog,
   });

@@ -133,7 +133,8 @@ function createShared(options: PartsOptions) {
   const search = new Search(database, revisions, log);
   const metrics = createMetrics();
   metrics.inFlight(() => room.total());
-  metrics.queue(createQueueReader(database, config.retentionDays));
+  const readQueue = createQueueReader(database, config.retentionDays);
+  metrics.queue(readQueue);
   metrics.retention(createOverdueReader(database, config.retentionDays));
   metrics.expiringKeys(createExpiringKeysReader(database));
   const { primary } = directConnection(connection);
@@ -150,6 +151,7 @@ function createShared(options: PartsOptions) {
       config.roles.has('api') ? () => search.loading() : undefined,
     ),
     metrics,
+    readQueue,
     attemptLog: createAttemptLog(log),
     stopLoggingSetAside: onSetAside((row) => log.error(row, 'row.set_aside')),
     revisions,

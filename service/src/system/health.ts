@@ -2,15 +2,16 @@
  * Keeps in memory what /status and the maintenance response need, and refreshes it: /status must respond while the
  * database is unavailable, and requests should not ask the database about maintenance.
  */
-import type { Status } from '../contract/status.ts';
+import type { Announcement, Status } from '../contract/status.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { createFloor } from '../runtime/floor.ts';
+import { shownAnnouncements } from './announcements.ts';
 import { toState, type MaintenanceState } from './maintenance.ts';
 
 export type Health = {
   /** The last known state; `database` becomes `unavailable` when a refresh could not confirm it in time. */
-  snapshot(): Pick<Status, 'components' | 'counts' | 'maintenance'>;
+  snapshot(): Pick<Status, 'components' | 'counts' | 'maintenance' | 'announcements'>;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -25,6 +26,7 @@ type Row = {
   message: string | null;
   since: Date | null;
   expected_end: Date | null;
+  announcements: Announcement[];
   orgs: number;
   alliances: number;
   blueprints: number;
@@ -90,7 +92,7 @@ async function readRow(database: Database, dueSince: string | null): Promise<Row
         and due_at >= coalesce(${dueSince}::timestamptz - ${sql.lit(lookBackMs)} * interval '1 millisecond', '-infinity')
       order by due_at limit 1
     )
-    select m.message, m.since, m.expected_end, totals.*,
+    select m.message, m.since, m.expected_end, ${shownAnnouncements} as announcements, totals.*,
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
       (select extract(epoch from now - due_at)::float8 * 1000 from oldest, clock) as oldest_due_ms,
@@ -109,6 +111,7 @@ function toSnapshot(row: Row | null, reachable: boolean): ReturnType<Health['sna
   const deliveries = (row?.oldest_due_ms ?? 0) > delayedAfterMs ? 'delayed' : 'ok';
   return {
     maintenance: maintenanceOf(row),
+    announcements: row?.announcements ?? [],
     components: {
       database: reachable ? 'ok' : 'unavailable',
       deliveries: reachable ? deliveries : 'unavailable',

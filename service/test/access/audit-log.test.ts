@@ -470,5 +470,8 @@ test('a command is audited under its user, and `audit list` shows it', async () 
   );
   const { code, stderr } = await runHere(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
-  assert.match(stderr, /It must be one of account, app, binding, event, invitation, key/);
+  assert.match(
+    stderr,
+    /It must be one of account, announcement, app, binding, event, invitation, key/,
+  );
 });

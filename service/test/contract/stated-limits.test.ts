@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { invitationMailsPerHour, invitationsPerAppMax } from '../../src/access/invitations.ts';
-import { keysPerAppMax, platformKeysMax, temporaryKeysPerAppMax } from '../../src/access/keys.ts';
-import { appsPerMemberMax, membersPerAppMax, ownedAppsMax } from '../../src/access/members.ts';
+import { platformKeysMax, temporaryKeysPerAppMax } from '../../src/access/keys.ts';
+import { appsPerMemberMax, ownedAppsMax } from '../../src/access/members.ts';
 import { reasonCharsMax } from '../../src/access/suspensions.ts';
 import {
   attemptsMax as attemptsPerCycle,
@@ -58,6 +58,7 @@ import { askMsMax } from '../../src/sync/sync-chat.ts';
 import { maintenanceMessageLengthMax } from '../../src/system/maintenance.ts';
 import { probeHours } from '../../src/webhooks/queue/health/healing.ts';
 import { lookMs } from '../../src/webhooks/queue/worker.ts';
+import { defaultQuotas, quotaNearPercent, quotasMax } from '../../src/contract/quotas.ts';
 import { redeliveredMax } from '../../src/contract/portal-deliveries.ts';
 import { nameCharsMax } from '../../src/contract/shapes.ts';
 import { attemptsShownMax } from '../../src/contract/webhook.ts';
@@ -67,6 +68,7 @@ import {
   redeliveriesPerMinute,
   testsPerMinute,
 } from '../../src/http/webhooks/app-limits.ts';
+import { announcementsMax } from '../../src/system/announcements.ts';
 import { settings } from '../../src/settings/settings.ts';
 import { userAgentCharsMax } from '../../src/sign-in/caller.ts';
 import { completeMax, incompleteMax } from '../../src/sign-in/session-proof.ts';
@@ -75,7 +77,6 @@ import {
   labelLengthMax,
   urlLengthMax,
 } from '../../src/webhooks/management/check-webhook-url.ts';
-import { webhooksPerAppMax } from '../../src/webhooks/management/webhooks.ts';
 import {
   attemptsMax,
   atFirstMax,
@@ -108,7 +109,7 @@ const list = (...values: number[]) => values.map(n).join(' · ');
 /** The beginning of each row's cell, by section and by the row's label. */
 const rows: Record<string, Record<string, string>> = {
   'Webhooks and deliveries': {
-    'webhooks per app': n(webhooksPerAppMax),
+    'webhooks per app': n(defaultQuotas.webhooks),
     'URL · `description`': n(urlLengthMax),
     'attempts per cycle': n(attemptsPerCycle),
     'time for an attempt': `${Number(settings['WEBHOOK_TIMEOUT_MS']?.default) / 1_000} s`,
@@ -158,7 +159,7 @@ const rows: Record<string, Record<string, string>> = {
   },
   'Keys, apps and the portal': {
     'apps per owner · apps per member': list(ownedAppsMax, appsPerMemberMax),
-    'members per app': n(membersPerAppMax),
+    'members per app': n(defaultQuotas.members),
     'invitations per app at a time · mailed per hour': list(
       invitationsPerAppMax,
       invitationMailsPerHour,
@@ -166,7 +167,7 @@ const rows: Record<string, Record<string, string>> = {
     'mailed invitations per hour and process': `${mailsPerHour.inviter} by one user`,
     invitation: `${invitationDays} days`,
     'usable keys per app · temporary ones · platform keys': list(
-      keysPerAppMax,
+      defaultQuotas.keys,
       temporaryKeysPerAppMax,
       platformKeysMax,
     ),
@@ -256,7 +257,7 @@ const sentences: Record<string, string[]> = {
     `(${overlapSecondsDefault / 3_600} hours by default, 0 to ${overlapSecondsMax / 86_400} days)`,
     `idle ones for up to ${connectionLifeMs / 1_000} seconds minus the deadline`,
     `no connection lives longer than ${connectionLifeMs / 1_000} seconds`,
-    `An app has at most ${webhooksPerAppMax} webhooks`,
+    `An app has at most ${defaultQuotas.webhooks} webhooks`,
     `longer than ${n(urlLengthMax)} characters, or has a host over ${hostLengthMax} characters or a label over ${labelLengthMax}`,
     `Up to ${kib(readBytesMax)} of a response body are read; the first ${kib(keptBytesMax)} and up to ${kib(keptHeaderBytesMax)} of headers`,
     `its last ${attemptsShownMax} attempts`,
@@ -276,7 +277,7 @@ const sentences: Record<string, string[]> = {
   ],
   'keys.md': [
     `${overlapSecondsDefault / 3_600} hours by default, 0 to ${overlapSecondsMax / 86_400} days`,
-    `An owner has at most ${ownedAppsMax} apps. An app has at most ${keysPerAppMax} usable keys and ${webhooksPerAppMax} webhooks`,
+    `An owner has at most ${ownedAppsMax} apps. An app has at most ${defaultQuotas.keys} usable keys, ${defaultQuotas.webhooks} webhooks and ${defaultQuotas.members} members`,
     `for ${temporaryKeyMinutes} minutes. An app has at most ${temporaryKeysPerAppMax} of them`,
     `An invitation is valid for ${invitationDays} days`,
     `For ${repeatableMinutes} minutes, the same key`,
@@ -288,15 +289,18 @@ const sentences: Record<string, string[]> = {
     `come compressed, from ${kib(compressedFromBytes)} on`,
     `For ${slugReservedDays} days nobody else gets the old slug`,
     `A cursor works for at least ${changesKeptDays} days`,
+    `newest first, at most ${announcementsMax}:`,
     `An app may download ${downloadsPerMinute} times per minute`,
     `(${maintenanceRetrySeconds.least} to ${n(maintenanceRetrySeconds.most)} seconds)`,
   ],
   'errors-and-limits.md': [
     `more than ${proofMinutes} minutes old`,
-    `the app has ${webhooksPerAppMax} webhooks`,
+    `the app has ${defaultQuotas.webhooks} webhooks`,
     `less than ${slugReservedDays} days ago`,
-    `the owner has ${ownedAppsMax} apps, the app has ${keysPerAppMax} usable or ${temporaryKeysPerAppMax} temporary keys, or there are ${platformKeysMax} usable platform keys`,
+    `the owner has ${ownedAppsMax} apps, the app has ${defaultQuotas.keys} usable or ${temporaryKeysPerAppMax} temporary keys, or there are ${platformKeysMax} usable platform keys`,
     `the app has ${invitationsPerAppMax} invitations`,
+    `webhooks (1 to ${quotasMax.webhooks}), keys (1 to ${n(quotasMax.keys)}), members (1 to ${n(quotasMax.members)}) and requests per minute (1 to ${n(quotasMax.rate)})`,
+    `${quotaNearPercent} % of one`,
     `${settings['RATE_LIMIT_PER_MINUTE']?.default} requests per minute (\`RATE_LIMIT_PER_MINUTE\`)`,
     `${testsPerMinute} webhook tests, ${redeliveriesPerMinute} requests that redeliver, recover or replay, and in the portal ${bodySearchesPerMinute} searches`,
     `one request redelivers up to ${redeliveredMax} deliveries`,

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import type { MailSettings } from '../../src/settings/config.ts';
 import { createMailer, type MailerOptions } from '../../src/runtime/mail.ts';
 import { eventually } from '../support/eventually.ts';
-import { smtpUser, startSmtpServer } from '../support/smtp-server.ts';
+import { mailSettings, smtpUser, startSmtpServer } from '../support/smtp-server.ts';
 
 const mail = {
   id: '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
@@ -16,19 +16,7 @@ const mail = {
 };
 
 function mailer(port: number, settings: Partial<MailSettings> = {}, options: MailerOptions = {}) {
-  const made = createMailer(
-    {
-      host: '127.0.0.1',
-      port,
-      secure: false,
-      requireTls: false,
-      verifyCertificate: false,
-      credentials: null,
-      from: { name: 'Directory', address: 'no-reply@directory.example' },
-      ...settings,
-    },
-    options,
-  );
+  const made = createMailer({ ...mailSettings(port), ...settings }, options);
   after(() => made.close());
   return made;
 }

@@ -469,7 +469,8 @@ test('a session that misses its second factor may call what completes it, and no
     const open: string[] = [];
     for (const [path, operations] of Object.entries(portalOpenApi.paths))
       for (const [method, { operationId, security }] of Object.entries(operations)) {
-        if (security?.length === 0) continue;
+        // The console does not exist for them.
+        if (security?.length === 0 || path.includes('/operator/')) continue;
         const below = path.replace('/portal/api', '').replaceAll(/\{\w+\}/g, randomUUID());
         const options = { method: method.toUpperCase(), ...(method !== 'get' && { json: {} }) };
         const { status, body } = await who.call(below, { ...options, headers: elsewhere() });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { after } from 'node:test';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import type { MailSettings } from '../../src/settings/config.ts';
 import { eventually } from './eventually.ts';
 
 export type ReceivedMail = {
@@ -38,6 +39,19 @@ export type SmtpBehaviour = {
 };
 
 export const smtpUser = { user: 'orgdir', password: 'correct horse' };
+
+/** Of a server without TLS and sign-in. */
+export function mailSettings(port: number): MailSettings {
+  return {
+    host: '127.0.0.1',
+    port,
+    secure: false,
+    requireTls: false,
+    verifyCertificate: false,
+    credentials: null,
+    from: { name: 'Directory', address: 'no-reply@directory.example' },
+  };
+}
 
 export async function startSmtpServer(behaviour: SmtpBehaviour = {}): Promise<SmtpServer> {
   const mails: ReceivedMail[] = [];

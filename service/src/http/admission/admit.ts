@@ -34,8 +34,7 @@ export type AdmitDependencies = KeyCounterDependencies & {
 export function registerAdmission(app: FastifyInstance, dependencies: AdmitDependencies): void {
   const { keyCache, health, rateLimitPerMinute } = dependencies;
   app.decorateRequest('caller', null);
-  const count =
-    rateLimitPerMinute > 0 ? createCallerCounter(rateLimitPerMinute, dependencies) : null;
+  const count = createCallerCounter(rateLimitPerMinute, dependencies);
 
   // Callbacks instead of promises: a request with a known key waits for nothing, and each promise would cost it a
   // microsecond.
@@ -63,7 +62,7 @@ export function registerAdmission(app: FastifyInstance, dependencies: AdmitDepen
   ): void {
     request.caller = caller;
     if (caller) countCaller(reply, caller);
-    const usage = count?.(request, caller) ?? null;
+    const usage = count(request, caller);
     if (!(usage instanceof Promise)) return check(request, reply, scope, usage, done);
     // oxlint-disable-next-line promise/no-callback-in-promise -- as above
     usage.then((counted) => check(request, reply, scope, counted, done)).catch(done);

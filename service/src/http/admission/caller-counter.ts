@@ -1,6 +1,7 @@
-/** Counts a request for its key and for the app of the key, or else for its address. */
+/** Counts a request for its key and for the app of the key, or for the app alone if it has a rate of its own, or else for its address. */
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/keys.ts';
+import { isNear, RateNotices } from '../../access/quotas.ts';
 import { KeyCounter, type KeyCounterDependencies } from './key-counter.ts';
 import { addressBucket, createRequestCounter, type Usage } from './rate-limit.ts';
 
@@ -10,44 +11,68 @@ export type CallerUsage = Usage & {
   /** Null: that of an address. */
   scope: 'key' | 'app' | null;
 };
-type Count = (request: FastifyRequest, caller: Caller | null) => CallerUsage | Promise<CallerUsage>;
+/** Null: the request is not limited. */
+type Count = (
+  request: FastifyRequest,
+  caller: Caller | null,
+) => CallerUsage | Promise<CallerUsage> | null;
 
 /** How many keys an app can use fully. */
 const keysPerApp = 2;
 
+/** `perMinute` 0: only apps are limited whose rate the operator has set. */
 export function createCallerCounter(
   perMinute: number,
   dependencies: KeyCounterDependencies,
 ): Count {
   const keys = new KeyCounter(perMinute, dependencies);
-  const perMinuteOfApp = keysPerApp * perMinute;
-  const apps = new KeyCounter(perMinuteOfApp, dependencies);
+  const appsByRate = new Map<number, KeyCounter>();
   const countAddress = createRequestCounter(perMinute);
+  const notices = new RateNotices(dependencies.database);
 
   return ({ ip }, caller) => {
+    if (caller !== null && caller.appId !== null && caller.rate !== null) {
+      const { appId, rate } = caller;
+      return later(appsOf(rate).count(appId), (usage) => ofApp(appId, usage, rate));
+    }
+    if (perMinute === 0) return null;
     if (caller === null) return { ...countAddress(addressBucket(ip)), perMinute, scope: null };
-    const ofKey = keys.count(caller.keyId);
-    // A key of the platform.
-    if (caller.appId === null) return later(ofKey, (usage) => toUsage(usage, 'key'));
     const { keyId, appId } = caller;
-    const ofApp = apps.count(appId);
-    if (!(ofKey instanceof Promise) && !(ofApp instanceof Promise))
-      return choose(keyId, ofKey, appId, ofApp);
-    return Promise.all([ofKey, ofApp]).then(([key, app]) => choose(keyId, key, appId, app));
+    const byKey = keys.count(keyId);
+    // A key of the platform.
+    if (appId === null) return later(byKey, ofKey);
+    const byApp = appsOf(keysPerApp * perMinute).count(appId);
+    if (!(byKey instanceof Promise) && !(byApp instanceof Promise))
+      return choose(keyId, byKey, appId, byApp);
+    return Promise.all([byKey, byApp]).then(([key, app]) => choose(keyId, key, appId, app));
   };
 
-  /** A request that one limit refuses counts towards neither. */
-  function choose(keyId: string, ofKey: Usage, appId: string, ofApp: Usage): CallerUsage {
-    if (ofKey.exceeded && !ofApp.exceeded) apps.giveBack(appId, ofApp);
-    if (ofApp.exceeded && !ofKey.exceeded) keys.giveBack(keyId, ofKey);
-    if (ofKey.exceeded) return toUsage(ofKey, 'key');
-    return ofApp.exceeded || ofApp.remaining < ofKey.remaining
-      ? toUsage(ofApp, 'app')
-      : toUsage(ofKey, 'key');
+  function appsOf(rate: number): KeyCounter {
+    let apps = appsByRate.get(rate);
+    if (!apps) appsByRate.set(rate, (apps = new KeyCounter(rate, dependencies)));
+    return apps;
   }
 
-  function toUsage(usage: Usage, scope: 'key' | 'app'): CallerUsage {
-    return { ...usage, perMinute: scope === 'key' ? perMinute : perMinuteOfApp, scope };
+  /** A request that one limit refuses counts towards neither. */
+  function choose(keyId: string, byKey: Usage, appId: string, byApp: Usage): CallerUsage {
+    const rate = keysPerApp * perMinute;
+    if (byKey.exceeded && !byApp.exceeded) appsOf(rate).giveBack(appId, byApp);
+    if (byApp.exceeded && !byKey.exceeded) keys.giveBack(keyId, byKey);
+    const used = perMinute - byKey.remaining;
+    if (isNear(used, perMinute)) notices.note(appId, { used, limit: perMinute, ofKey: true });
+    if (byKey.exceeded) return ofKey(byKey);
+    const app = ofApp(appId, byApp, rate);
+    return byApp.exceeded || byApp.remaining < byKey.remaining ? app : ofKey(byKey);
+  }
+
+  function ofKey(usage: Usage): CallerUsage {
+    return { ...usage, perMinute, scope: 'key' };
+  }
+
+  function ofApp(appId: string, usage: Usage, rate: number): CallerUsage {
+    const used = rate - usage.remaining;
+    if (isNear(used, rate)) notices.note(appId, { used, limit: rate });
+    return { ...usage, perMinute: rate, scope: 'app' };
   }
 }
 

@@ -5,6 +5,8 @@ import {
   AccountActivityEntry,
   AccountChanges,
   AccountMethod,
+  AccountPreferenceChanges,
+  AccountPreferences,
   AccountSession,
   EndedSessions,
   PasswordChange,
@@ -14,6 +16,7 @@ import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
+import { changePreferences, readPreferences } from '../../sign-in/preferences.ts';
 import { completeMax } from '../../sign-in/session-proof.ts';
 import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
@@ -84,6 +87,10 @@ export function registerAccount(
   mountOperations(portal, rejecting, 'Account', [deleteAccount]);
 }
 
+const preferencesResponse = oneOf(AccountPreferences, 'AccountPreferencesResponse', {
+  announcementMails: true,
+});
+
 const accountOperations = [
   operation({
     operationId: 'updateAccount',
@@ -98,6 +105,28 @@ const accountOperations = [
       await accounts.rename(account, body.name.trim(), caller);
       return done;
     },
+  }),
+  operation({
+    operationId: 'getAccountPreferences',
+    method: 'GET',
+    path: '/account/preferences',
+    summary: 'Get your preferences',
+    description: 'Returns what you have chosen for your account.',
+    returns: { 200: 'Your preferences.' },
+    response: preferencesResponse,
+    run: async ({ database, account }) => envelope(await readPreferences(database, account.id)),
+  }),
+  operation({
+    operationId: 'updateAccountPreferences',
+    method: 'PATCH',
+    path: '/account/preferences',
+    summary: 'Update your preferences',
+    description: 'Sets whether you get announcements by mail while you own an app.',
+    body: AccountPreferenceChanges,
+    returns: { 200: 'Your preferences.' },
+    response: preferencesResponse,
+    run: async ({ database, account, body }) =>
+      envelope(await changePreferences(database, account.id, body)),
   }),
   operation({
     operationId: 'changePassword',

@@ -7,6 +7,8 @@ import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { trackMethods } from '../methods.ts';
 import { mountOperations } from '../operations.ts';
+import { operatorOperations } from '../operator/operations.ts';
+import { operatorSurfaceOf, type OperatorDependencies } from '../operator/surface.ts';
 import { registerAccount } from './account.ts';
 import { appOperations } from './apps.ts';
 import { listAudit } from './audit.ts';
@@ -31,7 +33,8 @@ import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
   PortalOpenApiDependencies &
-  PortalRouteDependencies;
+  PortalRouteDependencies &
+  OperatorDependencies;
 
 export async function registerPortal(
   portal: FastifyInstance,
@@ -70,4 +73,6 @@ export async function registerPortal(
   mountOperations(portal, surface, 'Webhooks', deliveryOperations);
   mountOperations(portal, surface, 'Events', eventOperations);
   rejectOtherMethods();
+  // Afterwards: a 405 would show that there is a console.
+  mountOperations(portal, operatorSurfaceOf(dependencies), 'Operator', operatorOperations);
 }

@@ -5,6 +5,7 @@ import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
+import { defaultQuotas } from '../../contract/quotas.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { onOnePage, operation } from './surface.ts';
@@ -37,6 +38,7 @@ const example: PortalApp = {
   },
   keyCount: 2,
   webhookCount: 1,
+  quotas: { ...defaultQuotas, requestsPerMinute: null },
   suspendedAt: null,
   suspendedReason: null,
   createdAt: exampleTime,

@@ -17,7 +17,7 @@ import { createLimit, rejectDuringMaintenance } from '../admission/admit.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. Absent: not an operation. */
-    portal?: 'open' | 'signed-in';
+    portal?: 'open' | 'signed-in' | 'operator';
     /** For completing a session: which second factor it may still miss. Default: none. */
     whileMissing?: readonly MissingFactor[];
     /** Whether a suspended account may call it. */
@@ -56,19 +56,21 @@ export function registerAuthentication(
     if (who === undefined) return;
     const writes = !readMethods.has(request.method);
     let missing: MissingFactor | null = null;
-    if (who === 'signed-in') {
+    if (who !== 'open') {
       if (writes && !duringMaintenance) rejectDuringMaintenance(health);
       const signedIn = await readSession(signIn, request, reply);
+      // For everybody else there is no console.
+      if (who === 'operator' && !signedIn?.operatorRole) throw new ServiceError('not_found');
       missing = signedIn?.missingFactor ?? null;
       if (missing === null || whileMissing.includes(missing)) request.signedIn = signedIn;
       if (request.signedIn) countSession(reply);
     }
     const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;
-    if (who === 'signed-in' && request.signedIn === null && missing !== null)
+    if (who !== 'open' && request.signedIn === null && missing !== null)
       throw new ServiceError('unauthorized', 'Your session needs a second factor first.', {
         details: { missingFactor: missing },
       });
-    if (who === 'signed-in') signedInOf(request);
+    if (who !== 'open') signedInOf(request);
     if (exceeded) throw exceeded;
     // Whoever has only the password learns nothing about the account, not even this.
     if (missing !== 'confirm' && !whileSuspended)

@@ -11,11 +11,14 @@ import { openSurface } from './surface.ts';
 /** The portal pages that sign-in may send the browser to, with any query. */
 const returnPages = ['', '/sign-in', '/account'];
 const portalPath = '/profile/developer';
+const consolePath = '/profile/operator';
 
 /** A regular expression for the path and query of such a page, below the path of `publicUrl`. */
 export function returnPattern(publicUrl: string): string {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
-  const pages = returnPages.map((page) => `${base}${portalPath}${page}`);
+  const pages = [portalPath, consolePath].flatMap((path) =>
+    returnPages.map((page) => `${base}${path}${page}`),
+  );
   return `^(${pages.map(escapePattern).join('|')})(\\?[^#\\s\\\\]*)?$`;
 }
 

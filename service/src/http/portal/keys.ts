@@ -11,7 +11,6 @@ import {
   createTemporaryKey,
   revokeKey,
   type ApiKey,
-  keysPerAppMax,
   temporaryKeysPerAppMax,
 } from '../../access/keys.ts';
 import { lockWithRole, requireRole } from '../../access/require-role.ts';
@@ -117,7 +116,7 @@ export const keyOperations = [
     method: 'POST',
     path: '/apps/:appId/temporary-keys',
     summary: 'Create a temporary key',
-    description: `Returns a key that can only read the directory, for ${temporaryKeyMinutes} minutes. The documentation sends requests with it. It does not count towards the ${keysPerAppMax} valid keys of the app, which has at most ${temporaryKeysPerAppMax} temporary ones.`,
+    description: `Returns a key that can only read the directory, for ${temporaryKeyMinutes} minutes. The documentation sends requests with it. It does not count towards the valid keys of the app, which has at most ${temporaryKeysPerAppMax} temporary ones.`,
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', { ...created, expiresAt: exampleLaterTime }),
     errors: ['conflict'],

@@ -19,6 +19,10 @@ const tags = [
   { name: 'Keys', description: 'API keys for the public API.' },
   { name: 'Webhooks', description: 'Receivers of events, and their deliveries.' },
   { name: 'Events', description: 'The events that can be delivered.' },
+  {
+    name: 'Operator',
+    description: 'The console: for operators only; for others it does not exist.',
+  },
   { name: 'Description', description: 'This document.' },
 ];
 

@@ -30,7 +30,7 @@ export const operation = operationFor<PortalContext>();
 
 /** A list that is short enough to need no pages. */
 export function onOnePage(data: unknown[]) {
-  return pageEnvelope(data, { page: 1, limit: 100 }, data.length);
+  return pageEnvelope(data, { page: 1, limit: Math.max(100, data.length) }, data.length);
 }
 
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];

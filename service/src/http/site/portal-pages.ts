@@ -1,5 +1,6 @@
 /**
- * Serves the pages of the developer portal: one HTML file for every address under /profile/developer, and its assets.
+ * Serves the pages of the developer portal: one HTML file for every address under /profile/developer, and its assets. The
+ * same file is the operators' console under /profile/operator, if there are operators.
  * npm builds them from `portal/` on installation. The HTML includes the session, which saves the first screen a
  * request; all other data comes from `/portal/api`.
  */
@@ -7,7 +8,11 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { coalesce } from '../../database/coalesce.ts';
+import type { Database } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
 import type { Config } from '../../settings/config.ts';
+import { hasOperators } from '../../sign-in/operators.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { createLimit } from '../admission/admit.ts';
 import { rejectOtherMethods } from '../methods.ts';
@@ -19,6 +24,7 @@ import { serveAssets } from './serve-assets.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {
+  database: Database;
   signIn: SignIn;
   publicUrl: string;
   brand: Brand;
@@ -28,6 +34,9 @@ export type PortalPagesDependencies = {
 };
 
 const portalPagesPrefix = '/profile/developer';
+const consolePrefix = '/profile/operator';
+/** Anybody can ask whether there is a console, which changes by command only. */
+const consoleBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 
 const built = fileURLToPath(new URL('../../../../portal/dist/', import.meta.url));
 const methods = ['GET', 'HEAD'];
@@ -41,16 +50,26 @@ export async function registerPortalPages(
 ): Promise<void> {
   const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
   const handler = html === null ? sendNotBuilt : createPageHandler(html, dependencies);
-  for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`]) {
-    rejectOtherMethods(app, url, new Set(methods), false);
-    app.route({
-      method: methods,
-      url,
-      exposeHeadRoute: false,
-      schema: { hide: true },
-      handler: handler,
-    });
-  }
+  const hasConsole = coalesce(() => hasOperators(dependencies.database), consoleBounds);
+  const consoleHandler: Handler = async (request, reply) => {
+    if (!(await hasConsole())) throw new ServiceError('not_found');
+    return handler(request, reply);
+  };
+  for (const [prefix, serve] of [
+    [portalPagesPrefix, handler],
+    [consolePrefix, consoleHandler],
+  ] as const)
+    for (const url of [prefix, `${prefix}/*`]) {
+      // Another method finds no console, as if there were none.
+      if (prefix === portalPagesPrefix) rejectOtherMethods(app, url, new Set(methods), false);
+      app.route({
+        method: methods,
+        url,
+        exposeHeadRoute: false,
+        schema: { hide: true },
+        handler: serve,
+      });
+    }
   if (html === null) return;
   await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
 }

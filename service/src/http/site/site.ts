@@ -223,9 +223,9 @@ function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
   }, historyBounds);
   return async () => {
     const snapshot = health.snapshot();
-    const { components, maintenance } = snapshot;
+    const { components, maintenance, announcements } = snapshot;
     const history = components.database === 'ok' ? await readHistory().catch(() => null) : null;
-    const content = { state: stateOf(snapshot), components, maintenance, history };
+    const content = { state: stateOf(snapshot), components, maintenance, announcements, history };
     shown = publicEntry(Buffer.from(renderStatus(site, content)), shown);
     return shown;
   };

@@ -1,5 +1,5 @@
 /** The page at `/status`: whether the service works, and how deliveries went lately. */
-import type { Status } from '../../contract/status.ts';
+import type { Announcement, Status } from '../../contract/status.ts';
 import { statusDays } from '../../contract/periods.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
 import {
@@ -16,6 +16,7 @@ export type StatusContent = {
   state: Status['status'];
   components: Status['components'];
   maintenance: Status['maintenance'];
+  announcements: Status['announcements'];
   /** Null if the database is away. */
   history: { stats: ServiceStats; past: { since: string; endedAt: string }[] } | null;
 };
@@ -33,9 +34,10 @@ const deliveryStates = {
 };
 
 export function renderStatus(site: Site, content: StatusContent): string {
-  const { state, components, maintenance, history } = content;
+  const { state, components, maintenance, announcements, history } = content;
   const body = html` <h1 class="state ${state}">${titles[state]}</h1>
     ${maintenance ? renderMaintenance(maintenance) : html``}
+    ${announcements.map(renderAnnouncement)}
     <div class="aside">
       <aside aria-label="Now and past maintenance">
         <h2>Now</h2>
@@ -55,6 +57,16 @@ export function renderStatus(site: Site, content: StatusContent): string {
       </div>
     </div>`;
   return renderPage(site, `Status – ${site.brand.name}`, body, { ...noExtras, current: '/status' });
+}
+
+const severityNames = { info: 'Announcement', warning: 'Warning', critical: 'Important' };
+
+function renderAnnouncement({ severity, text, startsAt, endsAt }: Announcement): Html {
+  const start = startsAt === null ? '' : ` From ${formatTime(startsAt)}.`;
+  const end = endsAt === null ? '' : ` Until ${formatTime(endsAt)}.`;
+  return html`<p class="notice ${severity}">
+    <strong>${severityNames[severity]}.</strong> ${text}${start}${end}
+  </p>`;
 }
 
 function formatLast(time: string | null): string {

@@ -29,13 +29,14 @@ const getStatus = operationFor<StatusContext>()({
 
 function readStatus(health: Health, version: string): Status {
   const snapshot = health.snapshot();
-  const { maintenance, components, counts } = snapshot;
+  const { maintenance, announcements, components, counts } = snapshot;
   return {
     status: stateOf(snapshot),
     version,
     apiVersion,
     time: new Date().toISOString(),
     maintenance,
+    announcements,
     components,
     counts,
   };

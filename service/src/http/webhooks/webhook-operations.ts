@@ -3,6 +3,7 @@ import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
 import { repeatableMinutes } from '../../contract/periods.ts';
+import { defaultQuotas } from '../../contract/quotas.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
@@ -13,7 +14,6 @@ import {
   deleteWebhook,
   listWebhooks,
   readWebhook,
-  webhooksPerAppMax,
 } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { testsPerMinute } from './app-limits.ts';
@@ -50,7 +50,7 @@ export const webhookOperations = [
     method: 'POST',
     path: '',
     summary: 'Create a webhook',
-    description: `Only this response has the secret. An app can have at most ${webhooksPerAppMax} webhooks. With an \`Idempotency-Key\` the request can be repeated for ${repeatableMinutes} minutes: the response is the same, secret included, with the header \`Idempotent-Replayed: true\`. With another body, or after the webhook was deleted or its secret rotated, it is a \`conflict\`.`,
+    description: `Only this response has the secret. An app can have ${defaultQuotas.webhooks} webhooks, unless the operator has set another number. With an \`Idempotency-Key\` the request can be repeated for ${repeatableMinutes} minutes: the response is the same, secret included, with the header \`Idempotent-Replayed: true\`. With another body, or after the webhook was deleted or its secret rotated, it is a \`conflict\`.`,
     headers: CreationHeaders,
     body: WebhookInput,
     returns: { 201: 'The new webhook with its secret.' },

@@ -1,6 +1,7 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
 import type { WebhookHealth } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { pageOf } from '../../database/page-of.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
@@ -8,6 +9,7 @@ import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 export type WebhookState = {
   id: string;
   appId: string;
+  appName: string;
   host: string;
   health: WebhookHealth;
   /** The health, with `active` for those that are neither failing, deactivated nor suspended. */
@@ -24,35 +26,51 @@ type LatestEvent = { kind: OperationalEvent['kind']; at: Date; mailedAt: Date | 
 /** More webhooks than an app may have. */
 export const webhookStatesMax = 1_000;
 
-/** Returns the state of every webhook, or those of one app or of this health, oldest first, up to a limit. */
+type Row = Omit<WebhookState, 'host' | 'state' | 'latestEvent'> & {
+  url: string;
+} & LeftJoined<LatestEvent>;
+
+/** One page of all webhooks, or of those of one app or of this health, oldest first. */
 export async function listWebhookStates(
   executor: Executor,
-  appId: string | null,
-  only: WebhookHealth | null = null,
-): Promise<WebhookState[]> {
-  const { rows } = await sql<
-    Omit<WebhookState, 'host' | 'state' | 'latestEvent'> & { url: string } & LeftJoined<LatestEvent>
-  >`
-    select w.id, w.app_id as "appId", w.url, ${webhookHealth} as health,
-      coalesce(s."suspendedReason", w.deactivated_reason) as reason, coalesce(s."suspendedAt", w.deactivated_at) as since, coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
-      e.kind, e.created_at as at, e.mailed_at as "mailedAt"
-    from webhooks w ${healthJoins}
-    left join lateral (
-      select kind, created_at, mailed_at from operational_events
-      where webhook_id = w.id order by created_at desc, id desc limit 1
-    ) e on true
-    where (${appId}::text is null or w.app_id::text = ${appId}) and (${only}::text is null or ${webhookHealth} = ${only})
-    order by w.id limit ${webhookStatesMax}
+  {
+    appId = null,
+    health: only = null,
+    page = 1,
+    limit = webhookStatesMax,
+  }: { appId?: string | null; health?: WebhookHealth | null; page?: number; limit?: number },
+): Promise<{ webhooks: WebhookState[]; total: number }> {
+  const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
+    with found as materialized (
+      select w.id from webhooks w ${only === null ? sql`` : healthJoins}
+      where (${appId}::text is null or w.app_id::text = ${appId})
+        and ${only === null ? sql`true` : sql`${webhookHealth} = ${only}`}
+      order by w.id
+    )
+    select totals.total, page.* from (select count(*) as total from found) totals
+    left join (
+      select w.id, w.app_id as "appId", a.name as "appName", w.url, ${webhookHealth} as health,
+        coalesce(s."suspendedReason", w.deactivated_reason) as reason, coalesce(s."suspendedAt", w.deactivated_at) as since,
+        coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", e.kind, e.created_at as at, e.mailed_at as "mailedAt"
+      from (select id from found limit ${limit} offset ${(page - 1) * limit}) f
+      join webhooks w on w.id = f.id join apps a on a.id = w.app_id ${healthJoins}
+      left join lateral (
+        select kind, created_at, mailed_at from operational_events
+        where webhook_id = w.id order by created_at desc, id desc limit 1
+      ) e on true
+    ) page on true
+    order by page.id
   `.execute(executor);
-  return rows.map(({ id, appId: app, url, health, reason, since, exhaustedInARow, ...event }) => ({
-    id,
-    appId: app,
+  const { entries, total } = pageOf<Row>(rows);
+  return { webhooks: entries.map(toState), total };
+}
+
+function toState({ url, kind, at, mailedAt, ...row }: Row): WebhookState {
+  const { health } = row;
+  return {
+    ...row,
     host: urlHost(url),
-    health,
     state: health === 'retrying' || health === 'new' || health === 'healthy' ? 'active' : health,
-    reason,
-    since,
-    exhaustedInARow,
-    latestEvent: event.kind && { kind: event.kind, at: event.at, mailedAt: event.mailedAt },
-  }));
+    latestEvent: kind && { kind, at, mailedAt },
+  };
 }

@@ -8,6 +8,7 @@ import {
   suspensionOf,
   type Suspension,
 } from '../../access/suspensions.ts';
+import { enforceQuota } from '../../access/quotas.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
 import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
 import {
@@ -69,9 +70,6 @@ const columns = sql`
 const selectWebhooks = sql`
   select ${columns} from webhooks w ${healthJoins}
 `;
-
-/** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
-export const webhooksPerAppMax = 20;
 
 export type WebhookInput = {
   url: string;
@@ -151,19 +149,14 @@ export function distinct(events: string[] | null | undefined): string[] | null {
 }
 
 async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void> {
-  // Prevents two simultaneous requests from both adding the twentieth webhook.
+  // Prevents two simultaneous requests from both adding the last webhook.
   await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
   // A key that was admitted just before would leave the suspended app an active webhook.
   await requireNotSuspended(tx, 'app', appId, null);
   const { rows } = await sql<{
     count: number;
   }>`select count(*) from webhooks where app_id = ${appId}`.execute(tx);
-  if ((rows[0]?.count ?? 0) >= webhooksPerAppMax) {
-    throw new ServiceError(
-      'conflict',
-      `An app can have at most ${webhooksPerAppMax} webhooks. Delete one first.`,
-    );
-  }
+  await enforceQuota(tx, appId, 'webhooks', rows[0]?.count ?? 0);
 }
 
 /**

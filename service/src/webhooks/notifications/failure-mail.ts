@@ -1,9 +1,10 @@
 /**
- * Mails owners and developers about events of their webhooks (`mail-queue.ts`), each separately. It claims a mail under a lease, sends it outside any
+ * Mails owners and developers about events of their webhooks (`mail-queue.ts`), each separately, and notices (`notice-mail.ts`). It claims a mail under a lease, sends it outside any
  * transaction, and records the result; a crash in between sends it again with the same Message-ID. The transaction that
  * records an event, and a timer, wake it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { mailChannel } from '../../access/notices.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { readPublicUrl } from '../../database/public-url.ts';
 import type { Session } from '../../database/session.ts';
@@ -23,7 +24,7 @@ import {
   releaseMail,
   type ClaimedMail,
 } from './mail-queue.ts';
-import { mailChannel } from './operational-events.ts';
+import { sendNotices } from './notice-mail.ts';
 import { renderMail, type MailContext } from './render-mail.ts';
 
 export type FailureMailDependencies = MailContext & {
@@ -45,7 +46,10 @@ export function createFailureMail(dependencies: FailureMailDependencies): Failur
     log,
     async turn() {
       await giveUpLate(dependencies);
-      return (await sendBatch(dependencies)) ? 0 : pollMs;
+      const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
+      const current = { ...dependencies, publicUrl };
+      const sent = [await sendBatch(current), await sendNotices(current)];
+      return sent.some(Boolean) ? 0 : pollMs;
     },
   });
   const listener = dependencies.session.createListener([mailChannel], () => loop.wake());
@@ -84,7 +88,6 @@ async function giveUpLate({ database, log }: FailureMailDependencies): Promise<v
 
 async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean> {
   const { database } = dependencies;
-  const publicUrl = await readPublicUrl(database, dependencies.publicUrl);
   const claimed = await stepOrSetAside(database, {
     ...waiting,
     step: (only) => claimMails(database, mailsAtOnce, only),
@@ -93,9 +96,7 @@ async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean
   });
   await Promise.all(
     claimed.map((mail) =>
-      setAsideRefused(database, waiting, [mail.id], () =>
-        send({ ...dependencies, publicUrl }, mail),
-      ),
+      setAsideRefused(database, waiting, [mail.id], () => send(dependencies, mail)),
     ),
   );
   return claimed.length > 0;

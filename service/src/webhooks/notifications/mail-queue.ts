@@ -3,8 +3,14 @@ import type { WebhookHealth } from '../../contract/webhook.ts';
 import type { DeactivatedReason } from '../../contract/webhook-in-words.ts';
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../runtime/mail.ts';
+import {
+  mailAttemptsMax,
+  mailLeaseSeconds,
+  mailWaitMs,
+  mailWithinHours,
+} from '../../runtime/mail-retries.ts';
 import { healthJoins, webhookHealth } from './webhook-health.ts';
-import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
+import type { OperationalEvent } from './operational-events.ts';
 
 /** An event whose mail this process may send now. */
 export type ClaimedMail = OperationalEvent & {
@@ -35,13 +41,6 @@ export type ClaimedMail = OperationalEvent & {
   attempt: number;
 };
 
-/** The maximum delay of a mail: a new SMTP_URL must not release a flood of old mail. */
-const mailWithinHours = 24;
-/** Longer than a mail may take, so that no other process sends it meanwhile. Each recipient starts it again. */
-const mailLeaseSeconds = 60;
-const mailBaseMs = 60_000;
-const mailFactor = 4;
-const mailWaitMaxMs = 6 * 3_600_000;
 const givenUpPerBatch = 1_000;
 
 /** Claims events whose mail is due, and counts the try before it is made. A lease that runs out releases them. */
@@ -133,10 +132,9 @@ export async function recordMailFailed(
     await recordMailGivenUp(database, claimed, error);
     return 'given up';
   }
-  const waitMs = Math.min(mailBaseMs * mailFactor ** (claimed.attempt - 1), mailWaitMaxMs);
   await sql`
     update operational_events
-    set next_mail_at = queue_now() + ${waitMs} * interval '1 millisecond', mail_leased_until = null,
+    set next_mail_at = queue_now() + ${mailWaitMs(claimed.attempt)} * interval '1 millisecond', mail_leased_until = null,
       mail_error = ${error}
     where id = ${claimed.id} and mail_attempts = ${claimed.attempt} and mail_leased_until is not null
   `.execute(database);

@@ -3,9 +3,11 @@
  * (`queue/health/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
  * however often it fails and recovers. Sends nothing.
  */
+import { mailChannel } from '../../access/notices.ts';
 import type { AttemptError } from '../../contract/webhook-in-words.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
+import { mailAttemptsMax } from '../../runtime/mail-retries.ts';
 
 export type OperationalEvent = {
   appId: string;
@@ -23,8 +25,6 @@ export type OperationalEvent = {
   lastSuccessAt: Date | null;
 };
 
-export const mailChannel = 'orgdir_mail';
-export const mailAttemptsMax = 8;
 /** Rows kept per webhook; a new one removes the oldest. */
 const eventsPerWebhookMax = 100;
 

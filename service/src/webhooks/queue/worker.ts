@@ -23,6 +23,7 @@ import { createFloor } from '../../runtime/floor.ts';
 import { dropOldStats, foldDeliveryChanges } from '../history/fold-delivery-changes.ts';
 import { rotatePartitions } from '../history/retention.ts';
 import { dropOldVersions } from '../history/versions.ts';
+import { dropOldNotices } from '../../access/notices.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/dispatcher.ts';
 import { findWork, leftMs } from './find-work.ts';
@@ -353,6 +354,7 @@ async function pruneHistory(
   });
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
   await dropOldOperationalEvents(database, retentionDays);
+  await dropOldNotices(database);
   const rows = await dropOldSetAside(database, retentionDays);
   if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
   await dropOldVersions(database, retentionDays);

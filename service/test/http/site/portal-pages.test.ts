@@ -253,6 +253,7 @@ test('missing pages are reported with advice', async () => {
   await registerPortalPages(
     app,
     {
+      database: service.database,
       signIn: service.signIn,
       publicUrl: testPublicUrl,
       brand: await loadBrand(loadConfig({})),

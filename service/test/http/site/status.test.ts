@@ -24,6 +24,7 @@ test('the status has version, time, components and counts, without a key', async
     version,
     apiVersion: 'v1',
     maintenance: null,
+    announcements: [],
     components: {
       database: 'ok',
       deliveries: 'ok',

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createKey, scopes } from '../../../src/access/keys.ts';
 import { sql } from '../../../src/database/database.ts';
 import { dropExpiredKeys } from '../../../src/events/idempotency-keys.ts';
-import { webhooksPerAppMax } from '../../../src/webhooks/management/webhooks.ts';
+import { defaultQuotas } from '../../../src/contract/quotas.ts';
 import { testActor } from '../../support/actor.ts';
 import { makeKey, startTestService, type Answer } from '../../support/service.ts';
 
@@ -124,7 +124,7 @@ test('a refused creation leaves its key free, and an app with all its webhooks c
   assert.equal((await create(app, 'first', { url: 'http://10.0.0.1/' })).status, 400);
   const first = await create(app, 'first');
   assert.equal(isReplayed(first), false);
-  for (let n = 1; n < webhooksPerAppMax; n += 1) await create(app, `more-${n}`);
+  for (let n = 1; n < defaultQuotas.webhooks; n += 1) await create(app, `more-${n}`);
   assertConflict(await create(app, 'last'), /at most/);
   assert.equal((await create(app, 'first')).text, first.text);
   await change(app, 'DELETE', first.body.data.id);

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { createApp } from '../../../src/access/apps.ts';
 import { setFailureMails, setMember } from '../../../src/access/members.ts';
+import { mailChannel } from '../../../src/access/notices.ts';
 import { sql } from '../../../src/database/database.ts';
 import { storePublicUrl } from '../../../src/database/public-url.ts';
 import { Session } from '../../../src/database/session.ts';
@@ -16,7 +17,6 @@ import {
 } from '../../../src/webhooks/notifications/failure-mail.ts';
 import { claimMails, recordRecipient } from '../../../src/webhooks/notifications/mail-queue.ts';
 import {
-  mailChannel,
   recordOperationalEvents,
   type OperationalEvent,
 } from '../../../src/webhooks/notifications/operational-events.ts';
@@ -26,7 +26,12 @@ import { testActor } from '../../support/actor.ts';
 import { startCommand } from '../../support/command.ts';
 import { openTestDatabase, toUrl } from '../../support/database.ts';
 import { eventually } from '../../support/eventually.ts';
-import { smtpUser, startSmtpServer, type SmtpServer } from '../../support/smtp-server.ts';
+import {
+  mailSettings,
+  smtpUser,
+  startSmtpServer,
+  type SmtpServer,
+} from '../../support/smtp-server.ts';
 
 const { database, connection } = await openTestDatabase();
 const context = {
@@ -128,18 +133,7 @@ function settledRow(webhook: { webhookId: string }): Promise<Row> {
 }
 
 function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
-  const mailer = createMailer(
-    {
-      host: '127.0.0.1',
-      port,
-      secure: false,
-      requireTls: false,
-      verifyCertificate: false,
-      credentials: null,
-      from: { name: 'Directory', address: 'no-reply@directory.example' },
-    },
-    options,
-  );
+  const mailer = createMailer(mailSettings(port), options);
   const failureMail = createFailureMail({
     ...context,
     database,

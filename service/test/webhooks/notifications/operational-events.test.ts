@@ -299,6 +299,9 @@ test('the list of webhooks is limited', async () => {
     insert into webhooks (id, app_id, url, secret)
     select uuid_v7(), ${crowded}, 'https://example.org/', 'x' from generate_series(1, ${webhookStatesMax} + 1)
   `.execute(database);
-  assert.equal((await listWebhookStates(database, crowded)).length, webhookStatesMax);
+  const { webhooks, total } = await listWebhookStates(database, { appId: crowded });
+  assert.deepEqual([webhooks.length, total], [webhookStatesMax, webhookStatesMax + 1]);
+  const last = await listWebhookStates(database, { appId: crowded, page: 2 });
+  assert.equal(last.webhooks.length, 1);
   await sql`delete from apps where id = ${crowded}`.execute(database);
 });

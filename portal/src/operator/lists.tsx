@@ -1,0 +1,227 @@
+import { Code, SegmentedControl, Select, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useState } from 'react';
+import { useSearchParams } from 'react-router';
+import { usageDays } from '../../../service/src/contract/periods.ts';
+import {
+  describeHealth,
+  healthLabels,
+  type DeactivatedReason,
+} from '../../../service/src/contract/webhook-in-words.ts';
+import { allAccounts, allApps, allUsage, allWebhooks, settingsInForce } from '../api/operations.ts';
+import type { OperatorWebhook } from '../api/types.ts';
+import { CopiedId } from '../ui/copied-id.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { Time } from '../ui/time.tsx';
+import { TablePage } from './table-page.tsx';
+
+const limit = 25;
+
+/** A value of the address; another one begins at the first page. */
+function useChoice(name: string): [value: string, choose: (value: string) => void] {
+  const [query, setQuery] = useSearchParams();
+  return [
+    query.get(name) ?? '',
+    (value) => setQuery(value === '' ? {} : { [name]: value }, { replace: true }),
+  ];
+}
+
+/** As long as an address may be. */
+const searchCharsMax = 254;
+const typingMs = 300;
+
+/** The address follows the text once nobody types. */
+function SearchField({ label }: { label: string }) {
+  const [search, choose] = useChoice('search');
+  const [text, setText] = useState(search);
+  const chooseLater = useDebouncedCallback(choose, typingMs);
+  return (
+    <TextInput
+      type="search"
+      label={label}
+      maw={360}
+      maxLength={searchCharsMax}
+      value={text}
+      onChange={({ currentTarget: { value } }) => {
+        setText(value);
+        chooseLater(value);
+      }}
+    />
+  );
+}
+
+const number = (value: number) => value.toLocaleString();
+
+function State({ suspendedAt, suspendedReason }: SuspendableEntry) {
+  if (suspendedAt === null) return 'Active';
+  return (
+    <Text span size="sm" c="red">
+      Suspended: {suspendedReason}
+    </Text>
+  );
+}
+type SuspendableEntry = { suspendedAt: string | null; suspendedReason: string | null };
+
+export function AppsPage() {
+  const [search] = useChoice('search');
+  return (
+    <TablePage
+      title="Apps"
+      lead="The apps of everybody, newest first."
+      filter={<SearchField label="Name, id, or address of an owner" />}
+      read={(page) => allApps({ page, limit, search })}
+      columns={['App', 'Owners', 'Keys', 'Webhooks', 'State', 'Created']}
+      none={search === '' ? 'There are no apps yet.' : 'No app matches.'}
+      row={(app) => ({
+        key: app.id,
+        cells: [
+          <Named key="app" name={app.name} id={app.id} thing="app" />,
+          app.owners.join(', '),
+          number(app.keyCount),
+          number(app.webhookCount),
+          <State key="state" {...app} />,
+          <Time key="created" at={app.createdAt} />,
+        ],
+      })}
+    />
+  );
+}
+
+function Named({ name, id, thing }: { name: string; id: string; thing: string }) {
+  return (
+    <>
+      {name}
+      <CopiedId id={id} thing={thing} />
+    </>
+  );
+}
+
+export function AccountsPage() {
+  const [search] = useChoice('search');
+  return (
+    <TablePage
+      title="Accounts"
+      lead="The accounts of everybody, newest first."
+      filter={<SearchField label="Name, address or id" />}
+      read={(page) => allAccounts({ page, limit, search })}
+      columns={['Account', 'Name', 'Sessions', 'Second factor', 'State', 'Created']}
+      none="No account matches."
+      row={(account) => ({
+        key: account.id,
+        cells: [
+          <Named key="account" name={account.email} id={account.id} thing="account" />,
+          account.name,
+          number(account.sessionCount),
+          account.hasSecondFactor ? 'Yes' : 'No',
+          <State key="state" {...account} />,
+          <Time key="created" at={account.createdAt} />,
+        ],
+      })}
+    />
+  );
+}
+
+const healths = Object.keys(healthLabels) as OperatorWebhook['health'][];
+
+export function WebhooksPage() {
+  const [chosen, choose] = useChoice('health');
+  const health = healths.find((each) => each === chosen);
+  return (
+    <TablePage
+      title="Webhooks"
+      lead="The webhooks of everybody, oldest first. Of their addresses only the host is shown."
+      filter={
+        <Select
+          label="Health"
+          maw={240}
+          placeholder="All"
+          clearable
+          data={healths.map((value) => ({ value, label: healthLabels[value] }))}
+          value={health ?? null}
+          onChange={(value) => choose(value ?? '')}
+        />
+      }
+      read={(page) => allWebhooks({ page, limit, ...(health && { health }) })}
+      columns={['Host', 'App', 'Health', 'Since']}
+      none={health ? 'No webhook has this health.' : 'There are no webhooks yet.'}
+      row={(webhook) => ({
+        key: webhook.id,
+        cells: [
+          <Named key="host" name={webhook.host} id={webhook.id} thing="webhook" />,
+          webhook.appName,
+          healthOf(webhook),
+          webhook.since && <Time key="since" at={webhook.since} />,
+        ],
+      })}
+    />
+  );
+}
+
+function healthOf({ health, reason, exhaustedInARow }: OperatorWebhook): string {
+  const why = describeHealth({
+    health,
+    reason: health === 'deactivated' ? (reason as DeactivatedReason) : null,
+    suspendedReason: reason,
+    exhaustedInARow,
+  });
+  return why === null ? healthLabels[health] : `${healthLabels[health]}: ${why}`;
+}
+
+const ranges = [1, 7, 30, usageDays];
+
+export function UsagePage() {
+  const [chosen, choose] = useChoice('days');
+  const days = ranges.find((each) => String(each) === chosen) ?? 30;
+  return (
+    <TablePage
+      title="Usage"
+      lead="What apps have used, those with the most requests first. A day ends at midnight UTC."
+      filter={
+        <SegmentedControl
+          size="xs"
+          aria-label="Days"
+          value={String(days)}
+          onChange={choose}
+          data={ranges.map((each) => ({
+            value: String(each),
+            label: each === 1 ? 'Today' : `${each} days`,
+          }))}
+        />
+      }
+      read={(page) => allUsage({ page, limit, days })}
+      columns={['App', 'Requests', 'Failed', 'Size of responses', 'Events', 'Deliveries']}
+      none="Nothing was used on these days."
+      row={({ appId, name, requests, errors, bytes, events, deliveries }) => ({
+        key: appId ?? 'platform',
+        cells: [
+          name ?? (appId === null ? 'Platform keys' : 'A deleted app'),
+          number(requests),
+          number(errors),
+          formatBytes(bytes),
+          number(events),
+          number(deliveries),
+        ],
+      })}
+    />
+  );
+}
+
+export function SettingsPage() {
+  return (
+    <TablePage
+      title="Settings"
+      lead="The settings of the process that answers, without secrets. They come from its environment."
+      read={() => settingsInForce()}
+      columns={['Setting', 'Value', 'From']}
+      none="There are no settings."
+      row={({ name, value, isDefault }) => ({
+        key: name,
+        cells: [
+          <Code key="name">{name}</Code>,
+          value ?? 'Not set',
+          isDefault ? 'Default' : 'Environment',
+        ],
+      })}
+    />
+  );
+}

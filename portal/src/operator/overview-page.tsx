@@ -1,0 +1,114 @@
+import { SimpleGrid, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { healthLabels } from '../../../service/src/contract/webhook-in-words.ts';
+import { installation } from '../api/operations.ts';
+import type { OperatorOverview } from '../api/types.ts';
+import { Page } from '../layout/page.tsx';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { formatDuration } from '../ui/format-duration.ts';
+import { Loaded } from '../ui/loaded.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { Section } from '../ui/section.tsx';
+import { TableHead } from '../ui/table-head.tsx';
+
+/** The polling interval while the page is visible. */
+const refreshMs = 10_000;
+
+export function OverviewPage() {
+  const query = useQuery({ ...installation(), refetchInterval: refreshMs });
+  return (
+    <Page title="Overview" lead="How the installation does, for all apps together.">
+      <Loaded query={query}>{(state) => <Overview state={state} />}</Loaded>
+    </Page>
+  );
+}
+
+function Overview({ state }: { state: OperatorOverview }) {
+  const { today, yesterday, deliveries, queue, webhooks, receivers } = state;
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <Section title="Requests with keys">
+          <DescriptionList
+            entries={[
+              ['Today (UTC)', requestsOf(today)],
+              ['Yesterday', requestsOf(yesterday)],
+            ]}
+          />
+        </Section>
+        <Section title="Deliveries of 24 hours">
+          <DescriptionList
+            entries={[
+              ['Succeeded', share(deliveries.successShare)],
+              ['Median delay', delay(deliveries.delayP50Ms)],
+              ['95th percentile', delay(deliveries.delayP95Ms)],
+            ]}
+          />
+        </Section>
+        <Section title="What waits">
+          <DescriptionList
+            entries={[
+              ['Deliveries that are due', queue.due.toLocaleString()],
+              ['Oldest delivery', `${Math.round(queue.oldestDueSeconds)} s`],
+              ['Events to distribute', queue.eventsWaiting.toLocaleString()],
+              ['Oldest event', `${Math.round(queue.oldestEventSeconds)} s`],
+              ['Set aside', queue.setAside.toLocaleString()],
+            ]}
+          />
+        </Section>
+        <Section title="Webhooks">
+          <DescriptionList entries={Object.entries(healthLabels).flatMap(linkTo(webhooks))} />
+        </Section>
+      </SimpleGrid>
+      <Section title="Receivers that do not work">
+        {receivers.length === 0 ? (
+          <Text role="status">All webhooks that have been called work.</Text>
+        ) : (
+          <Table>
+            <TableHead columns={['Host', 'Webhooks', 'Apps'].map((title) => ({ title }))} />
+            <Table.Tbody>
+              {receivers.map(({ host, webhooks: count, apps }) => (
+                <Table.Tr key={host}>
+                  <Table.Th scope="row" fw={500}>
+                    {host}
+                  </Table.Th>
+                  <Table.Td>{count.toLocaleString()}</Table.Td>
+                  <Table.Td>{apps.toLocaleString()}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function requestsOf({ requests, errors }: OperatorOverview['today']): string {
+  return `${requests.toLocaleString()}, ${errors.toLocaleString()} failed`;
+}
+
+/** Rounds down, so that 100 % means all. */
+function share(value: number | null): string {
+  return value === null ? 'None ended' : `${(Math.floor(value * 10_000) / 100).toLocaleString()} %`;
+}
+
+function delay(ms: number | null): string {
+  return ms === null ? '–' : formatDuration(ms);
+}
+
+/** The number of webhooks of a health leads to their list. */
+function linkTo(counts: Record<string, number>) {
+  return ([health, label]: [string, string]): Term[] => {
+    const count = counts[health] ?? 0;
+    if (count === 0) return [];
+    return [
+      [
+        label,
+        <PageLink key={health} to={`/webhooks?health=${health}`}>
+          {count.toLocaleString()}
+        </PageLink>,
+      ],
+    ];
+  };
+}

@@ -1,0 +1,94 @@
+/** The console: what operators see, by keyboard and with axe, and that nobody else finds it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setOperator } from '../../service/src/sign-in/operators.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { codeOf } from '../../service/test/support/authenticator.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible, assertReadable } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { openPortal, signUp } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const operator = noBrowser ? null! : await signUp(portal.service, 'operator@example.org');
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+const url = `${testPublicUrl}/profile/operator`;
+
+if (!noBrowser) {
+  const app = await create(ada, '/apps', { name: 'Announcer' });
+  await create(ada, `/apps/${app.id}/webhooks`, { url: 'https://hooks.example.org/secret-path' });
+  const { secret } = await create(operator, '/account/authenticator', {});
+  await create(operator, '/account/authenticator/confirm', { code: codeOf(secret, -1) });
+  await portal.service.database
+    .transaction()
+    .execute((tx) =>
+      setOperator(tx, testActor, { account: 'operator@example.org', role: 'read-only' }),
+    );
+}
+
+test(
+  'an operator goes through the pages, and each can be read and used by everybody',
+  options,
+  async () => {
+    const page = await portal.open({ as: operator, url });
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    assert.match(await page.title(), /^Overview · .* console$/);
+    await page.getByRole('region', { name: 'What waits' }).getByText('Set aside').waitFor();
+    await assertAccessible(page, 'overview of the console');
+    const navigation = page.getByRole('navigation', { name: 'Main' });
+    for (const [link, shown] of [
+      ['Apps', 'Announcer'],
+      ['Accounts', 'ada@example.org'],
+      ['Webhooks', 'hooks.example.org'],
+      ['Usage', 'Nothing was used on these days.'],
+      ['Settings', 'RETENTION_DAYS'],
+    ] as const) {
+      await navigation.getByRole('link', { name: link, exact: true }).click();
+      await page.getByRole('heading', { name: link, level: 1 }).waitFor();
+      await page.getByRole('main').getByText(shown).first().waitFor();
+      await assertAccessible(page, `${link} of the console`);
+      assert.doesNotMatch(await page.content(), /secret-path/);
+    }
+    await page.setViewportSize({ width: 390, height: 844 });
+    await assertReadable(page, 'settings of the console on a phone');
+  },
+);
+
+test(
+  'a search and a filter stay in the address, and a number of the overview leads to its list',
+  options,
+  async () => {
+    const page = await portal.open({ as: operator, url: `${url}/apps?search=nothing` });
+    await page.getByText('No app matches.').waitFor();
+    await page.getByRole('searchbox').fill('');
+    await page.getByRole('searchbox').pressSequentially('announcer');
+    await page.getByRole('rowheader', { name: 'Announcer' }).waitFor();
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'announcer');
+    assert.match(page.url(), /\?search=announcer$/);
+    await page.goto(url);
+    await page.getByRole('region', { name: 'Webhooks' }).getByRole('link', { name: '1' }).click();
+    await page.getByRole('rowheader', { name: 'hooks.example.org' }).waitFor();
+    assert.match(page.url(), /\/webhooks\?health=new$/);
+  },
+);
+
+test(
+  'whoever is no operator gets no page of the console, and no script of it in the portal',
+  options,
+  async () => {
+    const page = await portal.open({ as: ada, url });
+    await page.getByRole('alert').first().waitFor();
+    assert.doesNotMatch(await page.content(), /Deliveries of 24 hours/);
+    const scripts: string[] = [];
+    page.on('request', (request) => scripts.push(new URL(request.url()).pathname));
+    await page.goto(`${testPublicUrl}/profile/developer/apps`);
+    await page.getByText('Announcer').first().waitFor();
+    assert.ok(
+      scripts.some((path) => /\/assets\/pages-/.test(path)),
+      scripts.join(' '),
+    );
+    assert.ok(!scripts.some((path) => /console-/.test(path)), scripts.join(' '));
+  },
+);

@@ -1,0 +1,113 @@
+/**
+ * Mails to people that are neither about a webhook nor an answer to a request: one row per recipient. They are written in the
+ * transaction that causes them; `webhooks/notifications/notice-mail.ts` sends them.
+ */
+import { sql, type Database, type Executor } from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
+import {
+  mailAttemptsMax,
+  mailLeaseSeconds,
+  mailWaitMs,
+  mailWithinHours,
+} from '../runtime/mail-retries.ts';
+
+/** Tells the process that sends mail of new ones. */
+export const mailChannel = 'orgdir_mail';
+
+export type Notice = {
+  id: string;
+  recipient: string;
+  kind: 'announcement' | 'quota.near';
+  appId: string | null;
+  /** Null if the notice is not about an app. */
+  appName: string | null;
+  details: Record<string, unknown>;
+  createdAt: Date;
+  /** The number of this attempt, from 1. */
+  attempt: number;
+};
+
+/** Longer than a topic lasts. */
+const keptDays = 2;
+
+type NewNotices = Pick<Notice, 'kind' | 'appId' | 'details'> & {
+  /** A query for their addresses. */
+  recipients: ReturnType<typeof sql>;
+  /** Text: whoever has a notice about it gets no other. */
+  topic: ReturnType<typeof sql>;
+  /** Nobody needs the mail afterwards. */
+  notAfter?: Date | null;
+};
+
+/** Returns how many recipients are mailed. */
+export async function addNotices(
+  executor: Executor,
+  { recipients, topic, kind, appId, details, notAfter = null }: NewNotices,
+): Promise<number> {
+  const { rows } = await sql`
+    insert into notices (id, recipient, topic, kind, app_id, details, not_after)
+    select uuid_v7(), r.email, ${topic}, ${kind}, ${appId}, ${JSON.stringify(details)}::jsonb, ${notAfter}
+    -- A provider that verifies no address gives a name that is none.
+    from (${recipients}) r(email) where r.email not like '%.invalid' order by r.email
+    on conflict (recipient, topic) do nothing returning 1
+  `.execute(executor);
+  if (rows.length > 0) await sql`select pg_notify(${mailChannel}, '')`.execute(executor);
+  return rows.length;
+}
+
+/** Claims up to `room` due notices, and counts the attempt before it is made. */
+export async function claimNotices(database: Database, room: number): Promise<Notice[]> {
+  const { rows } = await sql<Notice>`
+    with due as materialized (
+      select id from notices
+      where next_attempt_at <= queue_now() and attempts < ${mailAttemptsMax}
+        and created_at > queue_now() - ${mailWithinHours} * interval '1 hour'
+        and (not_after is null or not_after > queue_now())
+      order by next_attempt_at limit ${room} for update skip locked
+    )
+    update notices n
+    set attempts = n.attempts + 1, next_attempt_at = queue_now() + ${mailLeaseSeconds} * interval '1 second'
+    from due where n.id = due.id
+    returning n.id, n.recipient, n.kind, n.app_id as "appId", (select name from apps where id = n.app_id) as "appName",
+      n.details, n.created_at as "createdAt", n.attempts as attempt
+  `.execute(database);
+  return rows;
+}
+
+type Claimed = Pick<Notice, 'id' | 'attempt'>;
+
+/** It was sent, refused for good, or is given up. */
+export async function endNotice(database: Database, { id, attempt }: Claimed): Promise<void> {
+  await sql`
+    update notices set next_attempt_at = null where id = ${id} and attempts = ${attempt}
+  `.execute(database);
+}
+
+/** Schedules the next attempt, or ends the notice after the last. Returns whether one follows. */
+export async function delayNotice(database: Database, claimed: Claimed): Promise<boolean> {
+  if (claimed.attempt >= mailAttemptsMax) {
+    await endNotice(database, claimed);
+    return false;
+  }
+  await sql`
+    update notices set next_attempt_at = queue_now() + ${mailWaitMs(claimed.attempt)} * interval '1 millisecond'
+    where id = ${claimed.id} and attempts = ${claimed.attempt}
+  `.execute(database);
+  return true;
+}
+
+/** As if it had not been tried. */
+export async function releaseNotice(database: Database, { id, attempt }: Claimed): Promise<void> {
+  await sql`
+    update notices set next_attempt_at = queue_now(), attempts = attempts - 1 where id = ${id} and attempts = ${attempt}
+  `.execute(database);
+}
+
+/** Deletes what was sent or became too old, in batches. */
+export async function dropOldNotices(database: Database): Promise<number> {
+  return deleteInBatches(database, {
+    table: 'notices',
+    key: 'id',
+    condition: sql`created_at < (select queue_now()) - ${keptDays} * interval '1 day'`,
+  });
+}

@@ -1,0 +1,89 @@
+/** `announcements`: what the operator tells all developers. */
+import { Option, type Command } from 'commander';
+import { severities, type Severity } from '../contract/status.ts';
+import {
+  announce,
+  announcementCharsMax,
+  endAnnouncement,
+  listAnnouncements,
+} from '../system/announcements.ts';
+import { cliActor } from './cli-actor.ts';
+import { addCommand, parseTimeOption } from './parse-option.ts';
+import { print, table, withDatabase } from './with-database.ts';
+
+type Flags = {
+  text: string;
+  severity: Severity;
+  starts?: Date;
+  ends?: Date;
+  mail?: boolean;
+  json?: boolean;
+};
+
+export function addAnnouncementCommands(program: Command): void {
+  const announcements = program
+    .command('announcements')
+    .description(
+      'Tell all developers something: in the portal, on the status page and in GET /status.',
+    );
+  addCreate(announcements);
+  addCommand(announcements, {
+    name: 'list',
+    description: 'List what is announced, newest first.',
+    act: async ({ database }) => {
+      const shown = await listAnnouncements(database);
+      const rows = shown.map(({ id, severity, startsAt, endsAt, text }) => [
+        id,
+        severity,
+        startsAt ?? '-',
+        endsAt ?? '-',
+        text,
+      ]);
+      return [shown, table(['ID', 'SEVERITY', 'STARTS', 'ENDS', 'TEXT'], rows)];
+    },
+  });
+  addCommand(announcements, {
+    name: 'end',
+    argument: ['<id>', 'id of the announcement'],
+    description: 'Show an announcement no longer, and mail it to nobody else.',
+    example: '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
+    act: async ({ database, given }) => {
+      await database.transaction().execute((tx) => endAnnouncement(tx, cliActor(), given));
+      return [{ id: given }, [`Announcement ${given} is no longer shown.`]];
+    },
+  });
+}
+
+function addCreate(announcements: Command): void {
+  announcements
+    .command('create')
+    .description('Announce something, such as a maintenance with its date.')
+    .requiredOption('--text <text>', `what, in up to ${announcementCharsMax} characters`)
+    .addOption(
+      new Option('--severity <severity>', 'how serious it is').choices(severities).default('info'),
+    )
+    .option('--starts <time>', 'when it takes place, if not now', parseTimeOption)
+    .option('--ends <time>', 'until when it is shown; default: until it is ended', parseTimeOption)
+    .option('--mail', 'mail it to the owners of apps who want it')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  orgdir announcements create --text "The directory moves to a larger machine." --severity warning --starts 2027-01-31T20:00:00Z --ends 2027-01-31T22:00:00Z --mail',
+    )
+    .action(async ({ text, severity, starts, ends, mail = false, json }: Flags) => {
+      const done = await withDatabase(({ database }) =>
+        database
+          .transaction()
+          .execute((tx) =>
+            announce(
+              tx,
+              cliActor(),
+              { text, severity, startsAt: starts ?? null, endsAt: ends ?? null },
+              { mailed: mail },
+            ),
+          ),
+      );
+      const told = mail ? ` The service mails it to ${done.mails} owners of apps.` : '';
+      print(json, done, [`Announcement ${done.id} is shown.${told}`]);
+    });
+}

@@ -1,0 +1,63 @@
+/** `operators`: who may open the console at `/profile/operator`. */
+import { Option, type Command } from 'commander';
+import { operatorRoles, type OperatorRole } from '../contract/operator-roles.ts';
+import { listOperators, removeOperator, setOperator } from '../sign-in/operators.ts';
+import { cliActor } from './cli-actor.ts';
+import { addCommand } from './parse-option.ts';
+import { print, table, withDatabase } from './with-database.ts';
+
+export function addOperatorCommands(program: Command): void {
+  const operators = program
+    .command('operators')
+    .description(
+      'Say who may open the console at /profile/operator. Without operators there is none.',
+    );
+  operators
+    .command('add')
+    .description(
+      'Name an operator, or change the role. The account needs a second factor from then on.',
+    )
+    .argument('<account>', 'id or email address of the account')
+    .addOption(
+      new Option('--role <role>', 'read-only sees everything and changes nothing')
+        .choices(operatorRoles)
+        .default('read-only'),
+    )
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir operators add ada@example.org --role operator')
+    .action(async (account: string, { role, json }: { role: OperatorRole; json?: boolean }) => {
+      const changed = await withDatabase(({ database }) =>
+        database.transaction().execute((tx) => setOperator(tx, cliActor(), { account, role })),
+      );
+      print(json, { changed }, [
+        changed ? `${account} has the role ${role} now.` : 'Nothing to change.',
+      ]);
+    });
+  addCommand(operators, {
+    name: 'list',
+    description: 'List the operators, oldest first.',
+    act: async ({ database }) => {
+      const found = await listOperators(database);
+      const rows = found.map(({ id, email, role, hasSecondFactor, createdAt }) => [
+        id,
+        email,
+        role,
+        hasSecondFactor ? 'yes' : 'no',
+        createdAt.toISOString(),
+      ]);
+      return [found, table(['ID', 'EMAIL', 'ROLE', 'SECOND FACTOR', 'SINCE'], rows)];
+    },
+  });
+  addCommand(operators, {
+    name: 'remove',
+    argument: ['<account>', 'id or email address of the account'],
+    description: 'Take the role away, also from sessions that are open.',
+    example: 'ada@example.org',
+    act: async ({ database, given }) => {
+      const changed = await database
+        .transaction()
+        .execute((tx) => removeOperator(tx, cliActor(), given));
+      return [{ changed }, [changed ? `${given} is no longer an operator.` : 'Nothing to change.']];
+    },
+  });
+}

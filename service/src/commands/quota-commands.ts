@@ -1,0 +1,99 @@
+/** `quotas`: how much one app may have and use, where the defaults are not right for it. */
+import type { Command } from 'commander';
+import { changeQuotas, readQuotas, type QuotaInForce } from '../access/quotas.ts';
+import { defaultQuotas, quotaNames, quotasMax, type Quota } from '../contract/quotas.ts';
+import type { Database } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import { cliActor } from './cli-actor.ts';
+import { addCommand, parseInteger } from './parse-option.ts';
+import { table } from './with-database.ts';
+
+const argument = ['<app>', 'id of the app'] as const;
+const example = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+
+const described: Record<Quota, string> = {
+  rate: 'requests per minute with all keys of the app together; each of its keys can use all of them',
+  webhooks: `webhooks, by default ${defaultQuotas.webhooks}`,
+  keys: `valid keys, by default ${defaultQuotas.keys}`,
+  members: `members, by default ${defaultQuotas.members}`,
+};
+
+export function addQuotaCommands(program: Command): void {
+  const quotas = program
+    .command('quotas')
+    .description('Show and set how much an app may have and use.');
+  addCommand(quotas, {
+    name: 'show',
+    argument,
+    description: 'Show the quotas of an app, and what it has of each.',
+    example,
+    act: ({ database, given }) => show(database, given),
+  });
+  addCommand<Partial<Record<Quota, number>>>(quotas, {
+    name: 'set',
+    argument,
+    description:
+      'Set quotas of an app, in every process within a second. What the app has beyond them stays, and it gets no more.',
+    options: quotaNames.map((quota) => [
+      `--${quota} <count>`,
+      `${described[quota]}; 1 to ${quotasMax[quota]}`,
+      parseInteger(1, quotasMax[quota]),
+    ]),
+    example: `${example} --webhooks 50 --rate 6000`,
+    act: ({ database, given, flags: { rate, webhooks, keys, members } }) =>
+      change(database, given, { rate, webhooks, keys, members }),
+  });
+  addCommand<Partial<Record<Quota, boolean>>>(quotas, {
+    name: 'unset',
+    argument,
+    description: 'Return quotas of an app to the defaults.',
+    options: quotaNames.map((quota) => [`--${quota}`, `that of ${nouns[quota]}`]),
+    example: `${example} --rate`,
+    act: ({ database, given, flags }) =>
+      change(
+        database,
+        given,
+        Object.fromEntries(quotaNames.filter((quota) => flags[quota]).map((each) => [each, null])),
+      ),
+  });
+}
+
+const nouns: Record<Quota, string> = {
+  rate: 'requests per minute',
+  webhooks: 'webhooks',
+  keys: 'keys',
+  members: 'members',
+};
+
+async function change(
+  database: Database,
+  appId: string,
+  changes: Partial<Record<Quota, number | null | undefined>>,
+): Promise<[unknown, string[]]> {
+  const given = Object.entries(changes).filter(([, maximum]) => maximum !== undefined);
+  if (given.length === 0)
+    throw invalid({
+      path: 'quotas',
+      message: `must be one or more of ${quotaNames.map((quota) => `--${quota}`).join(', ')}`,
+    });
+  await database
+    .transaction()
+    .execute((tx) => changeQuotas(tx, cliActor(), appId, Object.fromEntries(given)));
+  return show(database, appId);
+}
+
+async function show(database: Database, appId: string): Promise<[QuotaInForce[], string[]]> {
+  const quotas = await readQuotas(database, appId);
+  return [
+    quotas,
+    table(
+      ['QUOTA', 'LIMIT', 'SET', 'USED'],
+      quotas.map(({ quota, limit, isDefault, used }) => [
+        nouns[quota],
+        String(limit ?? 'as usual'),
+        isDefault ? 'default' : 'yes',
+        String(used ?? '-'),
+      ]),
+    ),
+  ];
+}

@@ -1,0 +1,199 @@
+/** The operations of the console. They read; commands change. */
+import { Type } from 'typebox';
+import { searchApps, type FoundApp } from '../../access/apps.ts';
+import { listUsedApps } from '../../access/usage.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
+import { exampleId, exampleTime } from '../../contract/examples.ts';
+import {
+  OperatorAccount,
+  OperatorApp,
+  OperatorOverview,
+  OperatorSetting,
+  OperatorWebhook,
+  webhookHealth,
+} from '../../contract/operator.ts';
+import { noNul } from '../../contract/shapes.ts';
+import { PageQuery } from '../../directory/list-query.ts';
+import { listAccounts, type Account } from '../../sign-in/list-accounts.ts';
+import { listWebhookStates, type WebhookState } from '../../webhooks/management/webhook-states.ts';
+import { onOnePage } from '../portal/surface.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
+import { usageList } from '../usage-operation.ts';
+import { operation } from './surface.ts';
+
+const SearchQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    search: Type.String({
+      ...noNul,
+      maxLength: 254,
+      default: '',
+      description: 'Return only those whose name, address or id contains this.',
+    }),
+  },
+  { additionalProperties: false },
+);
+const WebhookQuery = Type.Object(
+  { ...PageQuery.properties, health: Type.Optional(webhookHealth) },
+  { additionalProperties: false },
+);
+
+const iso = (time: Date | null) => time?.toISOString() ?? null;
+
+function toApp(app: FoundApp): OperatorApp {
+  const { id, name, owners, keyCount, webhookCount, suspendedReason } = app;
+  return {
+    id,
+    name,
+    owners,
+    keyCount,
+    webhookCount,
+    suspendedAt: iso(app.suspendedAt),
+    suspendedReason,
+    createdAt: app.createdAt.toISOString(),
+  };
+}
+
+function toAccount(account: Account): OperatorAccount {
+  const { id, email, name, sessionCount, hasSecondFactor, suspendedReason } = account;
+  return {
+    id,
+    email,
+    name,
+    sessionCount,
+    hasSecondFactor,
+    suspendedAt: iso(account.suspendedAt),
+    suspendedReason,
+    createdAt: account.createdAt.toISOString(),
+  };
+}
+
+function toWebhook(webhook: WebhookState): OperatorWebhook {
+  const { id, appId, appName, host, health, reason, since, exhaustedInARow } = webhook;
+  return { id, appId, appName, host, health, reason, since: iso(since), exhaustedInARow };
+}
+
+export const operatorOperations = [
+  operation({
+    operationId: 'getInstallation',
+    method: 'GET',
+    path: '/overview',
+    summary: 'Get the state of the installation',
+    description: 'Returns requests, deliveries, what waits, and webhooks that do not work.',
+    returns: { 200: 'The state.' },
+    response: oneOf(OperatorOverview, 'OperatorOverviewResponse', {
+      today: { requests: 1_200, errors: 3 },
+      yesterday: { requests: 9_000, errors: 12 },
+      deliveries: { successShare: 0.998, delayP50Ms: 12, delayP95Ms: 80 },
+      queue: {
+        due: 0,
+        oldestDueSeconds: 0,
+        eventsWaiting: 0,
+        oldestEventSeconds: 0,
+        setAside: 0,
+      },
+      webhooks: { healthy: 310, failing: 2 },
+      receivers: [{ host: 'hooks.example.org', webhooks: 2, apps: 1 }],
+    }),
+    run: async ({ readInstallation, readQueue }) => {
+      const { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside } =
+        await readQueue();
+      const rows = Object.values(setAside).reduce((sum, each) => sum + each, 0);
+      return envelope({
+        ...(await readInstallation()),
+        queue: { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside: rows },
+      });
+    },
+  }),
+  operation({
+    operationId: 'listAllApps',
+    method: 'GET',
+    path: '/apps',
+    summary: 'List all apps',
+    description: 'Returns the apps of everybody, newest first.',
+    query: SearchQuery,
+    returns: { 200: 'The apps.' },
+    response: listOf(OperatorApp, 'OperatorAppList', {
+      id: exampleId,
+      name: 'Announcer',
+      owners: ['ada@example.org'],
+      keyCount: 2,
+      webhookCount: 1,
+      suspendedAt: null,
+      suspendedReason: null,
+      createdAt: exampleTime,
+    }),
+    async run({ database, query }) {
+      const { apps, total } = await searchApps(database, query);
+      return pageEnvelope(apps.map(toApp), query, total);
+    },
+  }),
+  operation({
+    operationId: 'listAllAccounts',
+    method: 'GET',
+    path: '/accounts',
+    summary: 'List all accounts',
+    description: 'Returns the accounts of everybody, newest first.',
+    query: SearchQuery,
+    returns: { 200: 'The accounts.' },
+    response: listOf(OperatorAccount, 'OperatorAccountList', {
+      id: exampleId,
+      email: 'ada@example.org',
+      name: 'Ada',
+      sessionCount: 1,
+      hasSecondFactor: true,
+      suspendedAt: null,
+      suspendedReason: null,
+      createdAt: exampleTime,
+    }),
+    async run({ database, query }) {
+      const { accounts, total } = await listAccounts(database, { ...query, suspended: false });
+      return pageEnvelope(accounts.map(toAccount), query, total);
+    },
+  }),
+  operation({
+    operationId: 'listAllWebhooks',
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'List all webhooks',
+    description: 'Returns the webhooks of everybody, oldest first.',
+    query: WebhookQuery,
+    returns: { 200: 'The webhooks.' },
+    response: listOf(OperatorWebhook, 'OperatorWebhookList', {
+      id: exampleId,
+      appId: exampleId,
+      appName: 'Announcer',
+      host: 'hooks.example.org',
+      health: 'failing',
+      reason: null,
+      since: null,
+      exhaustedInARow: 3,
+    }),
+    async run({ database, query: { health = null, ...query } }) {
+      const { webhooks, total } = await listWebhookStates(database, { health, ...query });
+      return pageEnvelope(webhooks.map(toWebhook), query, total);
+    },
+  }),
+  operation({
+    ...usageList,
+    operationId: 'listAllUsage',
+    async run({ database, query }) {
+      const { apps, total } = await listUsedApps(database, query);
+      return pageEnvelope(apps, query, total);
+    },
+  }),
+  operation({
+    operationId: 'listSettings',
+    method: 'GET',
+    path: '/settings',
+    summary: 'List the settings in force',
+    description: 'Returns the settings of this process, without secrets.',
+    returns: { 200: 'The settings.' },
+    response: listOf(OperatorSetting, 'OperatorSettingList', {
+      name: 'RETENTION_DAYS',
+      value: '30',
+      isDefault: true,
+    }),
+    run: ({ settingsInForce }) => onOnePage(settingsInForce),
+  }),
+];

@@ -1,0 +1,45 @@
+/** Reads the state of the whole installation, for operators. */
+import { today } from '../../access/usage.ts';
+import type { OperatorOverview } from '../../contract/operator.ts';
+import { sql, type Executor } from '../../database/database.ts';
+import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
+import { readServiceStats } from './service-stats.ts';
+
+const receiversMax = 10;
+
+export async function readInstallation(
+  executor: Executor,
+): Promise<Omit<OperatorOverview, 'queue'>> {
+  const { rows } = await sql<
+    Pick<OperatorOverview, 'today' | 'yesterday' | 'webhooks' | 'receivers'>
+  >`
+    with state as materialized (
+      -- Host and port, as in urlHost.
+      select w.app_id, substring(w.url from '^[a-z]+://([^/?#]+)') as host, ${webhookHealth} as health
+      from webhooks w ${healthJoins}
+    )
+    select ${usedOn(sql`${today}`)} as today, ${usedOn(sql`${today} - 1`)} as yesterday,
+      (
+        select coalesce(jsonb_object_agg(health, webhooks), '{}')
+        from (select health, count(*) as webhooks from state group by health) by_health
+      ) as webhooks,
+      (
+        select coalesce(jsonb_agg(to_jsonb(r) order by webhooks desc, host), '[]') from (
+          select host, count(*) as webhooks, count(distinct app_id) as apps from state
+          where health in ('deactivated', 'failing', 'retrying')
+          group by host order by webhooks desc, host limit ${receiversMax}
+        ) r
+      ) as receivers
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new Error('the installation was not read');
+  const { lastDay } = await readServiceStats(executor);
+  return { ...row, deliveries: lastDay };
+}
+
+function usedOn(day: ReturnType<typeof sql>) {
+  return sql`(
+    select jsonb_build_object('requests', coalesce(sum(requests), 0)::int8, 'errors', coalesce(sum(errors), 0)::int8)
+    from usage where day = ${day}
+  )`;
+}

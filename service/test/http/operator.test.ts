@@ -1,0 +1,262 @@
+/**
+ * The console: absent until a command names an operator, and for everybody else also afterwards. Every operation of it is tried
+ * as each kind of caller.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createApp } from '../../src/access/apps.ts';
+import { setMember } from '../../src/access/members.ts';
+import { sql } from '../../src/database/database.ts';
+import { listSettings } from '../../src/settings/list-settings.ts';
+import { codeOf } from '../support/authenticator.ts';
+import { testActor } from '../support/actor.ts';
+import { toUrl } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { portalOpenApi } from '../support/openapi-check.ts';
+import { callPortal, signInAs, signUp, type Person } from '../support/portal.ts';
+import { runHere } from '../support/run-here.ts';
+import { makeKey, startTestService } from '../support/service.ts';
+import { startInternalApi } from '../support/internal-api.ts';
+
+const service = await startTestService();
+const internal = await startInternalApi(service);
+const { database } = service;
+
+async function run(...words: string[]): Promise<any> {
+  const { code, stdout, stderr } = await runHere([...words, '--json'], {
+    DATABASE_URL: toUrl(service.connection),
+  });
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+const paths = Object.keys(portalOpenApi.paths).flatMap((path) => /\/operator\/.+/.exec(path) ?? []);
+assert.ok(paths.length >= 6);
+
+/** The statuses of all operations. */
+async function statusesOf(person: Person | null): Promise<number[]> {
+  const answers = await Promise.all(
+    paths.map((path) => (person ? person.call(path) : callPortal(service, path))),
+  );
+  return [...new Set(answers.map(({ status }) => status))];
+}
+
+const page = () => fetch(`${service.url}/profile/operator`, { redirect: 'manual' });
+
+async function withSecondFactor(email: string): Promise<Person> {
+  const person = await signUp(service, email);
+  await addSecondFactor(person);
+  return person;
+}
+
+async function addSecondFactor(person: Person): Promise<void> {
+  const post = (path: string, json: object = {}) => person.call(path, { method: 'POST', json });
+  const { body } = await post('/account/authenticator');
+  const code = codeOf(body.data.secret, -1);
+  assert.equal((await post('/account/authenticator/confirm', { code })).status, 200);
+}
+
+test('there is no console until a command names an operator', async () => {
+  const owner = await withSecondFactor('first@example.org');
+  assert.deepEqual(await statusesOf(owner), [404]);
+  assert.deepEqual(await statusesOf(null), [404]);
+  for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'PURGE'])
+    for (const path of ['/profile/operator', '/profile/operator/apps', `/portal/api${paths[0]}`]) {
+      const { status, headers } = await fetch(`${service.url}${path}`, { method });
+      assert.equal(status, 404, `${method} ${path}`);
+      assert.deepEqual([headers.get('allow'), headers.get('x-ratelimit-limit')], [null, null]);
+    }
+  await run('operators', 'add', 'first@example.org');
+  assert.deepEqual(await statusesOf(owner), [200]);
+  // Whether there is one is asked once per second at most.
+  await eventually(async () => (await page()).status === 200);
+  assert.match((await page()).headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  await run('operators', 'remove', 'first@example.org');
+  assert.deepEqual(await statusesOf(owner), [404]);
+  await eventually(async () => (await page()).status === 404);
+});
+
+test('only operators and read-only operators whose session has a second factor see it', async () => {
+  const people = new Map<string, Person>();
+  for (const name of [
+    'operator',
+    'read-only',
+    'former',
+    'suspended',
+    'owner',
+    'viewer',
+    'stranger',
+  ])
+    people.set(name, await withSecondFactor(`${name}@example.org`));
+  await database.transaction().execute(async (tx) => {
+    const appId = await createApp(tx, testActor, { name: 'Owned', owner: 'owner@example.org' });
+    await setMember(tx, testActor, { appId, email: 'viewer@example.org', role: 'viewer' });
+  });
+  for (const [account, role] of [
+    ['operator', 'operator'],
+    ['read-only', 'read-only'],
+    ['former', 'operator'],
+    ['suspended', 'operator'],
+  ] as const)
+    await run('operators', 'add', `${account}@example.org`, '--role', role);
+  const statuses = async (name: string) => statusesOf(people.get(name) ?? null);
+  assert.deepEqual(await statuses('former'), [200]);
+  await run('operators', 'remove', 'former@example.org');
+  await run('accounts', 'suspend', 'suspended@example.org', '--reason', 'Left the team.');
+  assert.deepEqual(
+    await Promise.all(
+      [...people.keys(), 'nobody'].map(async (name) => [name, await statuses(name)]),
+    ),
+    [
+      ['operator', [200]],
+      ['read-only', [200]],
+      ['former', [404]],
+      ['suspended', [403]],
+      ['owner', [404]],
+      ['viewer', [404]],
+      ['stranger', [404]],
+      ['nobody', [404]],
+    ],
+  );
+  // The password alone opens nothing, whether or not the account has a second factor already.
+  assert.deepEqual(await statusesOf(await signInAs(service, 'operator@example.org')), [401]);
+  const fresh = await signUp(service, 'fresh@example.org');
+  await run('operators', 'add', 'fresh@example.org', '--role', 'operator');
+  assert.deepEqual(await statusesOf(fresh), [401]);
+  assert.equal((await fresh.call('/apps')).body.error.details.missingFactor, 'set_up');
+  await addSecondFactor(fresh);
+  assert.deepEqual(await statusesOf(fresh), [200]);
+  // Of somebody else, a session without its second factor is shown nothing either.
+  assert.deepEqual(await statusesOf(await signInAs(service, 'stranger@example.org')), [404]);
+  // Neither keys nor the internal listener open it.
+  const { key } = await makeKey(service);
+  const { status } = await fetch(`${service.url}/portal/api${paths[0]}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(status, 404);
+  for (const path of ['/profile/operator', ...paths.map((each) => `/portal/api${each}`)])
+    assert.equal(
+      (await fetch(`${internal.url}${path}`, { headers: fresh.credentials })).status,
+      404,
+    );
+});
+
+test('lists have what belongs to anybody, a page at a time, and no secret', async () => {
+  const operator = await withSecondFactor('lists@example.org');
+  await run('operators', 'add', 'lists@example.org');
+  const { appId, key } = await makeKey(service, { owner: 'somebody@example.org' });
+  const json = { url: 'https://hooks.example.org:8443/in?token=hunter2', events: ['org.created'] };
+  const { body } = await service.call('/webhooks', { method: 'POST', key, json });
+  await sql`
+    insert into webhook_health (webhook_id, exhausted_in_a_row, last_failure_at) values (${body.data.id}, 3, now())
+  `.execute(database);
+  const read = async (path: string) => (await operator.call(`/operator${path}`)).body;
+  const apps = await read('/apps?search=SOMEBODY@');
+  assert.equal(apps.pagination.total, 1);
+  const { createdAt: _, ...app } = apps.data[0];
+  assert.deepEqual(app, {
+    id: appId,
+    name: 'Test app',
+    owners: ['somebody@example.org'],
+    keyCount: 1,
+    webhookCount: 1,
+    suspendedAt: null,
+    suspendedReason: null,
+  });
+  assert.deepEqual((await read('/apps?search=nobody-has-this')).data, []);
+  assert.equal((await read('/apps?limit=1&page=2')).data.length, 1);
+  const accounts = await read('/accounts?search=lists@');
+  assert.deepEqual(
+    [accounts.pagination.total, accounts.data[0].hasSecondFactor, accounts.data[0].sessionCount],
+    [1, true, 1],
+  );
+  const failing = await read('/webhooks?health=failing');
+  assert.deepEqual(failing.data, [
+    {
+      id: body.data.id,
+      appId,
+      appName: 'Test app',
+      host: 'hooks.example.org:8443',
+      health: 'failing',
+      reason: null,
+      since: null,
+      exhaustedInARow: 3,
+    },
+  ]);
+  // It is read every five seconds at most.
+  const overview = await eventually(async () => {
+    const { data } = await read('/overview');
+    return data.webhooks.failing === 1 && data;
+  });
+  assert.deepEqual(overview.receivers, [{ host: 'hooks.example.org:8443', webhooks: 1, apps: 1 }]);
+  await service.usage.stop();
+  const usage = await read('/usage?days=1');
+  assert.ok(usage.data.some((each: { appId: string }) => each.appId === appId));
+  await eventually(async () => (await read('/overview')).data.today.requests > 0);
+  const everything = JSON.stringify(await Promise.all(paths.map((path) => operator.call(path))));
+  assert.doesNotMatch(everything, /hunter2|whsec_|org_live_/);
+});
+
+test('settings are those in force, without secrets', async () => {
+  const operator = await withSecondFactor('settings@example.org');
+  await run('operators', 'add', 'settings@example.org');
+  const { body } = await operator.call('/operator/settings');
+  const shown = body.data.find(({ name }: { name: string }) => name === 'RATE_LIMIT_PER_MINUTE');
+  assert.deepEqual(shown, { name: 'RATE_LIMIT_PER_MINUTE', value: '0', isDefault: false });
+  const listed = listSettings({
+    DATABASE_URL: 'postgres://orgdir:hunter2,and@one:5432,two:5432/orgdir?password=hunter2',
+    DATABASE_DIRECT_URL: 'postgres://orgdir:hunter2, and@one:5432/orgdir?password=hunter2',
+    DATABASE_READ_URLS: 'postgres://a:hunter2@one:5432/a, postgres://b:hunter2@two:5432/b',
+    SECRET_KEY: 'hunter2',
+    SMTP_URL: 'smtp://user:hunter2,and@mail.example.org:587',
+    SYNC_BLUEPRINTS_URL: 'https://example.org/hunter2?token=hunter2',
+    RETENTION_DAYS: '14',
+  });
+  assert.doesNotMatch(JSON.stringify(listed), /hunter2|, and/);
+  const found = new Map<string, unknown>(listed.map(({ name, ...rest }) => [name, rest]));
+  assert.deepEqual(found.get('SECRET_KEY'), { value: 'set', isDefault: false });
+  assert.deepEqual(found.get('DATABASE_URL'), { value: 'set', isDefault: false });
+  assert.deepEqual(found.get('DATABASE_DIRECT_URL'), {
+    value: 'postgres://one:5432',
+    isDefault: false,
+  });
+  assert.deepEqual(found.get('SMTP_URL'), {
+    value: 'smtp://mail.example.org:587',
+    isDefault: false,
+  });
+  assert.deepEqual(found.get('RETENTION_DAYS'), { value: '14', isDefault: false });
+  assert.deepEqual(found.get('WEBHOOK_TIMEOUT_MS'), { value: '10000', isDefault: true });
+  assert.deepEqual(found.get('OIDC_ISSUER_URL'), { value: null, isDefault: true });
+});
+
+test('commands name, list and remove operators, and the audit log has it', async () => {
+  await signUp(service, 'named@example.org');
+  assert.deepEqual(await run('operators', 'add', 'named@example.org'), { changed: true });
+  assert.deepEqual(await run('operators', 'add', 'named@example.org'), { changed: false });
+  assert.deepEqual(await run('operators', 'add', 'named@example.org', '--role', 'operator'), {
+    changed: true,
+  });
+  const listed = (await run('operators', 'list')).find(
+    ({ email }: { email: string }) => email === 'named@example.org',
+  );
+  assert.deepEqual([listed.role, listed.hasSecondFactor], ['operator', false]);
+  const unknown = await runHere(['operators', 'add', 'nobody@example.org'], {
+    DATABASE_URL: toUrl(service.connection),
+  });
+  assert.deepEqual(
+    [unknown.code, unknown.stderr.includes('There is no account with the id or address')],
+    [1, true],
+  );
+  await run('operators', 'remove', 'named@example.org');
+  assert.deepEqual(await run('operators', 'remove', 'named@example.org'), { changed: false });
+  const entries = await run('audit', 'list', '--action', 'operator');
+  const own = entries.filter(({ details }: any) => details.email === 'named@example.org');
+  assert.deepEqual(
+    own.map(({ action, details }: any) => [action, details.role]),
+    [
+      ['operator.removed', undefined],
+      ['operator.added', 'operator'],
+      ['operator.added', 'read-only'],
+    ],
+  );
+});
