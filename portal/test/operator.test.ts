@@ -75,6 +75,35 @@ test(
 );
 
 test(
+  'an operator suspends an app with a reason and restores it, by keyboard',
+  options,
+  async () => {
+    const { database } = portal.service;
+    await database
+      .transaction()
+      .execute((tx) =>
+        setOperator(tx, testActor, { account: 'operator@example.org', role: 'operator' }),
+      );
+    const page = await portal.open({ as: operator, url: `${url}/apps` });
+    await page.getByRole('button', { name: 'Suspend Announcer' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Suspend Announcer' });
+    await dialog.getByRole('textbox', { name: 'Reason' }).waitFor();
+    await assertAccessible(page, 'suspending an app');
+    await page.keyboard.type('Sends unwanted messages.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Suspended: Sends unwanted messages.').waitFor();
+    await page.getByRole('button', { name: 'Restore Announcer' }).click();
+    await page.getByRole('dialog').getByRole('checkbox').check();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore', exact: true }).click();
+    await page.getByRole('button', { name: 'Suspend Announcer' }).waitFor();
+    await page.getByRole('button', { name: 'Your account' }).click();
+    const link = page.getByRole('menuitem', { name: 'Developer portal' });
+    assert.equal(await link.getAttribute('href'), '/profile/developer');
+  },
+);
+
+test(
   'whoever is no operator gets no page of the console, and no script of it in the portal',
   options,
   async () => {

@@ -326,3 +326,10 @@ export const allWebhooks = (query: PageQuery & { health?: Api.OperatorWebhook['h
 export const allUsage = (query: PageQuery & { days: number }) =>
   readPage<Api.UsedApp>('/operator/usage', query);
 export const settingsInForce = () => readPage<Api.OperatorSetting>('/operator/settings');
+
+export type Suspendable = { kind: 'accounts' | 'apps' | 'webhooks' | 'keys'; id: string };
+const suspensionPath = ({ kind, id }: Suspendable) => path('operator', kind, id, 'suspension');
+export const suspend = (what: Suspendable, reason: string) =>
+  write<Api.ChangedSuspension>({ method: 'PUT', path: suspensionPath(what), body: { reason } });
+export const restore = (what: Suspendable, query: { replay: boolean }) =>
+  write<Api.ChangedSuspension>({ method: 'DELETE', path: suspensionPath(what), query });

@@ -135,6 +135,8 @@ export interface ExportedAccount {
   email: string;
   /** The URL of a picture. */
   image: string | null;
+  /** Whether you want announcements of the operator by mail while you own an app. */
+  announcementMails: boolean;
 }
 
 /** A sign-in method. */
@@ -580,6 +582,18 @@ export interface CatalogueEvent {
 export interface ChangedAddress {
   /** The new email address. */
   email: string;
+}
+
+/** What a suspension or its end has changed. */
+export interface ChangedSuspension {
+  /** The id of what was suspended or restored. */
+  id: string;
+  /** False if it was like that already. */
+  changed: boolean;
+  /** Pending deliveries that were cancelled. Null: it has none. */
+  cancelled: number | null;
+  /** How many owners get a mail, if the service sends any. */
+  mailed: number;
 }
 
 /** A new password and the token of the link. A new account also needs a name. */
@@ -1035,6 +1049,12 @@ export interface NewPasskey {
   };
 }
 
+/** A suspension. */
+export interface NewSuspension {
+  /** Why, as its owners read it. */
+  reason: string;
+}
+
 /** The OpenAPI document, without the envelope. */
 export interface OpenApiDocument {
   /** The version of OpenAPI. */
@@ -1441,6 +1461,8 @@ export interface PortalSession {
   user: PortalUser;
   /** The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none. */
   missingFactor: 'confirm' | 'set_up' | null;
+  /** What you may do in the console. Null: for you there is none. */
+  operatorRole?: 'operator' | 'read-only' | null;
   /** When the operator suspended the account. */
   suspendedAt: string | null;
   /** Why the operator suspended the account. Null if it is not suspended. */
@@ -1970,4 +1992,10 @@ export interface ListAllUsageQuery {
   limit?: number;
   /** The number of days, with today. */
   days?: number;
+}
+
+/** The query parameters of `restore`. */
+export interface RestoreQuery {
+  /** Whether the worker replays what the webhooks have missed. */
+  replay?: boolean;
 }

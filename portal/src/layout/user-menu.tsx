@@ -1,6 +1,7 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { CircleUser } from '../ui/icons.tsx';
 import { Link } from 'react-router';
+import { isConsole, pageData } from '../page-data.ts';
 import { useSession, useSignOut } from '../session/use-session.ts';
 import { useUtc } from '../ui/times.tsx';
 import { toastError } from '../ui/toast.ts';
@@ -24,6 +25,14 @@ export function UserMenu() {
         <Menu.Item component={Link} to="/security">
           Security
         </Menu.Item>
+        {session?.operatorRole && (
+          <Menu.Item
+            component="a"
+            href={`${pageData.basePath}/profile/${isConsole ? 'developer' : 'operator'}`}
+          >
+            {isConsole ? 'Developer portal' : 'Console'}
+          </Menu.Item>
+        )}
         <Menu.Item onClick={() => setUtc(!isUtc)}>
           {isUtc ? 'Show times in local time' : 'Show times in UTC'}
         </Menu.Item>

@@ -13,6 +13,7 @@ import type { OperatorWebhook } from '../api/types.ts';
 import { CopiedId } from '../ui/copied-id.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Time } from '../ui/time.tsx';
+import { SuspendOrRestore } from './suspend.tsx';
 import { TablePage } from './table-page.tsx';
 
 const limit = 25;
@@ -70,7 +71,7 @@ export function AppsPage() {
       lead="The apps of everybody, newest first."
       filter={<SearchField label="Name, id, or address of an owner" />}
       read={(page) => allApps({ page, limit, search })}
-      columns={['App', 'Owners', 'Keys', 'Webhooks', 'State', 'Created']}
+      columns={['App', 'Owners', 'Keys', 'Webhooks', 'State', 'Created', 'Change']}
       none={search === '' ? 'There are no apps yet.' : 'No app matches.'}
       row={(app) => ({
         key: app.id,
@@ -81,6 +82,12 @@ export function AppsPage() {
           number(app.webhookCount),
           <State key="state" {...app} />,
           <Time key="created" at={app.createdAt} />,
+          <SuspendOrRestore
+            key="change"
+            what={{ kind: 'apps', id: app.id }}
+            name={app.name}
+            suspendedAt={app.suspendedAt}
+          />,
         ],
       })}
     />
@@ -104,7 +111,7 @@ export function AccountsPage() {
       lead="The accounts of everybody, newest first."
       filter={<SearchField label="Name, address or id" />}
       read={(page) => allAccounts({ page, limit, search })}
-      columns={['Account', 'Name', 'Sessions', 'Second factor', 'State', 'Created']}
+      columns={['Account', 'Name', 'Sessions', 'Second factor', 'State', 'Created', 'Change']}
       none="No account matches."
       row={(account) => ({
         key: account.id,
@@ -115,6 +122,12 @@ export function AccountsPage() {
           account.hasSecondFactor ? 'Yes' : 'No',
           <State key="state" {...account} />,
           <Time key="created" at={account.createdAt} />,
+          <SuspendOrRestore
+            key="change"
+            what={{ kind: 'accounts', id: account.id }}
+            name={account.email}
+            suspendedAt={account.suspendedAt}
+          />,
         ],
       })}
     />
@@ -142,7 +155,7 @@ export function WebhooksPage() {
         />
       }
       read={(page) => allWebhooks({ page, limit, ...(health && { health }) })}
-      columns={['Host', 'App', 'Health', 'Since']}
+      columns={['Host', 'App', 'Health', 'Since', 'Change']}
       none={health ? 'No webhook has this health.' : 'There are no webhooks yet.'}
       row={(webhook) => ({
         key: webhook.id,
@@ -151,6 +164,12 @@ export function WebhooksPage() {
           webhook.appName,
           healthOf(webhook),
           webhook.since && <Time key="since" at={webhook.since} />,
+          <SuspendOrRestore
+            key="change"
+            what={{ kind: 'webhooks', id: webhook.id }}
+            name={webhook.host}
+            suspendedAt={webhook.health === 'suspended' ? webhook.since : null}
+          />,
         ],
       })}
     />

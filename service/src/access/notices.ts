@@ -17,7 +17,8 @@ export const mailChannel = 'orgdir_mail';
 export type Notice = {
   id: string;
   recipient: string;
-  kind: 'announcement' | 'quota.near';
+  /** `message`: its details are the subject and the text. */
+  kind: 'announcement' | 'message' | 'quota.near';
   appId: string | null;
   /** Null if the notice is not about an app. */
   appName: string | null;
@@ -39,20 +40,20 @@ type NewNotices = Pick<Notice, 'kind' | 'appId' | 'details'> & {
   notAfter?: Date | null;
 };
 
-/** Returns how many recipients are mailed. */
+/** Returns the recipients, those who had one about this topic left out. */
 export async function addNotices(
   executor: Executor,
   { recipients, topic, kind, appId, details, notAfter = null }: NewNotices,
-): Promise<number> {
-  const { rows } = await sql`
+): Promise<string[]> {
+  const { rows } = await sql<{ recipient: string }>`
     insert into notices (id, recipient, topic, kind, app_id, details, not_after)
     select uuid_v7(), r.email, ${topic}, ${kind}, ${appId}, ${JSON.stringify(details)}::jsonb, ${notAfter}
     -- A provider that verifies no address gives a name that is none.
     from (${recipients}) r(email) where r.email not like '%.invalid' order by r.email
-    on conflict (recipient, topic) do nothing returning 1
+    on conflict (recipient, topic) do nothing returning recipient
   `.execute(executor);
   if (rows.length > 0) await sql`select pg_notify(${mailChannel}, '')`.execute(executor);
-  return rows.length;
+  return rows.map(({ recipient }) => recipient);
 }
 
 /** Claims up to `room` due notices, and counts the attempt before it is made. */

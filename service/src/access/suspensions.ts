@@ -2,6 +2,7 @@
  * An operator suspends accounts, apps, webhooks and keys, with a reason that their owners see, and restores them. A row
  * says so; whoever admits a caller reads it. `webhooks/management/suspend-webhooks.ts` also stops the deliveries.
  */
+import { reasonCharsMax } from '../contract/suspension.ts';
 import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -17,8 +18,6 @@ export type SuspensionSubject = {
   details: Record<string, unknown>;
 };
 
-/** Fits into a mail, and into a line of the portal. */
-export const reasonCharsMax = 500;
 const columns = {
   account: sql.ref('account_id'),
   app: sql.ref('app_id'),

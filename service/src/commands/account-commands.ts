@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { readPublicUrl } from '../database/public-url.ts';
 import { previewDeletion } from '../http/portal/account-deletion.ts';
@@ -10,10 +11,11 @@ import { listAccounts, lockAccount, readAccount } from '../sign-in/list-accounts
 import { listMethods } from '../sign-in/methods.ts';
 import { removeSecondFactor } from '../sign-in/second-factor.ts';
 import { endSessions, listSessions } from '../sign-in/sessions.ts';
+import { isProviderIdentity } from '../sign-in/provider-identity.ts';
+import type { Config } from '../settings/config.ts';
 import { everybody, listSignUpBlocks, setSignUpBlock } from '../sign-in/sign-up-blocks.ts';
 import { type CommandSpec, addCommand, collect, parseId } from './parse-option.ts';
 import { cliActor } from './cli-actor.ts';
-import { mailNotice } from './mail-notice.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { table } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';
@@ -144,7 +146,8 @@ function addCredentials(accounts: Command): void {
         { ...config, publicUrl },
         'The operator removed the second factor of your account: passkeys, authenticator app and recovery codes. All your sessions were ended.',
       );
-      const mailed = (await mailNotice(config, [done.email], notice)).length > 0;
+      // At once, because the operator has to notify the user otherwise.
+      const mailed = await mailNow(config, done.email, notice);
       return [
         { ...done, mailed },
         [
@@ -169,6 +172,20 @@ function addCredentials(accounts: Command): void {
       return [ended, [`Ended ${ended.endedSessions} sessions of ${ended.email}.`]];
     },
   });
+}
+
+/** Returns whether the mail server has accepted it. */
+async function mailNow(
+  { mail }: Pick<Config, 'mail'>,
+  to: string,
+  notice: { subject: string; text: string },
+): Promise<boolean> {
+  if (!mail || isProviderIdentity(to)) return false;
+  const { createMailer } = await import('../runtime/mail.ts');
+  const mailer = createMailer(mail);
+  const { kind } = await mailer.send({ id: randomUUID(), to, ...notice });
+  mailer.close();
+  return kind === 'sent';
 }
 
 function addDeletion(accounts: Command): void {

@@ -1,31 +1,17 @@
-/** `suspend` and `restore` of accounts, apps, webhooks and keys. Owners are told by mail. */
+/** `suspend` and `restore` of accounts, apps, webhooks and keys. */
 import type { Command } from 'commander';
-import { readApp } from '../access/apps.ts';
-import {
-  lockSuspendable,
-  reasonCharsMax,
-  restore,
-  suspend,
-  type Suspendable,
-  type SuspensionSubject,
-} from '../access/suspensions.ts';
-import type { Config } from '../settings/config.ts';
-import { quoteName } from '../contract/quote-name.ts';
-import type { Database, Transaction } from '../database/database.ts';
+import type { Suspendable } from '../access/suspensions.ts';
+import { reasonCharsMax } from '../contract/suspension.ts';
+import type { Database } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
-import { lockAccount } from '../sign-in/list-accounts.ts';
-import { restoreWebhooks, suspendWebhooks } from '../webhooks/management/suspend-webhooks.ts';
-import { addCommand } from './parse-option.ts';
+import {
+  changeSuspension,
+  isStopped,
+  type SuspensionRequest,
+} from '../http/operator/suspensions.ts';
+import type { Config } from '../settings/config.ts';
 import { cliActor } from './cli-actor.ts';
-import { mailNotice } from './mail-notice.ts';
-
-type Change = {
-  subject: SuspensionSubject;
-  changed: boolean;
-  cancelled?: number;
-  /** The webhooks that are active again, and since when they have missed events. */
-  active?: { webhookId: string; since: Date }[];
-};
+import { addCommand } from './parse-option.ts';
 
 const effects: Record<Suspendable, string> = {
   account: 'Its sessions are refused. Its apps and their keys keep working.',
@@ -49,9 +35,7 @@ export function addSuspension(parent: Command, kind: Suspendable): void {
     required: ['--reason <text>', `why, in up to ${reasonCharsMax} characters`],
     example: `${id} --reason "Sends unwanted messages."`,
     act: ({ database, config, given, flags: { reason } }) =>
-      change({ database, config }, 'suspended', reason, (tx) =>
-        suspendOne(tx, kind, given, reason),
-      ),
+      change({ database, config }, { kind, id: given, reason }),
   });
   addCommand<{ replay?: boolean }>(parent, {
     name: 'restore',
@@ -60,94 +44,31 @@ export function addSuspension(parent: Command, kind: Suspendable): void {
     options: isStopped(kind) ? [['--replay', 'have the worker replay what was missed']] : [],
     example: id,
     act: ({ database, config, given, flags: { replay = false } }) =>
-      change({ database, config }, 'restored', null, (tx) => restoreOne(tx, kind, given, replay)),
+      change({ database, config }, { kind, id: given, reason: null, withReplay: replay }),
   });
 }
 
-/** Whether deliveries stop with it. */
-function isStopped(kind: Suspendable): kind is 'app' | 'webhook' {
-  return kind === 'app' || kind === 'webhook';
-}
-
-async function suspendOne(
-  tx: Transaction,
-  kind: Suspendable,
-  id: string,
-  reason: string,
-): Promise<Change> {
-  if (isStopped(kind)) return suspendWebhooks(tx, cliActor(), { kind, id }, reason);
-  const subject = await lockSubject(tx, kind, id);
-  return { subject, changed: await suspend(tx, cliActor(), subject, reason) };
-}
-
-async function restoreOne(
-  tx: Transaction,
-  kind: Suspendable,
-  id: string,
-  withReplay: boolean,
-): Promise<Change> {
-  if (isStopped(kind)) return restoreWebhooks(tx, cliActor(), { kind, id }, withReplay);
-  const subject = await lockSubject(tx, kind, id);
-  return { subject, changed: await restore(tx, cliActor(), subject) };
-}
-
-async function lockSubject(
-  tx: Transaction,
-  kind: 'account' | 'key',
-  given: string,
-): Promise<SuspensionSubject> {
-  if (kind === 'key') return lockSuspendable(tx, kind, given);
-  const { id, email } = await lockAccount(tx, given);
-  return { kind, id, appId: null, details: { email } };
-}
-
-/** Changes, mails the owners, and returns what the command prints. */
+/** Changes, and returns what the command prints. */
 async function change(
   { database, config }: { database: Database; config: Config },
-  verb: 'suspended' | 'restored',
-  reason: string | null,
-  act: (tx: Transaction) => Promise<Change>,
+  request: SuspensionRequest,
 ): Promise<[unknown, string[]]> {
+  const { serviceName } = config;
   const publicUrl = await readPublicUrl(database, config.publicUrl);
-  const { subject, owners, ...done } = await database.transaction().execute(async (tx) => {
-    const changed = await act(tx);
-    return { ...changed, owners: await listOwners(tx, changed.subject) };
-  });
-  const { kind, id, appId, details } = subject;
-  const { changed, cancelled, active = [] } = done;
-  if (!changed) return [{ id, ...done, mailed: [] }, ['Nothing to change.']];
-  const { name } = details;
-  const quoted =
-    typeof name === 'string'
-      ? quoteName(name)
-      : JSON.stringify(details['host'] ?? details['email']);
-  const offerReplay = (describe: (webhookId: string, since: string) => string) =>
-    active.map((one) => `To replay: ${describe(one.webhookId, one.since.toISOString())}`);
-  const mailed = await mailNotice(config, owners, {
-    subject: `${config.serviceName}: ${kind} ${verb}`,
-    text: [
-      `The operator has ${verb} the ${kind} ${quoted} (${id}).`,
-      ...(reason === null ? [] : [`Reason: ${reason.trim()}`]),
-      ...offerReplay(
-        (webhook, since) =>
-          `${publicUrl}/profile/developer/apps/${appId}/webhooks/${webhook}/deliveries since ${since}`,
-      ),
-      `If you have questions, contact the operator.\n`,
-    ].join('\n\n'),
-  });
+  const done = await database
+    .transaction()
+    .execute((tx) => changeSuspension(tx, cliActor(), request, { serviceName, publicUrl }));
+  const { id, changed, cancelled, active = [], mailed } = done;
+  if (!changed) return [done, ['Nothing to change.']];
   const lines = [
-    `${kind} ${id} is ${verb}.${cancelled === undefined ? '' : ` ${cancelled} pending deliveries are cancelled.`}`,
-    ...offerReplay((webhook, since) => `npx orgdir replay --webhook ${webhook} --since ${since}`),
-    mailed.length > 0 ? `Mailed to ${mailed.join(', ')}.` : 'No mail was sent.',
+    `${request.kind} ${id} is ${request.reason === null ? 'restored' : 'suspended'}.${cancelled === undefined ? '' : ` ${cancelled} pending deliveries are cancelled.`}`,
+    ...active.map(
+      ({ webhookId, since }) =>
+        `To replay: npx orgdir replay --webhook ${webhookId} --since ${since.toISOString()}`,
+    ),
+    mailed.length > 0
+      ? `The service mails ${mailed.join(', ')}, if it sends mail.`
+      : 'Nobody gets a mail.',
   ];
-  return [{ id, ...done, mailed }, lines];
-}
-
-/** Nobody owns a platform key. */
-async function listOwners(
-  tx: Transaction,
-  { kind, appId, details }: SuspensionSubject,
-): Promise<string[]> {
-  if (kind === 'account') return [String(details['email'])];
-  return appId === null ? [] : (await readApp(tx, appId)).owners;
+  return [done, lines];
 }

@@ -1,6 +1,6 @@
 /** The file with all data about a user. */
 import { Type } from 'typebox';
-import { AccountMethod, AccountSession } from './account.ts';
+import { AccountMethod, AccountPreferences, AccountSession } from './account.ts';
 import { OwnInvitation, PortalApp, PortalBinding, PortalKey } from './portal.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 import { Webhook } from './webhook.ts';
@@ -36,6 +36,7 @@ export const AccountExport = strictObject(
         name: text('Your name.'),
         email: text('The address of the account.'),
         image: nullable(text('The URL of a picture.')),
+        ...AccountPreferences.properties,
       },
       { title: 'ExportedAccount', description: 'The account.' },
     ),

@@ -113,6 +113,16 @@ export const OperatorWebhook = strictObject(
 );
 export type OperatorWebhook = Static<typeof OperatorWebhook>;
 
+export const ChangedSuspension = strictObject(
+  {
+    id: uuid({ description: 'The id of what was suspended or restored.' }),
+    changed: Type.Boolean({ description: 'False if it was like that already.' }),
+    cancelled: nullable(count('Pending deliveries that were cancelled. Null: it has none.')),
+    mailed: count('How many owners get a mail, if the service sends any.'),
+  },
+  { title: 'ChangedSuspension', description: 'What a suspension or its end has changed.' },
+);
+
 export const OperatorSetting = strictObject(
   {
     name: text('The name of the environment variable.', 'RETENTION_DAYS'),

@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 import { expiresSoonDays } from './periods.ts';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
+import { operatorRoles } from './operator-roles.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';
 import { Webhook } from './webhook.ts';
@@ -34,6 +35,15 @@ export const PortalSession = strictObject(
         description:
           'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
       }),
+    ),
+    // Missing in responses of 1.0.0.
+    operatorRole: Type.Optional(
+      nullable(
+        Type.Enum([...operatorRoles], {
+          type: 'string',
+          description: 'What you may do in the console. Null: for you there is none.',
+        }),
+      ),
     ),
     ...suspensionFields('the account'),
     expiresAt: time({ description: 'When the session expires if it is not used.' }),

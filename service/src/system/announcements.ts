@@ -66,7 +66,7 @@ export async function announce(
     details: { severity, text, startsAt, endsAt },
   });
   if (!mailed) return { id, mails: 0 };
-  const mails = await addNotices(tx, {
+  const recipients = await addNotices(tx, {
     recipients: sql`
       select distinct m.email from app_members m left join users u on u.email = m.email
       where m.role = 'owner' and coalesce(u.announcement_mails, true)
@@ -77,7 +77,7 @@ export async function announce(
     details: { severity, text, startsAt, endsAt },
     notAfter: endsAt,
   });
-  return { id, mails };
+  return { id, mails: recipients.length };
 }
 
 /** Throws `not_found`. Mails that were not sent yet are not. */

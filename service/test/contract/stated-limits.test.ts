@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { invitationMailsPerHour, invitationsPerAppMax } from '../../src/access/invitations.ts';
 import { platformKeysMax, temporaryKeysPerAppMax } from '../../src/access/keys.ts';
 import { appsPerMemberMax, ownedAppsMax } from '../../src/access/members.ts';
-import { reasonCharsMax } from '../../src/access/suspensions.ts';
+import { reasonCharsMax } from '../../src/contract/suspension.ts';
 import {
   attemptsMax as attemptsPerCycle,
   keptBytesMax,

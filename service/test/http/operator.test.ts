@@ -30,7 +30,9 @@ async function run(...words: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-const paths = Object.keys(portalOpenApi.paths).flatMap((path) => /\/operator\/.+/.exec(path) ?? []);
+const paths = Object.entries(portalOpenApi.paths).flatMap(([path, methods]) =>
+  'get' in methods ? (/\/operator\/.+/.exec(path) ?? []) : [],
+);
 assert.ok(paths.length >= 6);
 
 /** The statuses of all operations. */
@@ -259,4 +261,64 @@ test('commands name, list and remove operators, and the audit log has it', async
       ['operator.added', 'read-only'],
     ],
   );
+});
+
+test('an operator suspends and restores after a recent proof, and a read-only operator does neither', async () => {
+  const operator = await withSecondFactor('changes@example.org');
+  const reader = await withSecondFactor('reads@example.org');
+  await run('operators', 'add', 'changes@example.org', '--role', 'operator');
+  await run('operators', 'add', 'reads@example.org');
+  const { appId, key, owner } = await makeKey(service);
+  const path = `/operator/apps/${appId}/suspension`;
+  const put = (who: Person, json: object, at = path) => who.call(at, { method: 'PUT', json });
+  const end = (who: Person) => who.call(path, { method: 'DELETE' });
+  const json = { reason: 'Sends unwanted messages.' };
+  for (const answer of [await put(reader, json), await end(reader)])
+    assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden']);
+  const stranger = await signUp(service, 'no-operator@example.org');
+  for (const answer of [await put(stranger, json), await end(stranger)])
+    assert.equal(answer.status, 404);
+  assert.deepEqual((await put(operator, json)).body.data, {
+    id: appId,
+    changed: true,
+    cancelled: 0,
+    mailed: 1,
+  });
+  await eventually(async () => (await service.call('/webhooks', { key })).status === 403);
+  assert.equal((await put(operator, json)).body.data.changed, false);
+  assert.equal((await end(operator)).body.data.changed, true);
+  await eventually(async () => (await service.call('/webhooks', { key })).status === 200);
+  const entries = await run('audit', 'list', '--app', appId);
+  assert.deepEqual(
+    entries.slice(0, 2).map(({ action, actor }: any) => [action, actor.kind, actor.name]),
+    [
+      ['app.restored', 'user', 'changes@example.org'],
+      ['app.suspended', 'user', 'changes@example.org'],
+    ],
+  );
+  const { rows } = await sql<{ details: { subject: string } }>`
+    select details from notices where recipient = ${owner} order by id
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ details }) => details.subject),
+    ['Service: app suspended', 'Service: app restored'],
+  );
+  for (const [at, body, status] of [
+    [path, { reason: '' }, 400],
+    [path, { reason: 'two\nlines' }, 400],
+    [path, { reason: 'x'.repeat(501) }, 400],
+    [path, {}, 400],
+    ['/operator/members/1/suspension', json, 404],
+    ['/operator/apps/0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f/suspension', json, 404],
+  ] as const)
+    assert.equal((await put(operator, body, at)).status, status, at);
+  const { body: own } = await operator.call('/session');
+  const itself = await put(operator, json, `/operator/accounts/${own.data.user.id}/suspension`);
+  assert.equal(itself.status, 409);
+  // Half an hour later
+  await sql`update sessions set proven_at = now() - interval '31 minutes', created_at = now() - interval '31 minutes'`.execute(
+    database,
+  );
+  const late = await put(operator, json);
+  assert.deepEqual([late.status, late.body.error.code], [403, 'proof_required']);
 });

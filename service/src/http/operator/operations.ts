@@ -1,10 +1,12 @@
-/** The operations of the console. They read; commands change. */
+/** The operations of the console. */
 import { Type } from 'typebox';
+import type { Actor } from '../../access/actor.ts';
 import { searchApps, type FoundApp } from '../../access/apps.ts';
 import { listUsedApps } from '../../access/usage.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import {
+  ChangedSuspension,
   OperatorAccount,
   OperatorApp,
   OperatorOverview,
@@ -12,14 +14,17 @@ import {
   OperatorWebhook,
   webhookHealth,
 } from '../../contract/operator.ts';
-import { noNul } from '../../contract/shapes.ts';
+import { reasonCharsMax } from '../../contract/suspension.ts';
+import { noNul, strictObject } from '../../contract/shapes.ts';
+import { ServiceError } from '../../errors.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listAccounts, type Account } from '../../sign-in/list-accounts.ts';
 import { listWebhookStates, type WebhookState } from '../../webhooks/management/webhook-states.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { usageList } from '../usage-operation.ts';
-import { operation } from './surface.ts';
+import { operation, subjectKinds, type OperatorContext } from './surface.ts';
+import { changeSuspension, type SuspensionRequest } from './suspensions.ts';
 
 const SearchQuery = Type.Object(
   {
@@ -39,6 +44,49 @@ const WebhookQuery = Type.Object(
 );
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
+
+const Suspension = strictObject(
+  {
+    reason: Type.String({
+      minLength: 1,
+      maxLength: reasonCharsMax,
+      description: 'Why, as its owners read it.',
+      examples: ['Sends unwanted messages.'],
+    }),
+  },
+  {
+    title: 'NewSuspension',
+    description: 'A suspension.',
+    examples: [{ reason: 'Sends unwanted messages.' }],
+  },
+);
+const RestoreQuery = Type.Object(
+  {
+    replay: Type.Boolean({
+      default: false,
+      description: 'Whether the worker replays what the webhooks have missed.',
+    }),
+  },
+  { additionalProperties: false },
+);
+const suspended = { id: exampleId, changed: true, cancelled: 12, mailed: 1 };
+
+async function change(
+  {
+    database,
+    serviceName,
+    publicUrl,
+  }: Pick<OperatorContext, 'database' | 'serviceName' | 'publicUrl'>,
+  actor: Actor,
+  request: SuspensionRequest,
+) {
+  const { id, changed, cancelled, mailed } = await database
+    .transaction()
+    .execute((tx) => changeSuspension(tx, actor, request, { serviceName, publicUrl }));
+  return envelope({ id, changed, cancelled: cancelled ?? null, mailed: mailed.length });
+}
+
+const kindOf = (kind: string) => subjectKinds[kind as keyof typeof subjectKinds];
 
 function toApp(app: FoundApp): OperatorApp {
   const { id, name, owners, keyCount, webhookCount, suspendedReason } = app;
@@ -181,6 +229,42 @@ export const operatorOperations = [
       const { apps, total } = await listUsedApps(database, query);
       return pageEnvelope(apps, query, total);
     },
+  }),
+  operation({
+    operationId: 'suspend',
+    method: 'PUT',
+    path: '/:kind/:id/suspension',
+    summary: 'Suspend an account, an app, a webhook or a key',
+    description:
+      'Takes effect in every process within a second. Owners see the reason, and get a mail; a repeated suspension changes the reason.',
+    body: Suspension,
+    returns: { 200: 'It is suspended.' },
+    response: oneOf(ChangedSuspension, 'SuspendedResponse', suspended),
+    errors: ['conflict'],
+    recentProof: true,
+    async run({ actor, params: { kind, id }, body, ...context }) {
+      if (id === actor.id)
+        throw new ServiceError('conflict', 'You cannot suspend your own account.');
+      return change(context, actor, { kind: kindOf(kind), id, reason: body.reason });
+    },
+  }),
+  operation({
+    operationId: 'restore',
+    method: 'DELETE',
+    path: '/:kind/:id/suspension',
+    summary: 'Restore an account, an app, a webhook or a key',
+    description: 'Ends the suspension. Owners get a mail that says how to replay what was missed.',
+    query: RestoreQuery,
+    returns: { 200: 'It is not suspended.' },
+    response: oneOf(ChangedSuspension, 'RestoredResponse', { ...suspended, cancelled: null }),
+    recentProof: true,
+    run: ({ actor, params: { kind, id }, query, ...context }) =>
+      change(context, actor, {
+        kind: kindOf(kind),
+        id,
+        reason: null,
+        withReplay: query.replay,
+      }),
   }),
   operation({
     operationId: 'listSettings',

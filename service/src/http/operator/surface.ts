@@ -1,10 +1,25 @@
 /** The surface of the console's operations: below the portal's server side, and absent for everybody but operators. */
 import { coalesce } from '../../database/coalesce.ts';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { ServiceError } from '../../errors.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
 import { operationFor, type Surface } from '../operations.ts';
+import { readMethods, signedInOf } from '../portal/authenticate.ts';
 import { surfaceOf, type PortalContext, type PortalRouteDependencies } from '../portal/surface.ts';
 import type { QueueState } from '../../runtime/metrics.ts';
+
+export const subjectKinds = {
+  accounts: 'account',
+  apps: 'app',
+  webhooks: 'webhook',
+  keys: 'key',
+} as const;
+const subjectKind = Type.Enum(Object.keys(subjectKinds) as (keyof typeof subjectKinds)[], {
+  type: 'string',
+  description: 'The kind of what is suspended or restored.',
+});
 
 export type OperatorDependencies = {
   readQueue: () => Promise<QueueState>;
@@ -32,8 +47,18 @@ export function operatorSurfaceOf({
   return {
     ...portal,
     root: '/operator',
-    config: { portal: 'operator' },
+    // What is wrong may be why there is maintenance.
+    config: { portal: 'operator', duringMaintenance: true },
+    parameters: { ...portal.parameters, kind: subjectKind },
     errors: { ...portal.errors, read: [...portal.errors.read, 'not_found'] },
-    contextOf: async (request) => ({ ...(await portal.contextOf(request)), ...more }),
+    async contextOf(request) {
+      if (!readMethods.has(request.method)) requireFullRole(request);
+      return { ...(await portal.contextOf(request)), ...more };
+    },
   };
+}
+
+function requireFullRole(request: FastifyRequest): void {
+  if (signedInOf(request).operatorRole !== 'operator')
+    throw new ServiceError('forbidden', 'Your role in the console is read-only.');
 }

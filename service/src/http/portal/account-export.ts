@@ -15,6 +15,7 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import type { Bindable } from '../../contract/portal.ts';
 import { listBindable } from '../../directory/bindable.ts';
 import { ServiceError } from '../../errors.ts';
+import { readPreferences } from '../../sign-in/preferences.ts';
 import { holdExport, type ExportHold } from '../../sign-in/hold-export.ts';
 import { listMemberWebhooks, type MemberWebhook } from '../../webhooks/management/webhooks.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
@@ -38,7 +39,13 @@ export const exportAccount = operation({
     schema: AccountExport,
     example: {
       exportedAt: exampleTime,
-      account: { id: exampleId, name: 'Ada', email: 'ada@example.org', image: null },
+      account: {
+        id: exampleId,
+        name: 'Ada',
+        email: 'ada@example.org',
+        image: null,
+        announcementMails: true,
+      },
       methods: [exampleMethod],
       sessions: [],
       apps: [],
@@ -88,7 +95,7 @@ export async function* writeExport(context: Context, hold?: ExportHold) {
   const { name, image } = signedIn;
   const head = {
     exportedAt: new Date(),
-    account: { id, name, email, image },
+    account: { id, name, email, image, ...(await readPreferences(database, id)) },
     methods: await accounts.listMethods(id),
     sessions: await accounts.listSessions(account),
     apps: await listOwnApps(database, email),

@@ -35,7 +35,7 @@ export type PortalAuthenticationDependencies = {
   rateLimitPerMinute: number;
 };
 
-const readMethods = new Set(['GET', 'HEAD']);
+export const readMethods = new Set(['GET', 'HEAD']);
 
 export function registerAuthentication(
   portal: FastifyInstance,

@@ -16,6 +16,7 @@ export function toPortalSession({
   image,
   email,
   suspension,
+  operatorRole,
 }: SignedIn) {
   const isShown = missingFactor !== 'confirm';
   const shown = isShown ? { name, image } : { name: email, image: null };
@@ -23,6 +24,7 @@ export function toPortalSession({
     id,
     user: { id: userId, email, ...shown },
     missingFactor,
+    operatorRole: missingFactor === null ? operatorRole : null,
     suspendedAt: (isShown && suspension?.suspendedAt) || null,
     suspendedReason: (isShown && suspension?.suspendedReason) || null,
     expiresAt,
@@ -33,6 +35,7 @@ const example = {
   id: exampleId,
   user: { id: exampleId, name: 'Ada', email: 'ada@example.org', image: null },
   missingFactor: null,
+  operatorRole: null,
   suspendedAt: null,
   suspendedReason: null,
   expiresAt: exampleTime,

@@ -65,6 +65,7 @@ type MailText = { subject: string; text: string };
 
 const renderers: Record<Notice['kind'], (notice: Notice, context: Context) => MailText> = {
   announcement: renderAnnouncement,
+  message: ({ details }) => details as MailText,
   'quota.near': renderQuota,
 };
 
