@@ -33,6 +33,8 @@ export type System = {
   secretBox: SecretBox;
   /** Runs a command of its `orgdir` and returns its JSON. */
   command<T>(...args: string[]): Promise<T>;
+  /** Runs a command to its end, without its output. An object at the end is more of its environment. */
+  run(...args: (string | Environment)[]): Promise<void>;
   /** Stops the service and starts it again. Resolves when it is ready. */
   restart(): Promise<void>;
   /** Of the service. */
@@ -140,6 +142,7 @@ export async function startSystem(
     openClient: () => openClient(connection, connectionOptions),
     secretBox: createSecretBox([Buffer.from(env['SECRET_KEY'] as string, 'base64')]),
     command: (...args) => runCommand(checkout, env, args),
+    run: (...args) => runToEnd(checkout, env, args),
     async restart() {
       await service.stop();
       service = await startService(checkout, env, logFile);
@@ -222,6 +225,21 @@ async function runCommand<T>(checkout: string, env: Environment, args: string[])
     { env: { ...process.env, ...env } },
   );
   return JSON.parse(stdout) as T;
+}
+
+async function runToEnd(
+  checkout: string,
+  env: Environment,
+  args: (string | Environment)[],
+): Promise<void> {
+  const words = args.filter((each) => typeof each === 'string');
+  const more = args.filter((each) => typeof each !== 'string');
+  const child = spawn(join(checkout, 'service/bin/orgdir.js'), words, {
+    env: Object.assign({ ...process.env, ...env }, ...more) as Environment,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`orgdir ${words.join(' ')} exited with ${code}`);
 }
 
 /** How to connect to the embedded database. `orgdir database` prints it and then waits for a signal. */

@@ -167,7 +167,7 @@ export function WebhooksPage() {
           <SuspendOrRestore
             key="change"
             what={{ kind: 'webhooks', id: webhook.id }}
-            name={webhook.host}
+            name={`${webhook.host} of ${webhook.appName}`}
             suspendedAt={webhook.health === 'suspended' ? webhook.since : null}
           />,
         ],

@@ -5,72 +5,99 @@ import { restore, suspend, type Suspendable } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
 import { Form } from '../ui/form.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 
 type Props = { what: Suspendable; name: string; suspendedAt: string | null };
 
-const changes = ['/operator'];
-
 /** Suspends or restores what a row is about. Only for those who may. */
-export function SuspendOrRestore({ suspendedAt, ...props }: Props) {
+export function SuspendOrRestore({ what, name, suspendedAt }: Props) {
   const role = useSession().data?.operatorRole;
-  if (role !== 'operator') return null;
-  return suspendedAt === null ? <Suspend {...props} /> : <Restore {...props} />;
-}
-
-type ChangeProps = Omit<Props, 'suspendedAt'>;
-
-function Suspend({ what, name }: ChangeProps) {
-  const [reason, setReason] = useState<string | null>(null);
-  const write = useWrite((text: string) => suspend(what, text), changes, {
-    done: () => {
-      toastSuccess(`${name} is suspended.`);
-      setReason(null);
+  const [isOpen, setIsOpen] = useState(false);
+  const [change, setChange] = useState({ reason: '', replay: false });
+  const isSuspended = suspendedAt !== null;
+  const write = useWrite(
+    () => (isSuspended ? restore(what, change) : suspend(what, change.reason.trim())),
+    ['/operator'],
+    {
+      done: ({ changed }) => {
+        setIsOpen(false);
+        toastSuccess(describe(name, isSuspended, changed));
+        moveFocus();
+      },
     },
-  });
+  );
+  if (role !== 'operator') return null;
+  const action = isSuspended ? 'Restore' : 'Suspend';
+  const open = () => {
+    write.reset();
+    setChange({ reason: '', replay: false });
+    setIsOpen(true);
+  };
+  // A running request cannot be cancelled, so the dialog stays open until its result is known.
+  const close = () => {
+    if (!write.isPending) setIsOpen(false);
+  };
   return (
     <>
       <BusyButton
         variant="default"
         size="xs"
         busy={false}
-        aria-label={`Suspend ${name}`}
-        onClick={() => {
-          write.reset();
-          setReason('');
-        }}
+        aria-label={`${action} ${name}`}
+        onClick={open}
       >
-        Suspend
+        {action}
       </BusyButton>
-      <Modal
-        opened={reason !== null}
-        onClose={() => write.isPending || setReason(null)}
-        title={`Suspend ${name}`}
-      >
+      <Modal opened={isOpen} onClose={close} title={`${action} ${name}`}>
         <Form
           layout="dialog"
-          action="Suspend"
-          color="red.9"
+          action={action}
+          color={isSuspended ? 'blue' : 'red.9'}
           write={write}
-          disabled={(reason ?? '').trim() === ''}
-          cancel={() => setReason(null)}
-          submit={() => write.mutate((reason ?? '').trim())}
+          disabled={!isSuspended && change.reason.trim() === ''}
+          cancel={close}
+          submit={() => write.mutate(undefined)}
         >
-          <Text size="sm">{effects[what.kind]}</Text>
-          <TextInput
-            label="Reason"
-            description="Its owners read it."
-            maxLength={reasonCharsMax}
-            value={reason ?? ''}
-            onChange={({ currentTarget }) => setReason(currentTarget.value)}
-            data-autofocus
-          />
+          <Text size="sm">{isSuspended ? restored(what) : effects[what.kind]}</Text>
+          {!isSuspended && (
+            <TextInput
+              label="Reason"
+              description="Its owners read it."
+              maxLength={reasonCharsMax}
+              value={change.reason}
+              onChange={({ currentTarget: { value } }) => setChange({ ...change, reason: value })}
+              data-autofocus
+            />
+          )}
+          {isSuspended && hasDeliveries(what) && (
+            <Checkbox
+              label="Replay what the webhooks have missed"
+              checked={change.replay}
+              onChange={({ currentTarget: { checked } }) =>
+                setChange({ ...change, replay: checked })
+              }
+            />
+          )}
         </Form>
       </Modal>
     </>
   );
+}
+
+function hasDeliveries({ kind }: Suspendable): boolean {
+  return kind === 'apps' || kind === 'webhooks';
+}
+
+function describe(name: string, isSuspended: boolean, changed: boolean): string {
+  if (isSuspended) return `${name} ${changed ? 'is restored' : 'was not suspended itself'}.`;
+  return `${name} is suspended.`;
+}
+
+function restored({ kind }: Suspendable): string {
+  const unless = kind === 'webhooks' ? ', unless its app is suspended, too' : '';
+  return `It works as before the suspension, within a second${unless}.`;
 }
 
 const effects: Record<Suspendable['kind'], string> = {
@@ -79,32 +106,3 @@ const effects: Record<Suspendable['kind'], string> = {
   webhooks: 'It receives nothing, and pending deliveries are cancelled.',
   keys: 'It is refused.',
 };
-
-function Restore({ what, name }: ChangeProps) {
-  const [replay, setReplay] = useState(false);
-  const write = useWrite(() => restore(what, { replay }), changes, {
-    done: ({ changed }) =>
-      toastSuccess(
-        changed ? `${name} is restored.` : `${name} is suspended with its app: restore the app.`,
-      ),
-  });
-  const hasDeliveries = what.kind === 'apps' || what.kind === 'webhooks';
-  return (
-    <Confirm
-      button={{ children: 'Restore', size: 'xs', 'aria-label': `Restore ${name}` }}
-      title={`Restore ${name}`}
-      action="Restore"
-      color="blue"
-      write={write}
-    >
-      <Text size="sm">It works as before the suspension, within a second.</Text>
-      {hasDeliveries && (
-        <Checkbox
-          label="Replay what the webhooks have missed"
-          checked={replay}
-          onChange={({ currentTarget }) => setReplay(currentTarget.checked)}
-        />
-      )}
-    </Confirm>
-  );
-}

@@ -243,7 +243,7 @@ export const operatorOperations = [
     errors: ['conflict'],
     recentProof: true,
     async run({ actor, params: { kind, id }, body, ...context }) {
-      if (id === actor.id)
+      if (id.toLowerCase() === actor.id)
         throw new ServiceError('conflict', 'You cannot suspend your own account.');
       return change(context, actor, { kind: kindOf(kind), id, reason: body.reason });
     },

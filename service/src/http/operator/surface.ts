@@ -2,6 +2,7 @@
 import { coalesce } from '../../database/coalesce.ts';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
@@ -49,8 +50,14 @@ export function operatorSurfaceOf({
     root: '/operator',
     // What is wrong may be why there is maintenance.
     config: { portal: 'operator', duringMaintenance: true },
-    parameters: { ...portal.parameters, kind: subjectKind },
-    errors: { ...portal.errors, read: [...portal.errors.read, 'not_found'] },
+    parameters: {
+      kind: subjectKind,
+      id: uuid({ description: 'The id of what is suspended or restored.' }),
+    },
+    errors: {
+      read: [...portal.errors.read, 'not_found'],
+      write: portal.errors.write.filter((code) => code !== 'maintenance'),
+    },
     async contextOf(request) {
       if (!readMethods.has(request.method)) requireFullRole(request);
       return { ...(await portal.contextOf(request)), ...more };

@@ -49,7 +49,8 @@ export async function changeSuspension(
     recipients: ownersOf(subject),
     topic: sql`${`suspension ${randomUUID()}`}::text`,
     kind: 'message',
-    appId: subject.appId,
+    // It outlives an app that is deleted, and its foreign key would lock the app after a key.
+    appId: null,
     details: renderMail(subject, request, done, context),
   });
   return { id, ...done, mailed };

@@ -1,7 +1,7 @@
 /**
  * Who may use the portal's server side, checked in this order: maintenance, session, rate, suspension, origin. During maintenance
- * everything can be read, so that a developer sees why nothing is delivered, but apps cannot be changed. Signing in and
- * one's own account go on: readers have to sign in, and a stolen session can be ended at any time.
+ * everything can be read, so that a developer sees why nothing is delivered, but apps cannot be changed, except by operators.
+ * Signing in and one's own account go on: readers have to sign in, and a stolen session can be ended at any time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../access/actor.ts';
