@@ -331,9 +331,5 @@ export type Suspendable = { kind: 'accounts' | 'apps' | 'webhooks' | 'keys'; id:
 const suspensionPath = ({ kind, id }: Suspendable) => path('operator', kind, id, 'suspension');
 export const suspend = (what: Suspendable, reason: string) =>
   write<Api.ChangedSuspension>({ method: 'PUT', path: suspensionPath(what), body: { reason } });
-export const restore = (what: Suspendable, { replay }: { replay: boolean }) =>
-  write<Api.ChangedSuspension>({
-    method: 'DELETE',
-    path: suspensionPath(what),
-    query: { replay },
-  });
+export const restore = (what: Suspendable, query: { replay: boolean }) =>
+  write<Api.ChangedSuspension>({ method: 'DELETE', path: suspensionPath(what), query });

@@ -1,12 +1,12 @@
 import { Group, Text } from '@mantine/core';
-import { pageData } from '../page-data.ts';
+import { isConsole, pageData } from '../page-data.ts';
 
 export function Brand() {
   return (
     <Group component="span" gap="xs" wrap="nowrap" miw={0}>
       <img src={pageData.logo} alt="" width={26} height={26} />
       <Text component="span" fw={650} truncate>
-        {pageData.serviceName} developers
+        {pageData.serviceName} {isConsole ? 'console' : 'developers'}
       </Text>
     </Group>
   );

@@ -13,7 +13,7 @@ import type { OperatorWebhook } from '../api/types.ts';
 import { CopiedId } from '../ui/copied-id.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Time } from '../ui/time.tsx';
-import { SuspendOrRestore } from './suspend.tsx';
+import { SuspendOrRestore, useMayChange } from './suspend.tsx';
 import { TablePage } from './table-page.tsx';
 
 const limit = 25;
@@ -64,6 +64,7 @@ function State({ suspendedAt, suspendedReason }: SuspendableEntry) {
 type SuspendableEntry = { suspendedAt: string | null; suspendedReason: string | null };
 
 export function AppsPage() {
+  const mayChange = useMayChange();
   const [search] = useChoice('search');
   return (
     <TablePage
@@ -71,7 +72,15 @@ export function AppsPage() {
       lead="The apps of everybody, newest first."
       filter={<SearchField label="Name, id, or address of an owner" />}
       read={(page) => allApps({ page, limit, search })}
-      columns={['App', 'Owners', 'Keys', 'Webhooks', 'State', 'Created', 'Change']}
+      columns={[
+        'App',
+        'Owners',
+        'Keys',
+        'Webhooks',
+        'State',
+        'Created',
+        ...(mayChange ? ['Change'] : []),
+      ]}
       none={search === '' ? 'There are no apps yet.' : 'No app matches.'}
       row={(app) => ({
         key: app.id,
@@ -82,12 +91,14 @@ export function AppsPage() {
           number(app.webhookCount),
           <State key="state" {...app} />,
           <Time key="created" at={app.createdAt} />,
-          <SuspendOrRestore
-            key="change"
-            what={{ kind: 'apps', id: app.id }}
-            name={app.name}
-            suspendedAt={app.suspendedAt}
-          />,
+          mayChange && (
+            <SuspendOrRestore
+              key="change"
+              what={{ kind: 'apps', id: app.id }}
+              name={app.name}
+              suspendedAt={app.suspendedAt}
+            />
+          ),
         ],
       })}
     />
@@ -104,6 +115,7 @@ function Named({ name, id, thing }: { name: string; id: string; thing: string })
 }
 
 export function AccountsPage() {
+  const mayChange = useMayChange();
   const [search] = useChoice('search');
   return (
     <TablePage
@@ -111,7 +123,15 @@ export function AccountsPage() {
       lead="The accounts of everybody, newest first."
       filter={<SearchField label="Name, address or id" />}
       read={(page) => allAccounts({ page, limit, search })}
-      columns={['Account', 'Name', 'Sessions', 'Second factor', 'State', 'Created', 'Change']}
+      columns={[
+        'Account',
+        'Name',
+        'Sessions',
+        'Second factor',
+        'State',
+        'Created',
+        ...(mayChange ? ['Change'] : []),
+      ]}
       none="No account matches."
       row={(account) => ({
         key: account.id,
@@ -122,12 +142,14 @@ export function AccountsPage() {
           account.hasSecondFactor ? 'Yes' : 'No',
           <State key="state" {...account} />,
           <Time key="created" at={account.createdAt} />,
-          <SuspendOrRestore
-            key="change"
-            what={{ kind: 'accounts', id: account.id }}
-            name={account.email}
-            suspendedAt={account.suspendedAt}
-          />,
+          mayChange && (
+            <SuspendOrRestore
+              key="change"
+              what={{ kind: 'accounts', id: account.id }}
+              name={account.email}
+              suspendedAt={account.suspendedAt}
+            />
+          ),
         ],
       })}
     />
@@ -137,6 +159,7 @@ export function AccountsPage() {
 const healths = Object.keys(healthLabels) as OperatorWebhook['health'][];
 
 export function WebhooksPage() {
+  const mayChange = useMayChange();
   const [chosen, choose] = useChoice('health');
   const health = healths.find((each) => each === chosen);
   return (
@@ -155,7 +178,7 @@ export function WebhooksPage() {
         />
       }
       read={(page) => allWebhooks({ page, limit, ...(health && { health }) })}
-      columns={['Host', 'App', 'Health', 'Since', 'Change']}
+      columns={['Host', 'App', 'Health', 'Since', ...(mayChange ? ['Change'] : [])]}
       none={health ? 'No webhook has this health.' : 'There are no webhooks yet.'}
       row={(webhook) => ({
         key: webhook.id,
@@ -164,12 +187,14 @@ export function WebhooksPage() {
           webhook.appName,
           healthOf(webhook),
           webhook.since && <Time key="since" at={webhook.since} />,
-          <SuspendOrRestore
-            key="change"
-            what={{ kind: 'webhooks', id: webhook.id }}
-            name={`${webhook.host} of ${webhook.appName}`}
-            suspendedAt={webhook.health === 'suspended' ? webhook.since : null}
-          />,
+          mayChange && (
+            <SuspendOrRestore
+              key="change"
+              what={{ kind: 'webhooks', id: webhook.id }}
+              name={`${webhook.host} of ${webhook.appName}`}
+              suspendedAt={webhook.health === 'suspended' ? webhook.since : null}
+            />
+          ),
         ],
       })}
     />

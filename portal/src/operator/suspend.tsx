@@ -11,14 +11,19 @@ import { toastSuccess } from '../ui/toast.ts';
 
 type Props = { what: Suspendable; name: string; suspendedAt: string | null };
 
-/** Suspends or restores what a row is about. Only for those who may. */
+/** Whether the role is more than read-only. */
+export function useMayChange(): boolean {
+  return useSession().data?.operatorRole === 'operator';
+}
+
+/** Suspends or restores what a row is about. For those who may. */
 export function SuspendOrRestore({ what, name, suspendedAt }: Props) {
-  const role = useSession().data?.operatorRole;
   const [isOpen, setIsOpen] = useState(false);
   const [change, setChange] = useState({ reason: '', replay: false });
   const isSuspended = suspendedAt !== null;
   const write = useWrite(
-    () => (isSuspended ? restore(what, change) : suspend(what, change.reason.trim())),
+    () =>
+      isSuspended ? restore(what, { replay: change.replay }) : suspend(what, change.reason.trim()),
     ['/operator'],
     {
       done: ({ changed }) => {
@@ -28,7 +33,6 @@ export function SuspendOrRestore({ what, name, suspendedAt }: Props) {
       },
     },
   );
-  if (role !== 'operator') return null;
   const action = isSuspended ? 'Restore' : 'Suspend';
   const open = () => {
     write.reset();

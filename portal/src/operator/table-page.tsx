@@ -51,7 +51,7 @@ export function TablePage<Entry>({ title, lead, read, columns, row, filter, none
                         <Table.Th scope="row" fw={500}>
                           {name}
                         </Table.Th>
-                        {cells.map((cell, index) => (
+                        {cells.slice(0, columns.length - 1).map((cell, index) => (
                           <Table.Td key={columns[index + 1]}>{cell}</Table.Td>
                         ))}
                       </Table.Tr>
