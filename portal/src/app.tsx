@@ -16,7 +16,7 @@ import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { isConsole, pagesPath, styleNonce } from './page-data.ts';
-import { operatorPages, pages } from './pages-script.ts';
+import { pages } from './pages-script.ts';
 import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -63,11 +63,11 @@ const signedInPages = {
 } as const;
 
 const consolePages = {
-  '/': 'OverviewPage',
-  '/apps': 'AppsPage',
+  '/': 'InstallationPage',
+  '/apps': 'AllAppsPage',
   '/accounts': 'AccountsPage',
-  '/webhooks': 'WebhooksPage',
-  '/usage': 'UsagePage',
+  '/webhooks': 'AllWebhooksPage',
+  '/usage': 'AllUsagePage',
   '/settings': 'SettingsPage',
 } as const;
 
@@ -83,7 +83,7 @@ const router = createBrowserRouter(
         }
       >
         {routesOf(accountPages)}
-        {isConsole ? consoleRoutes() : portalRoutes()}
+        {isConsole ? routesOf(consolePages) : portalRoutes()}
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Route>,
@@ -108,12 +108,6 @@ function portalRoutes() {
       />
     </>
   );
-}
-
-function consoleRoutes() {
-  return Object.entries(consolePages).map(([path, part]) => (
-    <Route key={path} path={path} element={<Deferred script={operatorPages} part={part} />} />
-  ));
 }
 
 export function App() {

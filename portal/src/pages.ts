@@ -18,6 +18,14 @@ export { WebhooksPage } from './webhooks/webhooks-page.tsx';
 export { AuditPage } from './audit/audit-page.tsx';
 export { AppEventsPage } from './events/app-events-page.tsx';
 export { EventsPage } from './events/events-page.tsx';
+export {
+  AccountsPage,
+  AppsPage as AllAppsPage,
+  SettingsPage,
+  UsagePage as AllUsagePage,
+  WebhooksPage as AllWebhooksPage,
+} from './operator/lists.tsx';
+export { OverviewPage as InstallationPage } from './operator/overview-page.tsx';
 export { Find } from './layout/find.tsx';
 export { FirstStep } from './overview/first-step.tsx';
 export { ChangeAddressPage } from './account/change-address-page.tsx';

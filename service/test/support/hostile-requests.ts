@@ -144,7 +144,9 @@ export function testHostileRequests(api: HostileApi): void {
     changed = now;
   }
 
-  for (const [path, methods] of Object.entries(api.document.paths))
+  // For whoever is no operator, there is no console.
+  const paths = Object.entries(api.document.paths).filter(([path]) => !path.includes('/operator/'));
+  for (const [path, methods] of paths)
     test(`${path}: every other method is 405, and HEAD and OPTIONS are answered`, async () => {
       const target = targets.find((each) => each.path === path)!;
       for (const method of METHODS) {
