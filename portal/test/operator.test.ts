@@ -20,7 +20,7 @@ if (!noBrowser) {
   const app = await create(ada, '/apps', { name: 'Announcer' });
   await create(ada, `/apps/${app.id}/webhooks`, { url: 'https://hooks.example.org/secret-path' });
   const { secret } = await create(operator, '/account/authenticator', {});
-  await create(operator, '/account/authenticator/confirm', { code: codeOf(secret, -1) });
+  await create(operator, '/account/authenticator/confirm', { code: codeOf(secret) });
   await portal.service.database
     .transaction()
     .execute((tx) =>

@@ -1,5 +1,6 @@
 /** Declares every operation of the portal API once, with its request and response. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import type { suspendableKinds } from '../../../service/src/contract/suspension.ts';
 import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
 import { read, readPage, type Page } from './read.ts';
@@ -327,7 +328,7 @@ export const allUsage = (query: PageQuery & { days: number }) =>
   readPage<Api.UsedApp>('/operator/usage', query);
 export const settingsInForce = () => readPage<Api.OperatorSetting>('/operator/settings');
 
-export type Suspendable = { kind: 'accounts' | 'apps' | 'webhooks' | 'keys'; id: string };
+export type Suspendable = { kind: keyof typeof suspendableKinds; id: string };
 const suspensionPath = ({ kind, id }: Suspendable) => path('operator', kind, id, 'suspension');
 export const suspend = (what: Suspendable, reason: string) =>
   write<Api.ChangedSuspension>({ method: 'PUT', path: suspensionPath(what), body: { reason } });

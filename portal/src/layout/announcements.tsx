@@ -1,19 +1,31 @@
 import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import {
+  severities,
+  severityLabels,
+  type Severity,
+} from '../../../service/src/contract/severities.ts';
 import { status } from '../api/public-api.ts';
 import { Time } from '../ui/time.tsx';
 
-const looks: Record<string, { color: string; title: string }> = {
-  info: { color: 'blue', title: 'Announcement' },
-  warning: { color: 'yellow', title: 'Warning' },
-  critical: { color: 'red', title: 'Important' },
-};
+const colors: Record<Severity, string> = { info: 'blue', warning: 'yellow', critical: 'red' };
+
+/** A later version of the service may have others. */
+function known(severity: string): Severity {
+  return severities.find((each) => each === severity) ?? 'info';
+}
 
 /** What the operator announces, on every page. */
 export function Announcements() {
   const announcements = useQuery(status()).data?.announcements ?? [];
   return announcements.map(({ id, severity, text, startsAt, endsAt }) => (
-    <Alert key={id} {...(looks[severity] ?? looks['info'])} mb="lg" role="status">
+    <Alert
+      key={id}
+      color={colors[known(severity)]}
+      title={severityLabels[known(severity)]}
+      mb="lg"
+      role="status"
+    >
       <Text size="sm">
         {text}
         {startsAt && (

@@ -2,6 +2,7 @@ import { Code, SegmentedControl, Select, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useState } from 'react';
 import { useSearchParams } from 'react-router';
+import { consoleSearchCharsMax } from '../../../service/src/contract/console.ts';
 import { usageDays } from '../../../service/src/contract/periods.ts';
 import {
   describeHealth,
@@ -27,8 +28,6 @@ function useChoice(name: string): [value: string, choose: (value: string) => voi
   ];
 }
 
-/** As long as an address may be. */
-const searchCharsMax = 254;
 const typingMs = 300;
 
 /** The address follows the text once nobody types. */
@@ -41,7 +40,7 @@ function SearchField({ label }: { label: string }) {
       type="search"
       label={label}
       maw={360}
-      maxLength={searchCharsMax}
+      maxLength={consoleSearchCharsMax}
       value={text}
       onChange={({ currentTarget: { value } }) => {
         setText(value);

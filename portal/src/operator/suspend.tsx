@@ -1,6 +1,10 @@
 import { Checkbox, Modal, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { reasonCharsMax } from '../../../service/src/contract/suspension.ts';
+import {
+  reasonCharsMax,
+  suspendableKinds,
+  suspensionEffects,
+} from '../../../service/src/contract/suspension.ts';
 import { restore, suspend, type Suspendable } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';
@@ -64,7 +68,9 @@ export function SuspendOrRestore({ what, name, suspendedAt }: Props) {
           cancel={close}
           submit={() => write.mutate(undefined)}
         >
-          <Text size="sm">{isSuspended ? restored(what) : effects[what.kind]}</Text>
+          <Text size="sm">
+            {isSuspended ? restored(what) : suspensionEffects[suspendableKinds[what.kind]]}
+          </Text>
           {!isSuspended && (
             <TextInput
               label="Reason"
@@ -103,10 +109,3 @@ function restored({ kind }: Suspendable): string {
   const unless = kind === 'webhooks' ? ', unless its app is suspended, too' : '';
   return `It works as before the suspension, within a second${unless}.`;
 }
-
-const effects: Record<Suspendable['kind'], string> = {
-  accounts: 'Its sessions are refused. Its apps and their keys keep working.',
-  apps: 'Its keys are refused, its webhooks receive nothing, and its members can only read. Pending deliveries are cancelled.',
-  webhooks: 'It receives nothing, and pending deliveries are cancelled.',
-  keys: 'It is refused.',
-};

@@ -13,6 +13,7 @@ import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
 import { enforceAppLimits } from './members.ts';
+import { usedOf } from './quotas.ts';
 import { requirePlainName } from './require-plain-name.ts';
 import { lockApp, requireRole } from './require-role.ts';
 import { suspensionOf, type Suspension } from './suspensions.ts';
@@ -118,18 +119,6 @@ export async function listApps(database: Database): Promise<App[]> {
   return rows;
 }
 
-/** The columns `keyCount`, of usable keys that count towards the quota, and `webhookCount`. */
-export function countsOf(appId: ReturnType<typeof sql>) {
-  return sql`
-    (
-      select count(*) from api_keys k
-      where k.app_id = ${appId} and not k.temporary and k.revoked_at is null
-        and (k.expires_at is null or k.expires_at > now())
-    ) as "keyCount",
-    (select count(*) from webhooks w where w.app_id = ${appId}) as "webhookCount"
-  `;
-}
-
 export type FoundApp = Pick<App, 'id' | 'name' | 'owners' | 'createdAt'> & {
   keyCount: number;
   webhookCount: number;
@@ -150,8 +139,8 @@ export async function searchApps(
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
-      select f.id, f.name, f.created_at as "createdAt", ${ownersOf(sql`f.id`)} as owners, ${countsOf(sql`f.id`)},
-        s."suspendedAt", s."suspendedReason"
+      select f.id, f.name, f.created_at as "createdAt", ${ownersOf(sql`f.id`)} as owners,
+        ${usedOf.keys(sql`f.id`)} as "keyCount", ${usedOf.webhooks(sql`f.id`)} as "webhookCount", s."suspendedAt", s."suspendedReason"
       from (select * from found order by id desc limit ${limit} offset ${(page - 1) * limit}) f
       left join lateral ${suspensionOf('app', sql`f.id`)} s on true
     ) page on true

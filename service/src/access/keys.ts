@@ -166,8 +166,7 @@ function requireScopes(names: readonly string[]): KeyScope[] {
 
 /** Throws `conflict` if the app or the platform has the maximum of valid keys. The caller has locked the app's row. */
 export async function enforceKeyLimit(tx: Transaction, appId: string | null): Promise<void> {
-  if (appId !== null)
-    return enforceQuota(tx, appId, 'keys', await countUsableKeys(tx, appId, false));
+  if (appId !== null) return enforceQuota(tx, appId, 'keys');
   // Prevents two simultaneous commands from both creating the last key: the platform has no row to lock.
   await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
   if ((await countUsableKeys(tx, null, false)) < platformKeysMax) return;

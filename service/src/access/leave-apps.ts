@@ -9,6 +9,7 @@ import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { deleteApp } from './apps.ts';
 import { nameActor } from './audit-log.ts';
+import { usedOf } from './quotas.ts';
 
 /** Counting more would take long; the page shows it as "10,000 or more". */
 const pendingCountMax = 10_000;
@@ -17,11 +18,7 @@ const pendingCountMax = 10_000;
 export async function listAppsToDelete(executor: Executor, email: string): Promise<AppToDelete[]> {
   const { rows } = await sql<AppToDelete>`
     select a.id, a.name,
-      (
-        select count(*) from api_keys k
-        where k.app_id = a.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-      ) as "keyCount",
-      (select count(*) from webhooks w where w.app_id = a.id) as "webhookCount",
+      ${usedOf.keys(sql`a.id`)} as "keyCount", ${usedOf.webhooks(sql`a.id`)} as "webhookCount",
       (
         select count(*) from (
           select from webhooks w join pending_deliveries p on p.webhook_id = w.id

@@ -71,10 +71,7 @@ export async function insertMember(
   tx: Transaction,
   { appId, email, role }: NewMember,
 ): Promise<void> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) from app_members where app_id = ${appId}
-  `.execute(tx);
-  await enforceQuota(tx, appId, 'members', rows[0]?.count ?? 0);
+  await enforceQuota(tx, appId, 'members');
   await enforceAppLimits(tx, email, role);
   await sql`
     insert into app_members (app_id, email, role) values (${appId}, ${email}, ${role})

@@ -7,8 +7,7 @@ import type { AppQuotas } from '../contract/portal.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
-import { countsOf } from './apps.ts';
-import { quotasOf } from './quotas.ts';
+import { quotasOf, usedOf } from './quotas.ts';
 import { suspensionOf } from './suspensions.ts';
 
 export type OwnApp = {
@@ -53,7 +52,7 @@ const ownApps = sql`
     m.role = 'owner' and not exists (
       select from app_members other where other.app_id = apps.id and other.role = 'owner' and other.email <> m.email
     ) as "isLastOwner",
-    ${countsOf(sql`apps.id`)},
+    ${usedOf.keys(sql`apps.id`)} as "keyCount", ${usedOf.webhooks(sql`apps.id`)} as "webhookCount",
     ${quotasOf(sql`apps.id`)} as quotas,
     s."suspendedAt", s."suspendedReason",
     case

@@ -26,12 +26,24 @@ export type QuotaInForce = {
 };
 
 /** The `maximum` that is set for an app, or null; an expression for one column. */
-export function ownQuota(appId: ReturnType<typeof sql>, quota: Quota) {
+export function ownQuota(appId: Expression, quota: Quota) {
   return sql`(select maximum from app_quotas where app_id = ${appId} and quota = ${quota})`;
 }
 
+type Expression = ReturnType<typeof sql>;
+
+/** How many an app has of what counts, each an expression for one column. Temporary keys do not count. */
+export const usedOf: Record<CountedQuota, (appId: Expression) => Expression> = {
+  webhooks: (appId) => sql`(select count(*) from webhooks where app_id = ${appId})`,
+  keys: (appId) => sql`(
+    select count(*) from api_keys
+    where app_id = ${appId} and not temporary and revoked_at is null and (expires_at is null or expires_at > now())
+  )`,
+  members: (appId) => sql`(select count(*) from app_members where app_id = ${appId})`,
+};
+
 /** The quotas in force of an app as JSON, an `AppQuotas`; an expression for one column. */
-export function quotasOf(appId: ReturnType<typeof sql>) {
+export function quotasOf(appId: Expression) {
   const counted = Object.entries(defaultQuotas).map(
     ([quota, usual]) =>
       sql`${quota}::text, coalesce(${ownQuota(appId, quota as CountedQuota)}, ${usual}::int)`,
@@ -40,19 +52,20 @@ export function quotasOf(appId: ReturnType<typeof sql>) {
 }
 
 /**
- * Throws `conflict` if the app has as many as it may, and has its owners mailed if this is nearly the last. `used`: how many there are
- * before one is added. The caller has locked the app's row.
+ * Throws `conflict` if the app has as many as it may, and has its owners mailed if this is nearly the last. Call it before
+ * one is added, with the app's row locked.
  */
 export async function enforceQuota(
   tx: Transaction,
   appId: string,
   quota: CountedQuota,
-  used: number,
 ): Promise<void> {
-  const { rows } = await sql<{ own: number | null }>`
-    select ${ownQuota(sql`${appId}`, quota)} as own
+  const id = sql`${appId}::uuid`;
+  const { rows } = await sql<{ used: number; own: number | null }>`
+    select ${usedOf[quota](id)} as used, ${ownQuota(id, quota)} as own
   `.execute(tx);
-  const limit = rows[0]?.own ?? defaultQuotas[quota];
+  const { used = 0, own = null } = rows[0] ?? {};
+  const limit = own ?? defaultQuotas[quota];
   if (used >= limit)
     throw new ServiceError(
       'conflict',
@@ -93,6 +106,8 @@ export class RateNotices {
   /** Those who were told a while ago: the database's day, which may have changed since, decides whether they are again. */
   readonly #told = new Set<string>();
   #forgetsAt = 0;
+  /** One at a time: an app whose row is locked must not take a connection for each that is near its limit. */
+  #isTelling = false;
 
   constructor(database: Database) {
     this.#database = database;
@@ -104,10 +119,13 @@ export class RateNotices {
       this.#forgetsAt = now + forgetMs;
       this.#told.clear();
     }
-    if (this.#told.has(appId)) return;
+    if (this.#isTelling || this.#told.has(appId)) return;
+    this.#isTelling = true;
     this.#told.add(appId);
-    // If it fails, the app is told when it is near its limit later.
-    tellOwners(this.#database, appId, { quota: 'rate', ...near }).catch(() => {});
+    tellOwners(this.#database, appId, { quota: 'rate', ...near })
+      // The app is told when it is near its limit later.
+      .catch(() => this.#told.delete(appId))
+      .finally(() => (this.#isTelling = false));
   }
 }
 
@@ -119,12 +137,8 @@ export async function readQuotas(executor: Executor, appId: string): Promise<Quo
     Record<CountedQuota, number> & { own: Partial<Record<Quota, number>> }
   >`
     select
-      (select count(*) from webhooks where app_id = apps.id) as webhooks,
-      (
-        select count(*) from api_keys
-        where app_id = apps.id and not temporary and revoked_at is null and (expires_at is null or expires_at > now())
-      ) as keys,
-      (select count(*) from app_members where app_id = apps.id) as members,
+      ${usedOf.webhooks(sql`apps.id`)} as webhooks, ${usedOf.keys(sql`apps.id`)} as keys,
+      ${usedOf.members(sql`apps.id`)} as members,
       coalesce((select jsonb_object_agg(quota, maximum) from app_quotas where app_id = apps.id), '{}') as own
     from apps where id::text = ${appId}
   `.execute(executor);

@@ -1,6 +1,6 @@
 /** `announcements`: what the operator tells all developers. */
 import { Option, type Command } from 'commander';
-import { severities, type Severity } from '../contract/status.ts';
+import { severities, type Severity } from '../contract/severities.ts';
 import {
   announce,
   announcementCharsMax,

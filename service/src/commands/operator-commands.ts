@@ -1,6 +1,6 @@
 /** `operators`: who may open the console at `/profile/operator`. */
 import { Option, type Command } from 'commander';
-import { operatorRoles, type OperatorRole } from '../contract/operator-roles.ts';
+import { operatorRoles, type OperatorRole } from '../contract/console.ts';
 import { listOperators, removeOperator, setOperator } from '../sign-in/operators.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand } from './parse-option.ts';

@@ -1,7 +1,7 @@
 /** `suspend` and `restore` of accounts, apps, webhooks and keys. */
 import type { Command } from 'commander';
 import type { Suspendable } from '../access/suspensions.ts';
-import { reasonCharsMax } from '../contract/suspension.ts';
+import { reasonCharsMax, suspensionEffects } from '../contract/suspension.ts';
 import type { Database } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
 import {
@@ -12,13 +12,6 @@ import {
 import type { Config } from '../settings/config.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand } from './parse-option.ts';
-
-const effects: Record<Suspendable, string> = {
-  account: 'Its sessions are refused. Its apps and their keys keep working.',
-  app: 'Its keys are refused, its webhooks receive nothing, and its members can only read. Pending deliveries are cancelled.',
-  webhook: 'It receives nothing, and pending deliveries are cancelled.',
-  key: 'It is refused.',
-};
 
 /** Adds the two commands to the one for this kind. */
 export function addSuspension(parent: Command, kind: Suspendable): void {
@@ -31,7 +24,7 @@ export function addSuspension(parent: Command, kind: Suspendable): void {
   addCommand<{ reason: string }>(parent, {
     name: 'suspend',
     argument,
-    description: `Suspend the ${kind}, in every process within a second. ${effects[kind]} Owners see the reason; a repeated suspension changes it.`,
+    description: `Suspend the ${kind}, in every process within a second. ${suspensionEffects[kind]} Owners see the reason; a repeated suspension changes it.`,
     required: ['--reason <text>', `why, in up to ${reasonCharsMax} characters`],
     example: `${id} --reason "Sends unwanted messages."`,
     act: ({ database, config, given, flags: { reason } }) =>

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { expiresSoonDays } from './periods.ts';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
-import { operatorRoles } from './operator-roles.ts';
+import { operatorRoles } from './console.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';
 import { Webhook } from './webhook.ts';

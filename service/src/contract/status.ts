@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { severities } from './severities.ts';
 import { nullable, strictObject, time, state } from './shapes.ts';
 
 const Maintenance = strictObject(
@@ -16,9 +17,6 @@ const Maintenance = strictObject(
   },
   { title: 'Maintenance', description: 'The current maintenance.' },
 );
-
-export const severities = ['info', 'warning', 'critical'] as const;
-export type Severity = (typeof severities)[number];
 
 const Announcement = strictObject(
   {

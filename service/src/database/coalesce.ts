@@ -2,6 +2,7 @@
  * Shares one database query among all callers that need it at the same time, and limits how long each of them waits.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { unavailable } from './database.ts';
 
 export type CoalesceOptions = {
   /** A caller that waits longer gets an error. */
@@ -39,7 +40,7 @@ export function coalesce<T>(
   return async () => {
     const timer = new AbortController();
     const timeout = wait(timeoutMs, undefined, { ref: false, signal: timer.signal }).then(() => {
-      throw new Error('the database did not respond in time');
+      throw unavailable(new Error('the database did not respond in time'));
     });
     timeout.catch(() => {});
     try {

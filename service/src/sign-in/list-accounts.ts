@@ -37,14 +37,13 @@ export async function listAccounts(
 ): Promise<{ accounts: Account[]; total: number }> {
   const { rows } = await sql<{ total: number } & LeftJoined<Account>>`
     with found as materialized (
-      select u.id from users u
+      select u.id, u.created_at from users u
       where (strpos(u.email, lower(${search})) > 0 or strpos(lower(u.name), lower(${search})) > 0 or u.id::text = lower(${search}))
         and (not ${suspended}::boolean or exists (select from suspensions where account_id = u.id))
-      order by u.created_at desc, u.id desc
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
-      ${selectAccounts} where u.id in (select id from found limit ${limit} offset ${(page - 1) * limit})
+      ${selectAccounts} where u.id in (select id from found order by created_at desc, id desc limit ${limit} offset ${(page - 1) * limit})
     ) page on true
     order by page."createdAt" desc, page.id desc
   `.execute(executor);

@@ -1,7 +1,7 @@
 /** Who may open the console. Roles are given by command only. */
 import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
-import type { OperatorRole } from '../contract/operator-roles.ts';
+import type { OperatorRole } from '../contract/console.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { lockAccount } from './list-accounts.ts';
 import { hasFactor } from './session-proof.ts';

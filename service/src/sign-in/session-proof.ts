@@ -4,7 +4,7 @@
  * every session and however it began.
  */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
-import type { OperatorRole } from '../contract/operator-roles.ts';
+import type { OperatorRole } from '../contract/console.ts';
 import { proofMinutes } from '../contract/periods.ts';
 import type { Config } from '../settings/config.ts';
 import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';

@@ -30,7 +30,7 @@ import { createHealth } from '../system/health.ts';
 import { createReadinessCheck } from '../system/readiness.ts';
 import { startTracing } from '../runtime/tracing.ts';
 import { version } from '../runtime/version.ts';
-import type { FailureMail } from '../webhooks/notifications/failure-mail.ts';
+import type { MailSender } from '../webhooks/notifications/mail-sender.ts';
 import { leaseMs } from '../webhooks/queue/dispatch/dispatcher.ts';
 import { Room } from '../webhooks/queue/dispatch/room.ts';
 import { createQueueReader } from '../system/queue-state.ts';
@@ -66,7 +66,7 @@ export type TaskParts = Awaited<ReturnType<typeof createTaskParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
- * `app` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
+ * `app` and `signIn` are null without the role `api`; `mailer` and `mailSender` are null without mail settings; `workers`
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
@@ -106,7 +106,7 @@ async function createTaskParts(options: PartsOptions) {
     mailer,
     worker: createConfiguredWorker(shared),
     syncs: createSyncs(shared),
-    failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
+    mailSender: mailer && (await createConfiguredMailSender(shared, mailer)),
   };
 }
 
@@ -213,12 +213,12 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
   return createMailer(mail);
 }
 
-async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Promise<FailureMail> {
-  const { createFailureMail } = await import('../webhooks/notifications/failure-mail.ts');
+async function createConfiguredMailSender(shared: Shared, mailer: Mailer): Promise<MailSender> {
+  const { createMailSender } = await import('../webhooks/notifications/mail-sender.ts');
   const { config, database, session, log } = shared;
   const { publicUrl, serviceName, webhooks } = config;
   const { deactivateAfter } = webhooks;
-  return createFailureMail({
+  return createMailSender({
     database,
     session,
     mailer,

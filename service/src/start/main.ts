@@ -202,9 +202,9 @@ async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
-function startTasks({ worker, failureMail, syncs }: TaskParts): void {
+function startTasks({ worker, mailSender, syncs }: TaskParts): void {
   worker.start();
-  failureMail?.start();
+  mailSender?.start();
   syncs.start();
 }
 
@@ -228,7 +228,7 @@ const traceTimeoutMs = 1_000;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void> {
-  const { app, internalApp, watching, writes, publishing, readiness, worker, failureMail, syncs } =
+  const { app, internalApp, watching, writes, publishing, readiness, worker, mailSender, syncs } =
     parts;
   const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
   const { signIn, workers, usage } = parts;
@@ -237,7 +237,7 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   await Promise.all([
     app && endRequests(app),
     worker.stop(),
-    failureMail?.stop(),
+    mailSender?.stop(),
     syncs.stop(),
     workers?.stop(),
   ]);

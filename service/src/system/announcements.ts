@@ -2,7 +2,8 @@
 import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import { addNotices } from '../access/notices.ts';
-import type { Announcement, Severity } from '../contract/status.ts';
+import type { Severity } from '../contract/severities.ts';
+import type { Announcement } from '../contract/status.ts';
 import { plainText } from '../contract/shapes.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';

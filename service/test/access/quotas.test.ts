@@ -24,7 +24,7 @@ const beside = await startTestService({ beside: service, env });
 const unlimited = await startTestService({ beside: service });
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-service.failureMail?.start();
+service.mailSender?.start();
 
 const runQuotas = (...words: string[]) =>
   runHere(['quotas', ...words], { DATABASE_URL: toUrl(service.connection) });
@@ -225,4 +225,30 @@ test('values that are no quota are refused, and change nothing', async () => {
   assert.deepEqual(await run('show', appId), before);
   const { stdout } = await runQuotas('show', appId);
   assert.match(stdout, /requests per minute +as usual +default +-\nwebhooks +20 +default +0\n/);
+});
+
+test('locked rows of apps that are near their rate take one connection and delay no request', async () => {
+  const apps = await Promise.all(Array.from({ length: 5 }, () => makeKey(service)));
+  for (const { appId } of apps) await set(appId, '--rate', '10');
+  await settled();
+  // Their keys are known before the lock.
+  for (const { key } of apps) await service.call('/orgs', { key });
+  const ids = apps.map(({ appId }) => appId);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from apps where id = any(${ids}::uuid[]) for update`.execute(tx);
+    for (let request = 0; request < 8; request += 1)
+      for (const { key } of apps) assert.equal((await service.call('/orgs', { key })).status, 200);
+    const { rows } = await sql<{ waiting: number }>`
+      select count(*) as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%into notices%'
+    `.execute(tx);
+    assert.equal(rows[0]?.waiting, 1);
+  });
+  await eventually(async () => {
+    for (const { key } of apps) await service.call('/orgs', { key });
+    const { rows } = await sql<{ appId: string }>`
+      select distinct app_id as "appId" from notices where app_id = any(${ids}::uuid[])
+    `.execute(database);
+    return rows.length === apps.length;
+  });
 });

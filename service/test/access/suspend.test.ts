@@ -18,7 +18,7 @@ import { startSmtpServer } from '../support/smtp-server.ts';
 const mailbox = await startSmtpServer();
 const mail = { SMTP_URL: `smtp://127.0.0.1:${mailbox.port}`, MAIL_FROM: 'orgdir@example.org' };
 const service = await startTestService({ env: { ...loopbackAllowed, ...mail }, worker: true });
-service.failureMail?.start();
+service.mailSender?.start();
 const beside = await startTestService({ beside: service, env: loopbackAllowed });
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);

@@ -297,7 +297,7 @@ const sentences: Record<string, string[]> = {
     `more than ${proofMinutes} minutes old`,
     `the app has ${defaultQuotas.webhooks} webhooks`,
     `less than ${slugReservedDays} days ago`,
-    `the owner has ${ownedAppsMax} apps, the app has ${defaultQuotas.keys} usable or ${temporaryKeysPerAppMax} temporary keys, or there are ${platformKeysMax} usable platform keys`,
+    `the owner has ${ownedAppsMax} apps, the app has ${defaultQuotas.keys} usable keys or its [quota](#quotas) or ${temporaryKeysPerAppMax} temporary keys, or there are ${platformKeysMax} usable platform keys`,
     `the app has ${invitationsPerAppMax} invitations`,
     `webhooks (1 to ${quotasMax.webhooks}), keys (1 to ${n(quotasMax.keys)}), members (1 to ${n(quotasMax.members)}) and requests per minute (1 to ${n(quotasMax.rate)})`,
     `${quotaNearPercent} % of one`,

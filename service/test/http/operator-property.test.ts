@@ -13,7 +13,7 @@ const { database } = service;
 const operator = await signUp(service, 'operator@example.org');
 const post = (path: string, json: object) => operator.call(path, { method: 'POST', json });
 const { body } = await post('/account/authenticator', {});
-await post('/account/authenticator/confirm', { code: codeOf(body.data.secret, -1) });
+await post('/account/authenticator/confirm', { code: codeOf(body.data.secret) });
 await database
   .transaction()
   .execute((tx) => setOperator(tx, testActor, { account: operator.email, role: 'operator' }));

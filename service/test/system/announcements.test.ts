@@ -17,7 +17,7 @@ const env = { SMTP_URL: `smtp://127.0.0.1:${mailbox.port}`, MAIL_FROM: 'orgdir@e
 const service = await startTestService({ env });
 const beside = await startTestService({ beside: service });
 const { database } = service;
-service.failureMail?.start();
+service.mailSender?.start();
 
 const runAnnouncements = (...words: string[]) =>
   runHere(['announcements', ...words], { DATABASE_URL: toUrl(service.connection) });
@@ -106,7 +106,7 @@ test('owners who want announcements get one mail each, whatever the number of th
 });
 
 test('an announcement that is ended is mailed to nobody else', async () => {
-  await service.failureMail?.stop();
+  await service.mailSender?.stop();
   const { id, mails } = await create('Never mind.', '--mail');
   assert.ok(mails > 0);
   await run('end', id);

@@ -14,7 +14,8 @@ import {
   OperatorWebhook,
   webhookHealth,
 } from '../../contract/operator.ts';
-import { reasonCharsMax } from '../../contract/suspension.ts';
+import { consoleSearchCharsMax } from '../../contract/console.ts';
+import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
 import { noNul, strictObject } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -23,7 +24,7 @@ import { listWebhookStates, type WebhookState } from '../../webhooks/management/
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { usageList } from '../usage-operation.ts';
-import { operation, subjectKinds, type OperatorContext } from './surface.ts';
+import { operation, type OperatorContext } from './surface.ts';
 import { changeSuspension, type SuspensionRequest } from './suspensions.ts';
 
 const SearchQuery = Type.Object(
@@ -31,7 +32,7 @@ const SearchQuery = Type.Object(
     ...PageQuery.properties,
     search: Type.String({
       ...noNul,
-      maxLength: 254,
+      maxLength: consoleSearchCharsMax,
       default: '',
       description: 'Return only those whose name, address or id contains this.',
     }),
@@ -86,7 +87,7 @@ async function change(
   return envelope({ id, changed, cancelled: cancelled ?? null, mailed: mailed.length });
 }
 
-const kindOf = (kind: string) => subjectKinds[kind as keyof typeof subjectKinds];
+const kindOf = (kind: string) => suspendableKinds[kind as keyof typeof suspendableKinds];
 
 function toApp(app: FoundApp): OperatorApp {
   const { id, name, owners, keyCount, webhookCount, suspendedReason } = app;

@@ -2,6 +2,7 @@
 import { coalesce } from '../../database/coalesce.ts';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { suspendableKinds } from '../../contract/suspension.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
@@ -11,13 +12,7 @@ import { readMethods, signedInOf } from '../portal/authenticate.ts';
 import { surfaceOf, type PortalContext, type PortalRouteDependencies } from '../portal/surface.ts';
 import type { QueueState } from '../../runtime/metrics.ts';
 
-export const subjectKinds = {
-  accounts: 'account',
-  apps: 'app',
-  webhooks: 'webhook',
-  keys: 'key',
-} as const;
-const subjectKind = Type.Enum(Object.keys(subjectKinds) as (keyof typeof subjectKinds)[], {
+const subjectKind = Type.Enum(Object.keys(suspendableKinds) as (keyof typeof suspendableKinds)[], {
   type: 'string',
   description: 'The kind of what is suspended or restored.',
 });
@@ -29,7 +24,7 @@ export type OperatorDependencies = {
 export type OperatorContext = PortalContext &
   OperatorDependencies & { readInstallation: () => ReturnType<typeof readInstallation> };
 
-/** It looks at every webhook, and the console's pages ask every ten seconds. */
+/** It looks at every webhook, and open pages of the console ask for it all the time. */
 const installationBounds = { timeoutMs: 10_000, reuseMs: 5_000 };
 
 export const operation = operationFor<OperatorContext>();

@@ -1,5 +1,6 @@
 /** The page at `/status`: whether the service works, and how deliveries went lately. */
 import type { Announcement, Status } from '../../contract/status.ts';
+import { severityLabels } from '../../contract/severities.ts';
 import { statusDays } from '../../contract/periods.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
 import {
@@ -59,13 +60,11 @@ export function renderStatus(site: Site, content: StatusContent): string {
   return renderPage(site, `Status – ${site.brand.name}`, body, { ...noExtras, current: '/status' });
 }
 
-const severityNames = { info: 'Announcement', warning: 'Warning', critical: 'Important' };
-
 function renderAnnouncement({ severity, text, startsAt, endsAt }: Announcement): Html {
   const start = startsAt === null ? '' : ` From ${formatTime(startsAt)}.`;
   const end = endsAt === null ? '' : ` Until ${formatTime(endsAt)}.`;
   return html`<p class="notice ${severity}">
-    <strong>${severityNames[severity]}.</strong> ${text}${start}${end}
+    <strong>${severityLabels[severity]}.</strong> ${text}${start}${end}
   </p>`;
 }
 

@@ -3,6 +3,7 @@ import { today } from '../../access/usage.ts';
 import type { OperatorOverview } from '../../contract/operator.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
+import { urlHost } from '../sending/url-host.ts';
 import { readServiceStats } from './service-stats.ts';
 
 const receiversMax = 10;
@@ -14,8 +15,7 @@ export async function readInstallation(
     Pick<OperatorOverview, 'today' | 'yesterday' | 'webhooks' | 'receivers'>
   >`
     with state as materialized (
-      -- Host and port, as in urlHost.
-      select w.app_id, substring(w.url from '^[a-z]+://([^/?#]+)') as host, ${webhookHealth} as health
+      select w.app_id, w.url, substring(w.url from '^[a-z]+://[^/?#]+') as origin, ${webhookHealth} as health
       from webhooks w ${healthJoins}
     )
     select ${usedOn(sql`${today}`)} as today, ${usedOn(sql`${today} - 1`)} as yesterday,
@@ -25,16 +25,21 @@ export async function readInstallation(
       ) as webhooks,
       (
         select coalesce(jsonb_agg(to_jsonb(r) order by webhooks desc, host), '[]') from (
-          select host, count(*) as webhooks, count(distinct app_id) as apps from state
+          select min(url) as host, count(*) as webhooks, count(distinct app_id) as apps from state
           where health in ('deactivated', 'failing', 'retrying')
-          group by host order by webhooks desc, host limit ${receiversMax}
+          group by origin order by webhooks desc, origin limit ${receiversMax}
         ) r
       ) as receivers
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new Error('the installation was not read');
   const { lastDay } = await readServiceStats(executor);
-  return { ...row, deliveries: lastDay };
+  const receivers = row.receivers.map(({ host: url, webhooks, apps }) => ({
+    host: urlHost(url),
+    webhooks,
+    apps,
+  }));
+  return { ...row, receivers, deliveries: lastDay };
 }
 
 function usedOn(day: ReturnType<typeof sql>) {

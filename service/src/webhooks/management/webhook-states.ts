@@ -45,14 +45,13 @@ export async function listWebhookStates(
       select w.id from webhooks w ${only === null ? sql`` : healthJoins}
       where (${appId}::text is null or w.app_id::text = ${appId})
         and ${only === null ? sql`true` : sql`${webhookHealth} = ${only}`}
-      order by w.id
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
       select w.id, w.app_id as "appId", a.name as "appName", w.url, ${webhookHealth} as health,
         coalesce(s."suspendedReason", w.deactivated_reason) as reason, coalesce(s."suspendedAt", w.deactivated_at) as since,
         coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", e.kind, e.created_at as at, e.mailed_at as "mailedAt"
-      from (select id from found limit ${limit} offset ${(page - 1) * limit}) f
+      from (select id from found order by id limit ${limit} offset ${(page - 1) * limit}) f
       join webhooks w on w.id = f.id join apps a on a.id = w.app_id ${healthJoins}
       left join lateral (
         select kind, created_at, mailed_at from operational_events

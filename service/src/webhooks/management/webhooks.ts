@@ -153,10 +153,7 @@ async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void
   await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
   // A key that was admitted just before would leave the suspended app an active webhook.
   await requireNotSuspended(tx, 'app', appId, null);
-  const { rows } = await sql<{
-    count: number;
-  }>`select count(*) from webhooks where app_id = ${appId}`.execute(tx);
-  await enforceQuota(tx, appId, 'webhooks', rows[0]?.count ?? 0);
+  await enforceQuota(tx, appId, 'webhooks');
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The mail queue of operational events: due mails, and the result of each try. `failure-mail.ts` sends them. */
+/** The mail queue of operational events: due mails, and the result of each try. `mail-sender.ts` sends them. */
 import type { WebhookHealth } from '../../contract/webhook.ts';
 import type { DeactivatedReason } from '../../contract/webhook-in-words.ts';
 import { sql, type Database } from '../../database/database.ts';

@@ -10,6 +10,7 @@ import {
   type Notice,
 } from '../../access/notices.ts';
 import type { NearQuota } from '../../access/quotas.ts';
+import { severityLabels } from '../../contract/severities.ts';
 import type { Announcement } from '../../contract/status.ts';
 import { quoteName } from '../../contract/quote-name.ts';
 import { quotaNearPercent, type Quota } from '../../contract/quotas.ts';
@@ -73,7 +74,7 @@ function renderAnnouncement({ details }: Notice, { serviceName, publicUrl }: Con
   const { severity, text, startsAt, endsAt } = details as Announcement;
   const times = [startsAt && `From ${startsAt}`, endsAt && `Until ${endsAt}`].filter(Boolean);
   return {
-    subject: `${serviceName}: ${severity === 'info' ? 'announcement' : severity}`,
+    subject: `${serviceName}: ${severityLabels[severity]}`,
     text: `${[text, ...times].join('\n\n')}
 
 ${publicUrl}/status

@@ -12,9 +12,9 @@ import { retrySetAside } from '../../../src/events/set-aside.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer, type MailerOptions } from '../../../src/runtime/mail.ts';
 import {
-  createFailureMail,
-  type FailureMail,
-} from '../../../src/webhooks/notifications/failure-mail.ts';
+  createMailSender,
+  type MailSender,
+} from '../../../src/webhooks/notifications/mail-sender.ts';
 import { claimMails, recordRecipient } from '../../../src/webhooks/notifications/mail-queue.ts';
 import {
   recordOperationalEvents,
@@ -51,9 +51,9 @@ beforeEach(async () => {
 
 const log = createLogger('silent');
 /** Of the test that runs: the next must not find them at work on its own. */
-const running: FailureMail[] = [];
+const running: MailSender[] = [];
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((failureMail) => failureMail.stop()));
+  await Promise.all(running.splice(0).map((mailSender) => mailSender.stop()));
 });
 
 /** Moves the queue's clock, and wakes the tasks. */
@@ -132,23 +132,23 @@ function settledRow(webhook: { webhookId: string }): Promise<Row> {
   });
 }
 
-function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
+function startMailSender({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
   const mailer = createMailer(mailSettings(port), options);
-  const failureMail = createFailureMail({
+  const mailSender = createMailSender({
     ...context,
     database,
     session: new Session(connection),
     mailer,
     log,
   });
-  running.push(failureMail);
-  failureMail.start();
-  return failureMail;
+  running.push(mailSender);
+  mailSender.start();
+  return mailSender;
 }
 
 test('a mail has the cause, the last response and the way to recover', async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await sql`
     update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${webhook.webhookId}
@@ -195,7 +195,7 @@ test('a mail has the health when it is sent, in the words of the portal', async 
   await database
     .transaction()
     .execute((tx) => suspendWebhooks(tx, testActor, target, 'Sends spam.'));
-  startFailureMail(server);
+  startMailSender(server);
   const mails = await server.received(2);
   for (const [{ owner }, health] of [
     [active, 'New'],
@@ -208,7 +208,7 @@ test('a mail has the health when it is sent, in the words of the portal', async 
 
 test('a mail about an activation by probes says whether the service replays what was missed', async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const [webhook, replayed] = [await makeWebhook(), await makeWebhook()];
   await sql`update webhooks set replay_after_healing = true where id = ${replayed.webhookId}`.execute(
     database,
@@ -230,7 +230,7 @@ test('a mail about an activation by probes says whether the service replays what
 test('addresses in a mail are those of the api process, not those of the worker', async () => {
   await storePublicUrl(database, 'https://public.example');
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const [mail] = await server.received(1);
@@ -242,7 +242,7 @@ test('addresses in a mail are those of the api process, not those of the worker'
 
 test('a mail names no count when more deliveries are pending than are cancelled at once', async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const told = { kind: 'webhook.deactivated', reason: 'gone', statusCode: 410 } as const;
   await happen(await makeWebhook(), { ...told, cancelled: null });
   const [mail] = await server.received(1);
@@ -254,7 +254,7 @@ test('recording wakes the mail task, and waiting mails are sent at a start', asy
   const server = await startSmtpServer();
   const before = await makeWebhook();
   await happen(before);
-  startFailureMail(server);
+  startMailSender(server);
   await server.received(1);
   // By now it waits for a notification or half a minute.
   await settledRow(before);
@@ -262,11 +262,24 @@ test('recording wakes the mail task, and waiting mails are sent at a start', asy
   await server.received(2);
 });
 
+test('mails about webhooks do not wait for notices that somebody has locked', async () => {
+  const server = await startSmtpServer();
+  startMailSender(server);
+  await database.transaction().execute(async (tx) => {
+    await sql`lock table notices in access exclusive mode`.execute(tx);
+    for (let mails = 1; mails <= 2; mails += 1) {
+      const webhook = await makeWebhook();
+      await happen(webhook);
+      assert.ok((await settledRow(webhook)).mailed_at);
+    }
+  });
+});
+
 test('two workers send each mail once', async () => {
   const server = await startSmtpServer();
   const webhooks = await Promise.all(Array.from({ length: 25 }, () => makeWebhook()));
-  startFailureMail(server);
-  startFailureMail(server);
+  startMailSender(server);
+  startMailSender(server);
   await Promise.all(webhooks.map((webhook) => happen(webhook)));
   for (const webhook of webhooks) assert.ok((await settledRow(webhook)).mailed_at);
   assert.deepEqual(
@@ -277,7 +290,7 @@ test('two workers send each mail once', async () => {
 
 test('a rejected recipient is given up at once', async () => {
   const server = await startSmtpServer({ refuseRecipient: () => 550 });
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const row = await settledRow(webhook);
@@ -291,7 +304,7 @@ test('a rejected recipient is given up at once', async () => {
 test('a temporary failure is retried with backoff', async () => {
   let code: number | null = 451;
   const server = await startSmtpServer({ refuseRecipient: () => code });
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const failed = (attempts: number) =>
@@ -316,7 +329,7 @@ test('a temporary failure is retried with backoff', async () => {
 test('a mail to an unavailable server is given up after eight attempts within a day', async () => {
   const server = await startSmtpServer();
   await server.stop();
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   for (let tries = 1; tries < 8; tries += 1) {
@@ -334,7 +347,7 @@ test('a mail to an unavailable server is given up after eight attempts within a 
 
 test('a hanging server does not block other mails for ever', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
-  startFailureMail(held, { timeoutMs: 200 });
+  startMailSender(held, { timeoutMs: 200 });
   const webhook = await makeWebhook();
   await happen(webhook);
   await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'timeout');
@@ -342,7 +355,7 @@ test('a hanging server does not block other mails for ever', async () => {
 
 test('a stop ends the running mail, and the next process sends it', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
-  const first = startFailureMail(held, { timeoutMs: 60_000 });
+  const first = startMailSender(held, { timeoutMs: 60_000 });
   const webhook = await makeWebhook();
   await happen(webhook);
   await held.received(1);
@@ -351,7 +364,7 @@ test('a stop ends the running mail, and the next process sends it', async () => 
   assert.equal(row?.mail_attempts, 0);
   assert.equal(row.mailed_at, null);
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const [mail] = await server.received(1);
   assert.ok((await settledRow(webhook)).mailed_at);
   assert.equal(mail?.headers.get('message-id'), held.mails[0]?.headers.get('message-id'));
@@ -375,7 +388,7 @@ test('a crash between sending and recording sends a duplicate with the same id',
   });
   after(() => mailer.close());
   await mailer.send({ id: claimed.id, to: webhook.owner, ...renderMail(claimed, context) });
-  startFailureMail(server);
+  startMailSender(server);
   await happen(await makeWebhook());
   await server.received(2);
   assert.equal((await rowsOf(webhook))[0]?.mailed_at, null, 'its lease still runs');
@@ -398,7 +411,7 @@ test('a mail whose process died after the last recipient counts as mailed', asyn
   assert.ok(claimed);
   await recordRecipient(database, claimed, { recipient: webhook.owner, ended: true });
   await pass('61 seconds');
-  startFailureMail(server);
+  startMailSender(server);
   const row = await settledRow(webhook);
   assert.ok(row.mailed_at);
   assert.equal(row.given_up_at, null);
@@ -407,7 +420,7 @@ test('a mail whose process died after the last recipient counts as mailed', asyn
 
 test('a webhook that keeps failing gets one mail per hour with the count', async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   await settledRow(webhook);
@@ -437,8 +450,8 @@ test('a storm of failures is one mail per webhook and hour, whatever number of w
   `.execute(database);
   const webhooks = [webhookId, ...others.map((other) => other.webhookId)];
   const failAll = () => Promise.all(webhooks.map((each) => happen({ webhookId: each, appId })));
-  startFailureMail(server);
-  startFailureMail(server);
+  startMailSender(server);
+  startMailSender(server);
   const waiting = async () => {
     const { rows } = await sql<{ mailed: number; waiting: number }>`
       select count(*) filter (where mailed_at is not null) as mailed,
@@ -470,7 +483,7 @@ test('a mail older than a day is not sent, nor are old events when mail is set u
   const fresh = await makeWebhook();
   await happen(fresh);
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   assert.ok((await settledRow(fresh)).mailed_at);
   assert.ok((await settledRow(old)).given_up_at);
   assert.deepEqual(
@@ -481,7 +494,7 @@ test('a mail older than a day is not sent, nor are old events when mail is set u
 
 test("an app's name cannot inject headers or lines, and an invalid address is given up", async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const odd = await makeWebhook();
   // From before such names were refused.
   const name = 'Her"ald\r\n\r\nBcc: eve@example.net\u2028.';
@@ -515,7 +528,7 @@ test('a mail goes once to each owner and developer who wants it', async () => {
     await setMember(tx, testActor, { appId, email: 'viewer@example.org', role: 'viewer' });
     await setFailureMails(tx, { appId, email: unwanted, wanted: false });
   });
-  startFailureMail(server);
+  startMailSender(server);
   await happen(webhook);
   await server.received(9);
   await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'deferred');
@@ -530,7 +543,7 @@ test('a mail goes once to each owner and developer who wants it', async () => {
 
 test('a mail that nobody wants is not sent', async () => {
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const webhook = await makeWebhook();
   await setFailureMails(database, { appId: webhook.appId, email: webhook.owner, wanted: false });
   await happen(webhook);
@@ -584,7 +597,7 @@ test('a mail that PostgreSQL refuses is set aside, the others are sent, and it i
   await happen(bad, { host: 'bad.example' });
   await happen(good);
   const server = await startSmtpServer();
-  startFailureMail(server);
+  startMailSender(server);
   const [mail] = await server.received(1);
   assert.deepEqual(mail?.to, [good.owner]);
   const { rows } = await sql<{ id: string; stage: string; webhookId: string }>`

@@ -1,7 +1,7 @@
 /**
  * Updates the health of webhooks from what `record.ts` noted: when each last succeeded and failed, how many deliveries in
  * a row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. Leaves out
- * webhooks that another session has locked. Sends no mail; next: `notifications/failure-mail.ts`.
+ * webhooks that another session has locked. Sends no mail; next: `notifications/mail-sender.ts`.
  */
 import { recordAudit } from '../../../access/audit-log.ts';
 import { arrayLiteral } from '../../../database/array-literal.ts';

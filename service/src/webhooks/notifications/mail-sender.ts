@@ -1,7 +1,7 @@
 /**
- * Mails owners and developers about events of their webhooks (`mail-queue.ts`), each separately, and notices (`notice-mail.ts`). It claims a mail under a lease, sends it outside any
- * transaction, and records the result; a crash in between sends it again with the same Message-ID. The transaction that
- * records an event, and a timer, wake it.
+ * Mails owners and developers about events of their webhooks (`mail-queue.ts`), each separately, and next to that notices
+ * (`notice-mail.ts`). It claims a mail under a lease, sends it outside any transaction, and records the result; a crash in between
+ * sends it again with the same Message-ID. The transaction that records an event, and a timer, wake it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { mailChannel } from '../../access/notices.ts';
@@ -27,41 +27,48 @@ import {
 import { sendNotices } from './notice-mail.ts';
 import { renderMail, type MailContext } from './render-mail.ts';
 
-export type FailureMailDependencies = MailContext & {
+export type MailSenderDependencies = MailContext & {
   database: Database;
   session: Session;
   mailer: Mailer;
   log: Logger;
 };
-export type FailureMail = { start(): void; stop(): Promise<void> };
+export type MailSender = { start(): void; stop(): Promise<void> };
 
 const pollMs = 30_000;
 /** A mail that takes a server longer than this is cut off, and the next worker sends it again. */
 const stopWithinMs = 3_000;
 
-export function createFailureMail(dependencies: FailureMailDependencies): FailureMail {
+export function createMailSender(dependencies: MailSenderDependencies): MailSender {
   const { mailer, log } = dependencies;
-  const loop = new Loop({
-    name: 'mail',
-    log,
-    async turn() {
-      await giveUpLate(dependencies);
-      const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
-      const current = { ...dependencies, publicUrl };
-      const sent = [await sendBatch(current), await sendNotices(current)];
-      return sent.some(Boolean) ? 0 : pollMs;
-    },
-  });
-  const listener = dependencies.session.createListener([mailChannel], () => loop.wake());
+  const sendFrom = async (batch: (current: MailSenderDependencies) => Promise<boolean>) => {
+    const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
+    return (await batch({ ...dependencies, publicUrl })) ? 0 : pollMs;
+  };
+  // Two, so that thousands of announcements, or a locked notice, delay no mail about a webhook.
+  const loops = [
+    new Loop({
+      name: 'mail',
+      log,
+      async turn() {
+        await giveUpLate(dependencies);
+        return sendFrom(sendBatch);
+      },
+    }),
+    new Loop({ name: 'notices', log, turn: () => sendFrom(sendNotices) }),
+  ];
+  const listener = dependencies.session.createListener([mailChannel], () =>
+    loops.forEach((loop) => loop.wake()),
+  );
 
   return {
     start() {
       listener.start();
-      loop.start();
+      loops.forEach((loop) => loop.start());
     },
     async stop() {
       await listener.stop();
-      const ended = loop.stop();
+      const ended = Promise.all(loops.map((loop) => loop.stop()));
       await Promise.race([ended, wait(stopWithinMs, undefined, { ref: false })]);
       mailer.close();
       await ended;
@@ -76,7 +83,7 @@ const waiting = {
   condition: (id: string) => sql`id = ${id}`,
 } as const;
 
-async function giveUpLate({ database, log }: FailureMailDependencies): Promise<void> {
+async function giveUpLate({ database, log }: MailSenderDependencies): Promise<void> {
   const { length: count } = await stepOrSetAside(database, {
     ...waiting,
     step: (only) => giveUpLateMails(database, only),
@@ -86,7 +93,7 @@ async function giveUpLate({ database, log }: FailureMailDependencies): Promise<v
   if (count > 0) log.warn({ count }, 'mail.given_up_late');
 }
 
-async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean> {
+async function sendBatch(dependencies: MailSenderDependencies): Promise<boolean> {
   const { database } = dependencies;
   const claimed = await stepOrSetAside(database, {
     ...waiting,
@@ -102,7 +109,7 @@ async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean
   return claimed.length > 0;
 }
 
-async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): Promise<void> {
+async function send(dependencies: MailSenderDependencies, mail: ClaimedMail): Promise<void> {
   const { database, log } = dependencies;
   const fields = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
   const { sent, refused, failed } = await sendToAll(dependencies, mail);
@@ -123,12 +130,12 @@ async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): P
   log.info({ ...fields, recipients: sent }, 'mail.sent');
 }
 
-type Sent = Awaited<ReturnType<FailureMailDependencies['mailer']['send']>>;
+type Sent = Awaited<ReturnType<MailSenderDependencies['mailer']['send']>>;
 type Failure = Exclude<Sent, { kind: 'sent' }>;
 
 /** A failure for one recipient keeps the mail from no other, unless the server fails. `failed`: temporarily. */
 async function sendToAll(
-  dependencies: FailureMailDependencies,
+  dependencies: MailSenderDependencies,
   mail: ClaimedMail,
 ): Promise<{ sent: number; refused: Failure | null; failed: Failure | null }> {
   const { database, mailer } = dependencies;

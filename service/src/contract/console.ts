@@ -1,3 +1,6 @@
 /** `read-only` sees everything that `operator` sees, and changes nothing. */
 export const operatorRoles = ['operator', 'read-only'] as const;
 export type OperatorRole = (typeof operatorRoles)[number];
+
+/** Of a search in the console: as long as an address may be. */
+export const consoleSearchCharsMax = 254;
