@@ -219,7 +219,7 @@ table audit_log
   app_id uuid
   details jsonb not null default '{}'::jsonb
   audit_log_action_check: CHECK ((action ~ '^[a-z]+\.[a-z_]+$'::text))
-  audit_log_actor_kind_check: CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'cli'::text, 'system'::text])))
+  audit_log_actor_kind_check: CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'operator'::text, 'cli'::text, 'system'::text]))) NOT VALID
   audit_log_pkey: PRIMARY KEY (id)
   CREATE INDEX audit_log_by_account ON orgdir.audit_log USING btree (subject_id, at DESC, id DESC) WHERE (subject_kind = 'account'::text)
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)

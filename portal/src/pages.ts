@@ -18,9 +18,16 @@ export { WebhooksPage } from './webhooks/webhooks-page.tsx';
 export { AuditPage } from './audit/audit-page.tsx';
 export { AppEventsPage } from './events/app-events-page.tsx';
 export { EventsPage } from './events/events-page.tsx';
+export { DirectoryPage } from './operator/directory-page.tsx';
+export { EntryPage } from './operator/entry-page.tsx';
+export { AllChangesPage, AllDeliveriesPage } from './operator/older-lists.tsx';
+export { NoticesPage } from './operator/notices-page.tsx';
+export { RefusedPage } from './operator/refused-page.tsx';
+export { SyncsPage } from './operator/syncs-page.tsx';
 export {
   AccountsPage,
   AppsPage as AllAppsPage,
+  KeysPage as AllKeysPage,
   SettingsPage,
   UsagePage as AllUsagePage,
   WebhooksPage as AllWebhooksPage,

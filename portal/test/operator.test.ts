@@ -1,9 +1,11 @@
 /** The console: what operators see, by keyboard and with axe, and that nobody else finds it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from '../../service/src/database/database.ts';
 import { setOperator } from '../../service/src/sign-in/operators.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { codeOf } from '../../service/test/support/authenticator.ts';
+import { put } from '../../service/test/support/directory.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible, assertReadable } from './support/accessibility.ts';
@@ -18,6 +20,8 @@ const url = `${testPublicUrl}/profile/operator`;
 
 if (!noBrowser) {
   const app = await create(ada, '/apps', { name: 'Announcer' });
+  await create(ada, `/apps/${app.id}/keys`, { name: 'Sample key', scopes: ['read:directory'] });
+  await put(portal.service.database, 'orgs', [{ slug: 'acme', name: 'Acme Corporation' }]);
   await create(ada, `/apps/${app.id}/webhooks`, { url: 'https://hooks.example.org/secret-path' });
   const { secret } = await create(operator, '/account/authenticator', {});
   await create(operator, '/account/authenticator/confirm', { code: codeOf(secret) });
@@ -36,12 +40,20 @@ test(
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     assert.match(await page.title(), /^Overview · .* console$/);
     await page.getByRole('region', { name: 'What waits' }).getByText('Set aside').waitFor();
+    await page.getByRole('rowheader', { name: 'Migrations' }).waitFor();
     await assertAccessible(page, 'overview of the console');
     const navigation = page.getByRole('navigation', { name: 'Main' });
     for (const [link, shown] of [
       ['Apps', 'Announcer'],
       ['Accounts', 'ada@example.org'],
+      ['Keys', 'Sample key'],
       ['Webhooks', 'hooks.example.org'],
+      ['Deliveries', 'Nothing matches.'],
+      ['Set aside', 'Nothing was rejected or set aside.'],
+      ['Directory', 'Acme Corporation'],
+      ['Syncs', 'No sync has run yet.'],
+      ['Notices', 'Maintenance is off.'],
+      ['Audit log', 'operator.added'],
       ['Usage', 'Nothing was used on these days.'],
       ['Settings', 'RETENTION_DAYS'],
     ] as const) {
@@ -102,6 +114,85 @@ test(
     assert.equal(await link.getAttribute('href'), '/profile/developer');
   },
 );
+
+test('quotas of an app are seen and changed in a dialog', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/apps` });
+  await page.getByRole('button', { name: 'Quotas of Announcer' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Quotas of Announcer' });
+  const webhooks = dialog.getByRole('textbox', { name: 'Webhooks' });
+  await webhooks.fill('30');
+  await assertAccessible(page, 'quotas of an app');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The quotas of Announcer are changed.').waitFor();
+  await page.getByRole('button', { name: 'Quotas of Announcer' }).click();
+  assert.equal(await webhooks.inputValue(), '30');
+  await webhooks.fill('200');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByRole('alert').getByText('webhooks: must be <= 100').waitFor();
+});
+
+test('a URL is shown for a reason, and the audit log has who saw it', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/webhooks` });
+  await page.getByRole('button', { name: 'Show URL of hooks.example.org' }).click();
+  await page.getByRole('textbox', { name: 'Reason' }).fill('Its owner asks.');
+  await assertAccessible(page, 'a reason to see a URL');
+  await page.keyboard.press('Enter');
+  await page.getByText('https://hooks.example.org/secret-path').waitFor();
+  await page.goto(`${url}/audit?action=webhook.url_revealed`);
+  const row = page.getByRole('row', { name: /webhook\.url_revealed/ });
+  await row.getByText('operator@example.org (console)').waitFor();
+  await row.getByText('Details').click();
+  await row.getByText('Its owner asks.').waitFor();
+});
+
+test('what was set aside is retried and dropped', options, async () => {
+  const { database } = portal.service;
+  for (const reason of ['one fault', 'another fault'])
+    await sql`
+      insert into published_events (id, name, org_id, data, created_at, rejected_at, reason)
+      values (uuid_v7(), 'event.of_a_later_version', uuid_v7(), '{}', now(), now(), ${reason})
+    `.execute(database);
+  const page = await portal.open({ as: operator, url: `${url}/refused` });
+  const row = page.getByRole('row', { name: /another fault/ });
+  await row.getByRole('button', { name: /^Retry/ }).click();
+  await assertAccessible(page, 'retrying a row');
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('1 row retried.').waitFor();
+  await row.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Drop all' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Drop' }).click();
+  await page.getByText('Nothing was rejected or set aside.').waitFor();
+});
+
+test(
+  'maintenance is turned on and off, and an announcement is made and ended',
+  options,
+  async () => {
+    const page = await portal.open({ as: operator, url: `${url}/notices` });
+    await page.getByRole('textbox', { name: 'Message' }).fill('Moving.');
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
+    await page.getByText('Maintenance has been on since').waitFor();
+    await page.getByRole('textbox', { name: 'Text' }).fill('We move.');
+    await page.getByRole('button', { name: 'Announce', exact: true }).click();
+    await page.getByRole('rowheader', { name: 'We move.' }).waitFor();
+    await assertAccessible(page, 'notices');
+    await page.getByRole('button', { name: 'End We move.' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End' }).click();
+    await page.getByText('Nothing is announced.').waitFor();
+    await page.getByRole('button', { name: 'Turn off' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
+    await page.getByText('Maintenance is off.').first().waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await assertReadable(page, 'notices on a phone');
+  },
+);
+
+test('a sync that cannot run says why', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/syncs` });
+  await page.getByRole('button', { name: 'Run now: Blueprints' }).click();
+  await page.getByText('Set SYNC_BLUEPRINTS_URL.').waitFor();
+});
 
 test('whoever is no operator gets nothing in the console', options, async () => {
   const page = await portal.open({ as: ada, url });

@@ -3,7 +3,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { suspendableKinds } from '../../../service/src/contract/suspension.ts';
 import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
-import { read, readPage, type Page } from './read.ts';
+import { read, readOlder, readPage, type Page } from './read.ts';
 import type * as Api from './types.ts';
 
 type PageQuery = { page?: number; limit?: number };
@@ -125,18 +125,10 @@ export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
 export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {
   searched: Api.SearchedDeliveries | null;
 };
-/** The deliveries of all webhooks, or of the one that the query names. */
-type PastEvents = {
-  data: Api.AppEvent[];
-  pagination: { nextCursor: string | null; hasMore: boolean };
-};
 /** Those before an event, newest first. */
 export const pastEvents = (appId: string, before: string | null) =>
-  queryOptions({
-    queryKey: [`${appPath(appId)}/past-events`, { before }] as const,
-    queryFn: ({ signal, queryKey: [listPath, query] }) =>
-      call<PastEvents>({ path: listPath, query, signal }),
-  });
+  readOlder<Api.AppEvent>(`${appPath(appId)}/past-events`, { before });
+/** The deliveries of all webhooks, or of the one that the query names. */
 export const deliveries = (appId: string, query: Api.ListAppDeliveriesQuery) =>
   queryOptions({
     queryKey: [`${appPath(appId)}/deliveries`, query] as const,
@@ -322,8 +314,79 @@ export const allApps = (query: PageQuery & { search?: string }) =>
   readPage<Api.OperatorApp>('/operator/apps', query);
 export const allAccounts = (query: PageQuery & { search?: string }) =>
   readPage<Api.OperatorAccount>('/operator/accounts', query);
-export const allWebhooks = (query: PageQuery & { health?: Api.OperatorWebhook['health'] }) =>
-  readPage<Api.OperatorWebhook>('/operator/webhooks', query);
+export const allWebhooks = (
+  query: PageQuery & { health?: Api.OperatorWebhook['health']; app?: string; id?: string },
+) => readPage<Api.OperatorWebhook>('/operator/webhooks', query);
+export const revealUrl = (webhookId: string, reason: string) =>
+  write<Api.RevealedUrl>({
+    method: 'POST',
+    path: path('operator', 'webhooks', webhookId, 'url'),
+    body: { reason },
+  });
+export const allKeys = (query: PageQuery & { search?: string }) =>
+  readPage<Api.OperatorKey>('/operator/keys', query);
+export const everyDelivery = (query: {
+  status?: string;
+  event?: string;
+  webhook?: string;
+  before?: string;
+}) => readOlder<Api.OperatorDelivery>('/operator/deliveries', query);
+export const everyChange = (query: {
+  action?: string;
+  actor?: string;
+  subject?: string;
+  app?: string;
+  before?: string;
+}) => readOlder<Api.OperatorAuditEntry>('/operator/audit', query);
+export const refused = () => readPage<Api.RefusedRow>('/operator/refused');
+/** `ids` null: all. */
+export const changeRefused = (verb: 'retry' | 'drop', ids: string[] | null) =>
+  write<Api.ChangedRows>({
+    method: 'POST',
+    path: path('operator', 'refused', verb),
+    body: { ids },
+  });
+export const checks = () => readPage<Api.OperatorCheck>('/operator/checks');
+const quotasPath = (appId: string) => path('operator', 'apps', appId, 'quotas');
+export const quotas = (appId: string) => readPage<Api.OperatorQuota>(quotasPath(appId));
+export const changeQuotas = (appId: string, body: Api.QuotaChanges) =>
+  write({ method: 'PATCH', path: quotasPath(appId), body });
+export const announcements = () => readPage<Api.Announcement>('/operator/announcements');
+export const announce = (body: Api.NewAnnouncement) =>
+  write<Api.MadeAnnouncement>({ method: 'POST', path: '/operator/announcements', body });
+export const endAnnouncement = (id: string) =>
+  write({ method: 'DELETE', path: path('operator', 'announcements', id) });
+export const maintenance = () => read<Api.MaintenanceState>('/operator/maintenance');
+export const changeMaintenance = (body: Api.MaintenanceChange) =>
+  write<Api.MaintenanceState>({ method: 'PUT', path: '/operator/maintenance', body });
+export const syncRuns = (query: PageQuery) => readPage<Api.SyncRun>('/operator/syncs', query);
+export const runSync = (kind: Api.SyncRun['kind']) =>
+  write<Api.SyncRun>({ method: 'POST', path: path('operator', 'syncs', kind) });
+
+/** Of the directory: as in the addresses of the API. */
+export type EntryKind = 'orgs' | 'alliances' | 'blueprints';
+export type Entries = {
+  orgs: Api.ManagedOrganisation;
+  alliances: Api.ManagedAllianceDetail;
+  blueprints: Api.Blueprint;
+};
+/** An entry of any kind has these. */
+export type ListedEntry = { id: string; slug: string; name: string; updatedAt: string } & {
+  /** Of a blueprint. */
+  key?: string;
+  /** Of an organisation. */
+  listed?: boolean;
+};
+export const entries = (kind: EntryKind, query: PageQuery & { search?: string }) =>
+  readPage<ListedEntry>(path('operator', kind), query);
+/** `name`: the slug, or the key of a blueprint. */
+const entryPath = (kind: EntryKind, name: string) => path('operator', kind, name);
+export const entry = <Kind extends EntryKind>(kind: Kind, name: string) =>
+  read<Entries[Kind]>(entryPath(kind, name));
+export const updateEntry = <Kind extends EntryKind>(kind: Kind, name: string, body: object) =>
+  write<Entries[Kind]>({ method: 'PATCH', path: entryPath(kind, name), body });
+export const deleteEntry = (kind: EntryKind, name: string) =>
+  write({ method: 'DELETE', path: entryPath(kind, name) });
 export const allUsage = (query: PageQuery & { days: number }) =>
   readPage<Api.UsedApp>('/operator/usage', query);
 export const settingsInForce = () => readPage<Api.OperatorSetting>('/operator/settings');

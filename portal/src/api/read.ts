@@ -1,7 +1,7 @@
 /** Query options for reads. The first part of a key is the path, so that a write can name the reads it changes. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call, type Envelope, type Query } from './call.ts';
-import type { Pagination } from './types.ts';
+import type { CursorPagination, Pagination } from './types.ts';
 
 export type Page<Entry> = { entries: Entry[]; pagination: Pagination };
 
@@ -30,6 +30,17 @@ export function readPage<Entry>(path: string, query: Query = {}) {
         },
       };
     },
+    placeholderData: keepPreviousData,
+  });
+}
+
+export type OlderPage<Entry> = { data: Entry[]; pagination: CursorPagination };
+
+/** Reads a page of a list without a total, newest first. `before` in the query is the `nextCursor` of the page before. */
+export function readOlder<Entry>(path: string, query: Query = {}) {
+  return queryOptions({
+    queryKey: [path, query] as const,
+    queryFn: ({ signal }) => call<OlderPage<Entry>>({ path, query, signal }),
     placeholderData: keepPreviousData,
   });
 }

@@ -380,6 +380,128 @@ export interface AddressChangeToken {
   token: string;
 }
 
+/** The fields to change. Omitted fields stay the same. */
+export interface AllianceChanges {
+  /** The new slug. The old one stays reserved for 30 days. */
+  slug?: string;
+  /** The name. */
+  name?: string;
+  /** A short form of the name. Not unique. */
+  tag?: string | null;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The URL of the logo. */
+  logoUrl?: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl?: string | null;
+  /** Links to other sites. Omitted links stay the same. */
+  links?: {
+    website?: string | null;
+    chat?: string | null;
+    video?: string | null;
+    social?: string | null;
+  };
+  /** Whether the alliance accepts new organisations. */
+  recruiting?: boolean;
+  /** When the alliance was founded. */
+  foundedAt?: string | null;
+  /**
+   * All other names. If omitted, they stay the same.
+   *
+   * @maxItems 10
+   */
+  aliases?: string[];
+  /** `disbanded` alliances stay in the directory. */
+  status?: 'active' | 'disbanded';
+  /**
+   * The email addresses of all managers. If omitted, the managers stay the same.
+   *
+   * @maxItems 2000
+   */
+  managers?: string[];
+  /**
+   * The slugs of all members. A member of another alliance leaves it. If omitted, the members stay the same.
+   *
+   * @maxItems 5000
+   */
+  orgs?: string[];
+}
+
+/** A complete alliance. Omitted fields get their defaults. */
+export interface AllianceInput {
+  /** Must be the slug in the URL. Use `PATCH` to rename. */
+  slug?: string;
+  /** The name. */
+  name: string;
+  /** A short form of the name. Not unique. */
+  tag?: string | null;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The URL of the logo. */
+  logoUrl?: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl?: string | null;
+  /** Links to other sites. */
+  links?: {
+    website?: string | null;
+    chat?: string | null;
+    video?: string | null;
+    social?: string | null;
+  };
+  /** Whether the alliance accepts new organisations. */
+  recruiting?: boolean;
+  /** When the alliance was founded. */
+  foundedAt?: string | null;
+  /**
+   * All other names. If omitted, they stay the same.
+   *
+   * @maxItems 10
+   */
+  aliases?: string[];
+  /** `disbanded` alliances stay in the directory. */
+  status?: 'active' | 'disbanded';
+  /**
+   * The email addresses of all managers. If omitted, the managers stay the same.
+   *
+   * @maxItems 2000
+   */
+  managers?: string[];
+  /**
+   * The slugs of all members. A member of another alliance leaves it. If omitted, the members stay the same.
+   *
+   * @maxItems 5000
+   */
+  orgs?: string[];
+}
+
+/** A summary of an alliance. */
+export interface AllianceReference {
+  /** The unique identifier. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the alliance. */
+  name: string;
+  /** A short form of the name. */
+  tag: string | null;
+}
+
+/** What the operator announces. */
+export interface Announcement {
+  /** The id of the announcement. */
+  id: string;
+  /** How serious it is. More may be added. New values may be added. */
+  severity: 'info' | 'warning' | 'critical';
+  /** What the operator says. */
+  text: string;
+  /** When it takes place. Null: now. */
+  startsAt: string | null;
+  /** Until when it is shown. Null: until the operator ends it. */
+  endsAt: string | null;
+  /** When it was announced. */
+  createdAt: string;
+}
+
 /** The fields to change. */
 export interface AppChanges {
   /** The name of the app, without control characters. */
@@ -558,6 +680,155 @@ export interface Bindable {
   reason: string | null;
 }
 
+/** A crafting recipe. */
+export interface Blueprint {
+  /** The unique identifier. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The unique key in the source. It never changes. */
+  key: string;
+  /** The name. */
+  name: string;
+  /** A description in plain text. */
+  description: string | null;
+  /** The category of the product. */
+  category: string;
+  output: BlueprintOutput;
+  /** The duration of one run in seconds. Null if unknown. */
+  craftTimeSeconds: number | null;
+  /** The ingredients that one run uses. */
+  ingredients: Ingredient[];
+  /** The places where the blueprint is found or used. */
+  sources: BlueprintSource[];
+  /** The release of the source that it was read from. */
+  version: string | null;
+  /** Whether the source still has the blueprint. */
+  active: boolean;
+  /** When the blueprint disappeared from the source. */
+  retiredAt: string | null;
+  /** When the object was created. */
+  createdAt: string;
+  /** When a field of this object last changed. */
+  updatedAt: string;
+}
+
+/** The product of a blueprint. */
+export interface BlueprintOutput {
+  /** The key of the item. */
+  item: string;
+  /** The name of the item. */
+  name: string;
+  /** The quantity that one run produces. */
+  quantity: number;
+}
+
+/** An ingredient of a blueprint. */
+export interface Ingredient {
+  /** The key of the item. */
+  item: string;
+  /** The name of the item. */
+  name: string;
+  /** The quantity that one run uses. */
+  quantity: number;
+  /** The unit of the quantity. Null means pieces. */
+  unit: string | null;
+}
+
+/** A place where the blueprint is found or used. */
+export interface BlueprintSource {
+  /** The kind of place or reward. */
+  kind: string;
+  /** The name of the source. */
+  name: string;
+}
+
+/** The fields to change. Omitted fields stay the same. The key cannot change. */
+export interface BlueprintChanges {
+  /** The new slug. The old one stays reserved for 30 days. */
+  slug?: string;
+  /** The name. */
+  name?: string;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The category of the product. */
+  category?: string;
+  output?: BlueprintOutput;
+  /** The duration of one run in seconds. Null if unknown. */
+  craftTimeSeconds?: number | null;
+  /**
+   * The ingredients that one run uses.
+   *
+   * @maxItems 200
+   */
+  ingredients?: {
+    item: string;
+    name: string;
+    quantity: number;
+    unit?: string | null;
+  }[];
+  /**
+   * The places where the blueprint is found or used.
+   *
+   * @maxItems 50
+   */
+  sources?: BlueprintSource[];
+  /** The release of the source that it was read from. */
+  version?: string | null;
+  /** Whether the source still has the blueprint. */
+  active?: boolean;
+  /** When the blueprint disappeared from the source. Only allowed with `active: false`. Defaults to the time of the first write with `active: false`. */
+  retiredAt?: string | null;
+}
+
+/** A complete blueprint. Omitted fields get their defaults. */
+export interface BlueprintInput {
+  /** The unique name in URLs. */
+  slug?: string | null;
+  /** Must be the key in the URL. */
+  key?: string;
+  /** The name. */
+  name: string;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The category of the product. */
+  category: string;
+  output: BlueprintOutput;
+  /** The duration of one run in seconds. Null if unknown. */
+  craftTimeSeconds?: number | null;
+  /**
+   * The ingredients that one run uses.
+   *
+   * @maxItems 200
+   */
+  ingredients?: {
+    item: string;
+    name: string;
+    quantity: number;
+    unit?: string | null;
+  }[];
+  /**
+   * The places where the blueprint is found or used.
+   *
+   * @maxItems 50
+   */
+  sources?: BlueprintSource[];
+  /** The release of the source that it was read from. */
+  version?: string | null;
+  /** Whether the source still has the blueprint. */
+  active?: boolean;
+  /** When the blueprint disappeared from the source. Only allowed with `active: false`. Defaults to the time of the first write with `active: false`. */
+  retiredAt?: string | null;
+}
+
+/** The options of the run. Its source is part of the configuration. */
+export interface BlueprintSyncRequest {
+  /** Continue even if more than half of the active blueprints would be retired. */
+  force?: boolean;
+  /** Skip invalid rows. Their blueprints stay unchanged. */
+  skipBad?: boolean;
+}
+
 /** An event that can be delivered. */
 export interface CatalogueEvent {
   /** The name of the event. */
@@ -584,6 +855,12 @@ export interface ChangedAddress {
   email: string;
 }
 
+/** How many rows have changed. */
+export interface ChangedRows {
+  /** How many rows. */
+  count: number;
+}
+
 /** What a suspension or its end has changed. */
 export interface ChangedSuspension {
   /** The id of what was suspended or restored. */
@@ -595,6 +872,9 @@ export interface ChangedSuspension {
   /** How many owners get a mail, if the service sends any. */
   mailed: number;
 }
+
+/** This request has no options. */
+export interface ChatSyncRequest {}
 
 /** A new password and the token of the link. A new account also needs a name. */
 export interface ChosenPassword {
@@ -700,6 +980,14 @@ export interface CursorPagination {
   nextCursor: string | null;
   /** Whether there are more entries now. */
   hasMore: boolean;
+}
+
+/** Confirms that the entry was deleted. */
+export interface Deleted {
+  /** The id of the deleted entry. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
 }
 
 /** Confirms that the app was deleted. */
@@ -821,6 +1109,14 @@ export interface DeliveryTotals {
 export interface Done {
   /** Always true. */
   done: boolean;
+}
+
+/** Confirms that the announcement is no longer shown. */
+export interface EndedAnnouncement {
+  /** The id of the announcement. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
 }
 
 /** Confirms that the invitation has ended. */
@@ -972,10 +1268,222 @@ export interface LeftApp {
   deleted: boolean;
 }
 
+/** Links to other sites. */
+export interface Links {
+  /** The URL of the web site. */
+  website: string | null;
+  /** The URL of the chat. */
+  chat: string | null;
+  /** The URL of the video channel. */
+  video: string | null;
+  /** The URL of the page on a social network. */
+  social: string | null;
+}
+
+/** An announcement that is shown. */
+export interface MadeAnnouncement {
+  /** The id of the announcement. */
+  id: string;
+  /** How many owners get a mail. */
+  mails: number;
+}
+
+/** The new state of maintenance. Omitted fields become null. */
+export interface MaintenanceChange {
+  /** Whether maintenance is on. */
+  enabled: boolean;
+  /** The message to callers. */
+  message?: string | null;
+  /** When the maintenance is expected to end. */
+  expectedEnd?: string | null;
+}
+
+/** The state of maintenance. */
+export interface MaintenanceState {
+  /** Whether maintenance is on. */
+  enabled: boolean;
+  /** The message to callers. */
+  message: string | null;
+  /** When the maintenance began. Null if it is off. */
+  since: string | null;
+  /** When the maintenance is expected to end. */
+  expectedEnd: string | null;
+}
+
+/** An alliance with its private fields. */
+export interface ManagedAlliance {
+  /** The unique identifier. It never changes. */
+  id: string;
+  /** The unique name in URLs. Changes when the alliance is renamed. */
+  slug: string;
+  /** The name. */
+  name: string;
+  /** A short form of the name. Not unique. */
+  tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
+  /** A description in plain text. */
+  description: string | null;
+  /** The URL of the logo. */
+  logoUrl: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl: string | null;
+  links: Links;
+  /** Whether the alliance accepts new organisations. */
+  recruiting: boolean;
+  /** The number of listed member organisations. */
+  orgCount: number;
+  /** The total number of members of those organisations. */
+  memberCount: number;
+  /** `disbanded` alliances stay in the directory. New values may be added. */
+  status: 'active' | 'disbanded';
+  /** When the alliance was founded. */
+  foundedAt: string | null;
+  /** The API URL of this object. */
+  url: string;
+  /** When the object was created. */
+  createdAt: string;
+  /** When a field of this object last changed. */
+  updatedAt: string;
+  /** The email addresses of the managers, sorted. */
+  managers: string[];
+}
+
+/** An alliance with its private fields and all member organisations. */
+export interface ManagedAllianceDetail {
+  /** The unique identifier. It never changes. */
+  id: string;
+  /** The unique name in URLs. Changes when the alliance is renamed. */
+  slug: string;
+  /** The name. */
+  name: string;
+  /** A short form of the name. Not unique. */
+  tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
+  /** A description in plain text. */
+  description: string | null;
+  /** The URL of the logo. */
+  logoUrl: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl: string | null;
+  links: Links;
+  /** Whether the alliance accepts new organisations. */
+  recruiting: boolean;
+  /** The number of listed member organisations. */
+  orgCount: number;
+  /** The total number of members of those organisations. */
+  memberCount: number;
+  /** `disbanded` alliances stay in the directory. New values may be added. */
+  status: 'active' | 'disbanded';
+  /** When the alliance was founded. */
+  foundedAt: string | null;
+  /** The API URL of this object. */
+  url: string;
+  /** When the object was created. */
+  createdAt: string;
+  /** When a field of this object last changed. */
+  updatedAt: string;
+  /** All member organisations, sorted by name. */
+  orgs: Member[];
+  /** The email addresses of the managers, sorted. */
+  managers: string[];
+}
+
+/** A member organisation of an alliance, listed or not. */
+export interface Member {
+  /** The unique identifier. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation. */
+  name: string;
+  /** A short form of the name. */
+  tag: string | null;
+  /** The number of members. */
+  memberCount: number;
+  /** Whether the organisation is public. An unlisted organisation appears in no public list, count or event. */
+  listed: boolean;
+}
+
+/** An organisation with its private fields. */
+export interface ManagedOrganisation {
+  /** The unique identifier. It never changes. */
+  id: string;
+  /** The unique name in URLs. Changes when the organisation is renamed. */
+  slug: string;
+  /** The name. */
+  name: string;
+  /** A short form of the name. Not unique. */
+  tag: string | null;
+  /** Other names: former ones, acronyms, other scripts. */
+  aliases: string[];
+  /** A description in plain text. */
+  description: string | null;
+  /** The main activity. */
+  primaryActivity: string | null;
+  /** Another activity. */
+  secondaryActivity: string | null;
+  /** The level of commitment expected of members. */
+  commitment: string | null;
+  /** Whether the organisation accepts new members. */
+  recruiting: boolean;
+  /** A BCP 47 language tag. */
+  language: string | null;
+  /** An IANA time zone. */
+  timezone: string | null;
+  /** The location, as free text. */
+  location: string | null;
+  /** The number of members. */
+  memberCount: number;
+  /** The URL of the logo. */
+  logoUrl: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl: string | null;
+  links: Links;
+  alliance: AllianceReference | null;
+  /** Whether the directory has verified the organisation. */
+  verified: boolean;
+  /** `closed` organisations stay in the directory. New values may be added. */
+  status: 'active' | 'closed';
+  /** When the organisation was founded. */
+  foundedAt: string | null;
+  /** The API URL of this object. */
+  url: string;
+  /** When the object was created. */
+  createdAt: string;
+  /** When a field of this object last changed. */
+  updatedAt: string;
+  /** Whether the organisation is public. An unlisted organisation appears in no public list, count or event. */
+  listed: boolean;
+  /** A contact email address. Private. */
+  contactEmail: string | null;
+  /** The id of its chat server, for the chat sync. Private. */
+  chatServerId: string | null;
+  /** Notes for the operators of the directory. Private. */
+  notes: string | null;
+  /** The email addresses of the managers, sorted. */
+  managers: string[];
+}
+
 /** The fields to change. */
 export interface MembershipChanges {
   /** Whether you want mail about failing webhooks. */
   failureMails: boolean;
+}
+
+/** An announcement to all developers. */
+export interface NewAnnouncement {
+  /** How serious it is. */
+  severity?: 'info' | 'warning' | 'critical';
+  /** What is announced, on one line. */
+  text: string;
+  /** When it takes place. Null: now. */
+  startsAt?: string | null;
+  /** Until when it is shown. Null: until the operator ends it. */
+  endsAt?: string | null;
+  /** Whether owners of apps who want it get a mail. */
+  mail?: boolean;
 }
 
 /** A new app. */
@@ -1102,6 +1610,66 @@ export interface OperatorApp {
   createdAt: string;
 }
 
+/** The last attempt. Null: there was none. */
+export interface OperatorAttempt {
+  /** When the attempt started. */
+  startedAt: string;
+  /** The duration of the attempt in milliseconds. */
+  durationMs: number;
+  /** The HTTP status of the response. Null if there was none. */
+  statusCode: number | null;
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+}
+
+/** Who made the change. */
+export interface OperatorAuditActor {
+  /** `key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself. */
+  kind: 'key' | 'user' | 'operator' | 'cli' | 'system';
+  /** The id of the key or account. */
+  id: string | null;
+  /** Its name or address, the user of the machine, or the part of the service. */
+  name: string;
+}
+
+/** A change by anybody. */
+export interface OperatorAuditEntry {
+  /** An increasing number. */
+  id: number;
+  /** When the change was made. */
+  at: string;
+  actor: OperatorAuditActor;
+  /** The action. */
+  action: string;
+  subject: OperatorAuditSubject;
+  /** The id of the app that it concerns. */
+  appId: string | null;
+  /** Details of the change. */
+  details: {
+    [k: string]: unknown;
+  };
+}
+
+/** What was changed. */
+export interface OperatorAuditSubject {
+  /** The kind of object. */
+  kind: string;
+  /** The id of the object. */
+  id: string | null;
+}
+
+/** A check of `orgdir doctor`. */
+export interface OperatorCheck {
+  /** What was checked. */
+  check: string;
+  /** How it is. New values may be added. */
+  status: 'ok' | 'warning' | 'failed' | 'skipped';
+  /** What was found. */
+  message: string;
+  /** How to mend it. Null: nothing to do. */
+  advice: string | null;
+}
+
 /** How deliveries went. */
 export interface OperatorDeliveries {
   /** The share that succeeded in the last 24 hours. Null if none ended. */
@@ -1112,10 +1680,70 @@ export interface OperatorDeliveries {
   delayP95Ms: number | null;
 }
 
+/** A delivery of anybody, without what was sent. */
+export interface OperatorDelivery {
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
+  id: string;
+  /** The id of the webhook. */
+  webhookId: string;
+  /** The name of the event. */
+  event: string;
+  /** The id of the event, the same for all webhooks. */
+  eventId: string;
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event. New values may be added. */
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** The number of attempts so far. */
+  attemptCount: number;
+  /** When the next attempt is due. Null if there is none. */
+  nextAttemptAt: string | null;
+  /** When the delivery was queued. */
+  createdAt: string;
+  /** When the delivery ended. Null while it is pending. */
+  completedAt: string | null;
+  /** The id of the app. Null: the webhook was deleted. */
+  appId: string | null;
+  /** The name of the app. */
+  appName: string | null;
+  /** The host and port of the URL. */
+  host: string | null;
+  lastAttempt: OperatorAttempt | null;
+}
+
+/** A key of anybody. */
+export interface OperatorKey {
+  /** The id of the key. */
+  id: string;
+  /** The id of its app. Null: a platform key. */
+  appId: string | null;
+  /** The name of its app. */
+  appName: string | null;
+  /** The name of the key. */
+  name: string;
+  /** Its last four characters. */
+  last4: string;
+  /** What it may do. `platform`: the whole internal API. */
+  scopes: ('read:directory' | 'read:events' | 'write:webhooks' | 'platform')[];
+  /** When it expires. Null: never. */
+  expiresAt: string | null;
+  /** When it was revoked. */
+  revokedAt: string | null;
+  /** When the operator suspended the key. */
+  suspendedAt: string | null;
+  /** Why the operator suspended the key. Null if it is not suspended. */
+  suspendedReason: string | null;
+  /** When it was last used. */
+  lastUsedAt: string | null;
+  /** Requests since midnight UTC. */
+  usesToday: number;
+  /** When it was created. */
+  createdAt: string;
+}
+
 /** The state of the installation. */
 export interface OperatorOverview {
   today: UsedOnDay;
   yesterday: UsedOnDay;
+  responses: OperatorResponses;
   deliveries: OperatorDeliveries;
   queue: OperatorQueue;
   /** How many webhooks have each `health`. */
@@ -1133,6 +1761,16 @@ export interface UsedOnDay {
   requests: number;
   /** Those that failed. */
   errors: number;
+}
+
+/** How quickly the process that answers has answered since its start. */
+export interface OperatorResponses {
+  /** Requests of all kinds that this process has answered. */
+  count: number;
+  /** At most this many ms to the median response. Null: longer than is counted, or none. */
+  p50Ms: number | null;
+  /** The same for the 99th percentile. */
+  p99Ms: number | null;
 }
 
 /** What waits. */
@@ -1157,6 +1795,18 @@ export interface TroubledReceiver {
   webhooks: number;
   /** Of how many apps. */
   apps: number;
+}
+
+/** A quota of an app. */
+export interface OperatorQuota {
+  /** What is limited. `rate`: requests per minute. */
+  quota: 'rate' | 'webhooks' | 'keys' | 'members';
+  /** The limit in force. Null: the usual rates. */
+  limit: number | null;
+  /** Whether it is the default. */
+  isDefault: boolean;
+  /** How many the app has. Null for `rate`. */
+  used: number | null;
 }
 
 /** A setting in force. */
@@ -1187,6 +1837,140 @@ export interface OperatorWebhook {
   since: string | null;
   /** Consecutive deliveries that failed after all attempts. */
   exhaustedInARow: number;
+}
+
+/** The fields to change. Omitted fields stay the same. */
+export interface OrganisationChanges {
+  /** The new slug. The old one stays reserved for 30 days. */
+  slug?: string;
+  /** The name. */
+  name?: string;
+  /** A short form of the name. Not unique. */
+  tag?: string | null;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The URL of the logo. */
+  logoUrl?: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl?: string | null;
+  /** Links to other sites. Omitted links stay the same. */
+  links?: {
+    website?: string | null;
+    chat?: string | null;
+    video?: string | null;
+    social?: string | null;
+  };
+  /** Whether the organisation accepts new members. */
+  recruiting?: boolean;
+  /** When the organisation was founded. */
+  foundedAt?: string | null;
+  /**
+   * All other names. If omitted, they stay the same.
+   *
+   * @maxItems 10
+   */
+  aliases?: string[];
+  /** The main activity. */
+  primaryActivity?: string | null;
+  /** Another activity. */
+  secondaryActivity?: string | null;
+  /** The level of commitment expected of members. */
+  commitment?: string | null;
+  /** A BCP 47 language tag. */
+  language?: string | null;
+  /** An IANA time zone. */
+  timezone?: string | null;
+  /** The location, as free text. */
+  location?: string | null;
+  /** The number of members. */
+  memberCount?: number;
+  /** The slug of its alliance, or null. */
+  alliance?: string | null;
+  /** Whether the directory has verified the organisation. */
+  verified?: boolean;
+  /** `closed` organisations stay in the directory. */
+  status?: 'active' | 'closed';
+  /** Whether the organisation is public. An unlisted organisation appears in no public list, count or event. */
+  listed?: boolean;
+  /** A contact email address. Private. */
+  contactEmail?: string | null;
+  /** The id of its chat server, for the chat sync. Private. */
+  chatServerId?: string | null;
+  /** Notes for the operators of the directory. Private. */
+  notes?: string | null;
+  /**
+   * The email addresses of all managers. If omitted, the managers stay the same.
+   *
+   * @maxItems 2000
+   */
+  managers?: string[];
+}
+
+/** A complete organisation. Omitted fields get their defaults. */
+export interface OrganisationInput {
+  /** Must be the slug in the URL. Use `PATCH` to rename. */
+  slug?: string;
+  /** The name. */
+  name: string;
+  /** A short form of the name. Not unique. */
+  tag?: string | null;
+  /** A description in plain text. */
+  description?: string | null;
+  /** The URL of the logo. */
+  logoUrl?: string | null;
+  /** The URL of the banner, a wide image. */
+  bannerUrl?: string | null;
+  /** Links to other sites. */
+  links?: {
+    website?: string | null;
+    chat?: string | null;
+    video?: string | null;
+    social?: string | null;
+  };
+  /** Whether the organisation accepts new members. */
+  recruiting?: boolean;
+  /** When the organisation was founded. */
+  foundedAt?: string | null;
+  /**
+   * All other names. If omitted, they stay the same.
+   *
+   * @maxItems 10
+   */
+  aliases?: string[];
+  /** The main activity. */
+  primaryActivity?: string | null;
+  /** Another activity. */
+  secondaryActivity?: string | null;
+  /** The level of commitment expected of members. */
+  commitment?: string | null;
+  /** A BCP 47 language tag. */
+  language?: string | null;
+  /** An IANA time zone. */
+  timezone?: string | null;
+  /** The location, as free text. */
+  location?: string | null;
+  /** The number of members. */
+  memberCount?: number;
+  /** The slug of its alliance, or null. */
+  alliance?: string | null;
+  /** Whether the directory has verified the organisation. */
+  verified?: boolean;
+  /** `closed` organisations stay in the directory. */
+  status?: 'active' | 'closed';
+  /** Whether the organisation is public. An unlisted organisation appears in no public list, count or event. */
+  listed?: boolean;
+  /** A contact email address. Private. */
+  contactEmail?: string | null;
+  /** The id of its chat server, for the chat sync. Private. */
+  chatServerId?: string | null;
+  /** Notes for the operators of the directory. Private. */
+  notes?: string | null;
+  /**
+   * The email addresses of all managers. If omitted, the managers stay the same.
+   *
+   * @maxItems 2000
+   */
+  managers?: string[];
 }
 
 /** An overview of your apps. */
@@ -1341,8 +2125,8 @@ export interface PortalAuditEntry {
   at: string;
   /** Who made the change. */
   actor: {
-    /** `key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself. */
-    kind: 'key' | 'user' | 'cli' | 'system';
+    /** `key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself. */
+    kind: 'key' | 'user' | 'operator' | 'cli' | 'system';
     /** The name of the key of this app, or the address of the member. Null for others. */
     name: string | null;
     /** Whether you made the change. */
@@ -1505,6 +2289,24 @@ export interface ProviderRequest {
   errorCallbackURL: string;
 }
 
+/** The quotas to change. Omitted ones stay. */
+export interface QuotaChanges {
+  /** The new limit. Null: the default. */
+  rate?: number | null;
+  /** The new limit. Null: the default. */
+  webhooks?: number | null;
+  /** The new limit. Null: the default. */
+  keys?: number | null;
+  /** The new limit. Null: the default. */
+  members?: number | null;
+}
+
+/** Why somebody has to see it. */
+export interface ReasonToSee {
+  /** Why. The audit log keeps it. */
+  reason: string;
+}
+
 /** The time to recover deliveries from. */
 export interface RecoverRequest {
   /** Recover deliveries that ended at this time or later, at most 14 days ago. */
@@ -1550,6 +2352,45 @@ export interface Redelivery {
   reason: string | null;
 }
 
+/** Which rows. */
+export interface RefusedChange {
+  /**
+   * The ids of the rows. Null: all.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  ids: string[] | null;
+}
+
+/** An event that was rejected, or a row that was set aside. */
+export interface RefusedRow {
+  /** The id of the row. */
+  id: string;
+  /** What the worker was doing. */
+  stage: string;
+  /** The name of the event, if the row is of one. */
+  event: string | null;
+  /** The slug of its organisation. */
+  org: string | null;
+  /** The slug of its alliance. */
+  alliance: string | null;
+  /** When the row was written. */
+  createdAt: string | null;
+  /** When it was refused. */
+  rejectedAt: string;
+  /** PostgreSQL's code of the error, if it refused the row. */
+  code: string | null;
+  /** Why. */
+  reason: string;
+  /** The id of the event. */
+  eventId: string | null;
+  /** The id of the delivery. */
+  deliveryId: string | null;
+  /** The id of the webhook. */
+  webhookId: string | null;
+}
+
 /** Confirms that the member was removed. */
 export interface RemovedAppMember {
   /** The id of the removed member. */
@@ -1580,6 +2421,12 @@ export interface Replayed {
   missed: number;
   /** Whether there is more. Replay again after these have been sent. */
   more: boolean;
+}
+
+/** The whole URL of a webhook. */
+export interface RevealedUrl {
+  /** The URL that deliveries are sent to. */
+  url: string;
 }
 
 /** The options of a key rotation. */
@@ -1669,6 +2516,65 @@ export interface SignInProvider {
   id: string;
   /** The display name of the provider. */
   name: string;
+}
+
+/** A row or organisation that a run skipped. */
+export interface SyncProblem {
+  /** The row of the source, or the slug of the organisation. */
+  subject: string;
+  /** Why it was skipped. */
+  reason: string;
+}
+
+/** A run of a sync. */
+export interface SyncRun {
+  /** The unique identifier. */
+  id: string;
+  /** The kind of sync. */
+  kind: 'blueprints' | 'chat';
+  /** The source of the data, without credentials and query. */
+  source: string;
+  /** What started the run. */
+  trigger: 'schedule' | 'cli' | 'api';
+  /** A failed run has changed nothing. New values may be added. */
+  status: 'running' | 'succeeded' | 'failed';
+  /** When the run started. */
+  startedAt: string;
+  /** When the run ended. Null if it is running or was interrupted. */
+  finishedAt: string | null;
+  /** The duration of the run in milliseconds. */
+  durationMs: number | null;
+  /** The counts of a succeeded run, as in its event. Blueprints: total, created, updated, retired, unchanged, failed. Chat, for listed organisations only: orgs, updated, unchanged, failed, members. */
+  counts: {
+    [k: string]: number;
+  } | null;
+  /** The release of the source. */
+  version: string | null;
+  /** A machine-readable reason why the run failed. New values may be added. */
+  reason:
+    | 'unreachable'
+    | 'refused'
+    | 'cut_off'
+    | 'too_large'
+    | 'too_slow'
+    | 'malformed'
+    | 'empty'
+    | 'shrunk'
+    | 'bad_rows'
+    | 'unauthorized'
+    | 'unavailable'
+    | 'stopped'
+    | 'interrupted'
+    | 'internal'
+    | null;
+  /** A message for people that says why the run failed. */
+  message: string | null;
+  /**
+   * The first 100 skipped rows or organisations.
+   *
+   * @maxItems 100
+   */
+  problems: SyncProblem[];
 }
 
 /** What one app used. */
@@ -1982,6 +2888,20 @@ export interface ListAllWebhooksQuery {
   limit?: number;
   /** As `health` of a webhook. */
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
+  /** Return only webhooks of this app. */
+  app?: string;
+  /** Return only the webhook with this id. */
+  id?: string;
+}
+
+/** The query parameters of `listAllKeys`. */
+export interface ListAllKeysQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Return only those whose name, address or id contains this. */
+  search?: string;
 }
 
 /** The query parameters of `listAllUsage`. */
@@ -1998,4 +2918,243 @@ export interface ListAllUsageQuery {
 export interface RestoreQuery {
   /** Whether the worker replays what the webhooks have missed. */
   replay?: boolean;
+}
+
+/** The query parameters of `listEveryDelivery`. */
+export interface ListEveryDeliveryQuery {
+  /** `undelivered`: failed or cancelled, without tests and probes. */
+  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled' | 'undelivered';
+  /** Return only deliveries of this event. */
+  event?:
+    | 'org.created'
+    | 'alliance.created'
+    | 'org.updated'
+    | 'org.removed'
+    | 'alliance.updated'
+    | 'alliance.removed'
+    | 'blueprint.updated'
+    | 'blueprint.removed'
+    | 'blueprint.sync.completed'
+    | 'chat.sync.completed'
+    | 'system.maintenance.enabled'
+    | 'system.maintenance.disabled'
+    | 'application.created'
+    | 'event.created'
+    | 'resource.request.created'
+    | 'resource.offer.created'
+    | 'webhook.test'
+    | 'webhook.probe';
+  /** Return only deliveries to this webhook. */
+  webhook?: string;
+  /** The id of the last delivery of the page before. */
+  before?: string;
+}
+
+/** The query parameters of `listEveryChange`. */
+export interface ListEveryChangeQuery {
+  /** Return only changes by this actor: a kind, an id or a name. */
+  actor?: string;
+  /** Return only this action, such as `key.revoked`, or a group, such as `key`. */
+  action?: string;
+  /** Return only changes of the object with this id. */
+  subject?: string;
+  /** Return only changes that concern this app. */
+  app?: string;
+  /** The id of the last entry of the page before. */
+  before?: number;
+}
+
+/** The query parameters of `listSyncs`. */
+export interface ListSyncsQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Return only runs of this sync. */
+  kind?: 'blueprints' | 'chat';
+}
+
+/** The query parameters of `listOrgs`. */
+export interface ListOrgsQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Words to find in name, tag, slug, aliases and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
+  search?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string[];
+  /**
+   * Return only members of the alliance with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  alliance?: string[];
+  /**
+   * Return only organisations with this primary or secondary activity. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  activity?: string[];
+  /**
+   * Return only organisations with this BCP 47 language tag. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  language?: string[];
+  /**
+   * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tag?: string[];
+  /**
+   * Return only organisations with this location, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  location?: string[];
+  /**
+   * Return only organisations with this status. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  status?: ('active' | 'closed')[];
+  /** Return only organisations that are, or are not, verified. */
+  verified?: boolean;
+  /** Return only entries with at least so many members. */
+  memberCountMin?: number;
+  /** Return only entries with at most so many members. */
+  memberCountMax?: number;
+  /** Return only organisations that are, or are not, recruiting. */
+  recruiting?: boolean;
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
+  sort?:
+    | 'name'
+    | '-name'
+    | 'createdAt'
+    | '-createdAt'
+    | 'updatedAt'
+    | '-updatedAt'
+    | 'memberCount'
+    | '-memberCount';
+  /** Return only organisations that are, or are not, listed. Default: both. */
+  listed?: boolean;
+}
+
+/** The query parameters of `putOrg`. */
+export interface PutOrgQuery {
+  /** Whether a name that changes stays as one of the aliases. */
+  keepName?: boolean;
+}
+
+/** The query parameters of `patchOrg`. */
+export interface PatchOrgQuery {
+  /** Whether a name that changes stays as one of the aliases. */
+  keepName?: boolean;
+}
+
+/** The query parameters of `listAlliances`. */
+export interface ListAlliancesQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Words to find in name, tag, slug, aliases and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
+  search?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string[];
+  /**
+   * Return only entries with this tag, regardless of case and accents. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tag?: string[];
+  /**
+   * Return only alliances with this status. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  status?: ('active' | 'disbanded')[];
+  /** Return only alliances that are, or are not, recruiting. */
+  recruiting?: boolean;
+  /** Return only entries with at least so many members. */
+  memberCountMin?: number;
+  /** Return only entries with at most so many members. */
+  memberCountMax?: number;
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
+  sort?:
+    | 'name'
+    | '-name'
+    | 'createdAt'
+    | '-createdAt'
+    | 'updatedAt'
+    | '-updatedAt'
+    | 'memberCount'
+    | '-memberCount';
+}
+
+/** The query parameters of `putAlliance`. */
+export interface PutAllianceQuery {
+  /** Whether a name that changes stays as one of the aliases. */
+  keepName?: boolean;
+}
+
+/** The query parameters of `patchAlliance`. */
+export interface PatchAllianceQuery {
+  /** Whether a name that changes stays as one of the aliases. */
+  keepName?: boolean;
+}
+
+/** The query parameters of `listBlueprints`. */
+export interface ListBlueprintsQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Words to find in name, key, output and ingredients, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
+  search?: string;
+  /**
+   * Return only the entries with this slug. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  slug?: string[];
+  /**
+   * Return only blueprints of this category. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  category?: string[];
+  /** Return only active (true) or only retired (false) blueprints. Default: both. */
+  active?: boolean;
+  /**
+   * Return only blueprints that need the item with this key or name. Repeat the parameter for several, up to 100.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  ingredient?: string[];
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
+  sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
 }

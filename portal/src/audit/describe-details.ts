@@ -15,7 +15,11 @@ const names: Record<string, string> = {
 };
 
 export function describeDetails(
-  { at, subject, details }: PortalAuditEntry,
+  {
+    at,
+    subject,
+    details,
+  }: Pick<PortalAuditEntry, 'at' | 'details'> & { subject: { id: string | null } },
   { exact }: Times,
 ): [string, string][] {
   const known = Object.entries(details).map(([name, value]): [string, string] => [

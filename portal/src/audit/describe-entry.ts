@@ -61,7 +61,12 @@ const sentences: Record<string, (entry: Entry) => string> = {
     `recovered ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
   'webhook.suspended': (entry) =>
     `suspended ${describeWebhook(entry)}${describeReason(entry.details)}`,
+  'webhook.url_revealed': (entry) =>
+    `looked at the whole URL of ${describeWebhook(entry)}${describeReason(entry.details)}`,
   'webhook.restored': (entry) => `restored ${describeWebhook(entry)}`,
+  'entry.created': (entry) => `created ${describeSubject(entry)}`,
+  'entry.changed': (entry) => `changed ${describeSubject(entry)}`,
+  'entry.deleted': (entry) => `deleted ${describeSubject(entry)}`,
   'event.retried': () => 'retried an event that was set aside',
   'event.dropped': () => 'dropped an event that was set aside',
   'maintenance.enabled': () => 'started maintenance',

@@ -4,7 +4,7 @@ import {
   severities,
   severityLabels,
   type Severity,
-} from '../../../service/src/contract/severities.ts';
+} from '../../../service/src/contract/announcement.ts';
 import { status } from '../api/public-api.ts';
 import { Time } from '../ui/time.tsx';
 

@@ -1,54 +1,31 @@
-import { Code, SegmentedControl, Select, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { useState } from 'react';
-import { useSearchParams } from 'react-router';
-import { consoleSearchCharsMax } from '../../../service/src/contract/console.ts';
+import { Code, Group, SegmentedControl, Select, Text } from '@mantine/core';
 import { usageDays } from '../../../service/src/contract/periods.ts';
 import {
   describeHealth,
   healthLabels,
   type DeactivatedReason,
 } from '../../../service/src/contract/webhook-in-words.ts';
-import { allAccounts, allApps, allUsage, allWebhooks, settingsInForce } from '../api/operations.ts';
+import {
+  allAccounts,
+  allApps,
+  allKeys,
+  allUsage,
+  allWebhooks,
+  settingsInForce,
+} from '../api/operations.ts';
 import type { OperatorWebhook } from '../api/types.ts';
-import { CopiedId } from '../ui/copied-id.tsx';
+import { keyState, nameOfKey } from '../keys/key-state.ts';
+import { capitalise } from '../ui/capitalise.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
+import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
+import { Named, Only, SearchField, useChoice } from './choices.tsx';
+import { Quotas } from './quotas.tsx';
+import { RevealUrl } from './reveal-url.tsx';
 import { SuspendOrRestore, useMayChange } from './suspend.tsx';
 import { TablePage } from './table-page.tsx';
 
 const limit = 25;
-
-/** A value of the address; another one begins at the first page. */
-function useChoice(name: string): [value: string, choose: (value: string) => void] {
-  const [query, setQuery] = useSearchParams();
-  return [
-    query.get(name) ?? '',
-    (value) => setQuery(value === '' ? {} : { [name]: value }, { replace: true }),
-  ];
-}
-
-const typingMs = 300;
-
-/** The address follows the text once nobody types. */
-function SearchField({ label }: { label: string }) {
-  const [search, choose] = useChoice('search');
-  const [text, setText] = useState(search);
-  const chooseLater = useDebouncedCallback(choose, typingMs);
-  return (
-    <TextInput
-      type="search"
-      label={label}
-      maw={360}
-      maxLength={consoleSearchCharsMax}
-      value={text}
-      onChange={({ currentTarget: { value } }) => {
-        setText(value);
-        chooseLater(value);
-      }}
-    />
-  );
-}
 
 const number = (value: number) => value.toLocaleString();
 
@@ -78,6 +55,7 @@ export function AppsPage() {
         'Webhooks',
         'State',
         'Created',
+        'Quotas',
         ...(mayChange ? ['Change'] : []),
       ]}
       none={search === '' ? 'There are no apps yet.' : 'No app matches.'}
@@ -87,9 +65,12 @@ export function AppsPage() {
           <Named key="app" name={app.name} id={app.id} thing="app" />,
           app.owners.join(', '),
           number(app.keyCount),
-          number(app.webhookCount),
+          <PageLink key="webhooks" to={`/webhooks?app=${app.id}`}>
+            {number(app.webhookCount)}
+          </PageLink>,
           <State key="state" {...app} />,
           <Time key="created" at={app.createdAt} />,
+          <Quotas key="quotas" app={app} />,
           mayChange && (
             <SuspendOrRestore
               key="change"
@@ -101,15 +82,6 @@ export function AppsPage() {
         ],
       })}
     />
-  );
-}
-
-function Named({ name, id, thing }: { name: string; id: string; thing: string }) {
-  return (
-    <>
-      {name}
-      <CopiedId id={id} thing={thing} />
-    </>
   );
 }
 
@@ -155,30 +127,84 @@ export function AccountsPage() {
   );
 }
 
+export function KeysPage() {
+  const mayChange = useMayChange();
+  const [search] = useChoice('search');
+  return (
+    <TablePage
+      title="Keys"
+      lead="The keys of everybody and of the platform, newest first. Nobody can see a whole key again."
+      filter={<SearchField label="Name, id, id of an app, or last four characters" />}
+      read={(page) => allKeys({ page, limit, search })}
+      columns={[
+        'Key',
+        'App',
+        'Scopes',
+        'State',
+        'Last used',
+        'Today',
+        'Created',
+        ...(mayChange ? ['Change'] : []),
+      ]}
+      none={search === '' ? 'There are no keys yet.' : 'No key matches.'}
+      row={(key) => ({
+        key: key.id,
+        cells: [
+          <Named key="key" name={nameOfKey(key)} id={key.id} thing="key" />,
+          key.appName ?? 'The platform',
+          key.scopes.join(', '),
+          key.suspendedAt === null ? (
+            capitalise(keyState(key, Date.now()))
+          ) : (
+            <State key="state" {...key} />
+          ),
+          key.lastUsedAt ? <Time key="used" at={key.lastUsedAt} /> : 'Never',
+          number(key.usesToday),
+          <Time key="created" at={key.createdAt} />,
+          mayChange && key.revokedAt === null && (
+            <SuspendOrRestore
+              key="change"
+              what={{ kind: 'keys', id: key.id }}
+              name={nameOfKey(key)}
+              suspendedAt={key.suspendedAt}
+            />
+          ),
+        ],
+      })}
+    />
+  );
+}
+
 const healths = Object.keys(healthLabels) as OperatorWebhook['health'][];
 
 export function WebhooksPage() {
   const mayChange = useMayChange();
   const [chosen, choose] = useChoice('health');
+  const [app] = useChoice('app');
+  const [id] = useChoice('id');
   const health = healths.find((each) => each === chosen);
   return (
     <TablePage
       title="Webhooks"
       lead="The webhooks of everybody, oldest first. Of their addresses only the host is shown."
       filter={
-        <Select
-          label="Health"
-          maw={240}
-          placeholder="All"
-          clearable
-          data={healths.map((value) => ({ value, label: healthLabels[value] }))}
-          value={health ?? null}
-          onChange={(value) => choose(value ?? '')}
-        />
+        <Group align="flex-end">
+          <Select
+            label="Health"
+            maw={240}
+            placeholder="All"
+            clearable
+            data={healths.map((value) => ({ value, label: healthLabels[value] }))}
+            value={health ?? null}
+            onChange={(value) => choose(value ?? '')}
+          />
+          <Only name="app" label="App" />
+          <Only name="id" label="Webhook" />
+        </Group>
       }
-      read={(page) => allWebhooks({ page, limit, ...(health && { health }) })}
-      columns={['Host', 'App', 'Health', 'Since', ...(mayChange ? ['Change'] : [])]}
-      none={health ? 'No webhook has this health.' : 'There are no webhooks yet.'}
+      read={(page) => allWebhooks({ page, limit, ...(health && { health }), app, id })}
+      columns={['Host', 'App', 'Health', 'Since', 'Look', ...(mayChange ? ['Change'] : [])]}
+      none={health || app || id ? 'No webhook matches.' : 'There are no webhooks yet.'}
       row={(webhook) => ({
         key: webhook.id,
         cells: [
@@ -186,6 +212,10 @@ export function WebhooksPage() {
           webhook.appName,
           healthOf(webhook),
           webhook.since && <Time key="since" at={webhook.since} />,
+          <Group key="look" gap="xs">
+            <PageLink to={`/deliveries?webhook=${webhook.id}`}>Deliveries</PageLink>
+            {mayChange && <RevealUrl webhook={webhook} />}
+          </Group>,
           mayChange && (
             <SuspendOrRestore
               key="change"

@@ -1,14 +1,16 @@
 import { SimpleGrid, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { healthLabels } from '../../../service/src/contract/webhook-in-words.ts';
-import { installation } from '../api/operations.ts';
-import type { OperatorOverview } from '../api/types.ts';
+import { checks, installation } from '../api/operations.ts';
+import type { OperatorCheck, OperatorOverview } from '../api/types.ts';
+import { capitalise } from '../ui/capitalise.ts';
 import { Page } from '../layout/page.tsx';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
+import { EntryTable } from './table-page.tsx';
 import { TableHead } from '../ui/table-head.tsx';
 
 /** The polling interval while the page is visible. */
@@ -19,20 +21,26 @@ export function OverviewPage() {
   return (
     <Page title="Overview" lead="How the installation does, for all apps together.">
       <Loaded query={query}>{(state) => <Overview state={state} />}</Loaded>
+      <Checks />
     </Page>
   );
 }
 
 function Overview({ state }: { state: OperatorOverview }) {
-  const { today, yesterday, deliveries, queue, webhooks, receivers } = state;
+  const { today, yesterday, responses, deliveries, queue, webhooks, receivers } = state;
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <Section title="Requests with keys">
+        <Section
+          title="Requests with keys"
+          lead="Responses: all of the process that answers, since its start."
+        >
           <DescriptionList
             entries={[
               ['Today (UTC)', requestsOf(today)],
               ['Yesterday', requestsOf(yesterday)],
+              ['Median response', within(responses.p50Ms)],
+              ['99th percentile', within(responses.p99Ms)],
             ]}
           />
         </Section>
@@ -57,7 +65,11 @@ function Overview({ state }: { state: OperatorOverview }) {
           />
         </Section>
         <Section title="Webhooks">
-          <DescriptionList entries={Object.entries(healthLabels).flatMap(linkTo(webhooks))} />
+          {Object.keys(webhooks).length === 0 ? (
+            <Text role="status">There are no webhooks yet.</Text>
+          ) : (
+            <DescriptionList entries={Object.entries(healthLabels).flatMap(linkTo(webhooks))} />
+          )}
         </Section>
       </SimpleGrid>
       <Section title="Receivers that do not work">
@@ -93,8 +105,65 @@ function share(value: number | null): string {
   return value === null ? 'None ended' : `${(Math.floor(value * 10_000) / 100).toLocaleString()} %`;
 }
 
+/** The bound of a bucket. */
+function within(ms: number | null): string {
+  return ms === null ? '–' : `Within ${formatDuration(ms)}`;
+}
+
 function delay(ms: number | null): string {
   return ms === null ? '–' : formatDuration(ms);
+}
+
+const checkLabels: Record<string, string> = {
+  ok: 'Works',
+  warning: 'Look at it',
+  failed: 'Failed',
+  skipped: 'Not used',
+};
+
+/** The polling interval of checks, which open connections. */
+const checkMs = 30_000;
+
+/** What `orgdir doctor` says about what runs: database, replicas, workers and their jobs, mail. */
+function Checks() {
+  const query = useQuery({ ...checks(), refetchInterval: checkMs });
+  return (
+    <Section
+      title="Checks"
+      lead="What orgdir doctor finds: database, replicas, workers, jobs and mail."
+    >
+      <Loaded query={query}>
+        {({ entries }) => (
+          <EntryTable
+            title="All checks"
+            entries={entries.toSorted((a, b) => rank(a) - rank(b))}
+            columns={['Check', 'State', 'Found', 'What to do']}
+            row={({ check, status, message, advice }) => ({
+              key: `${check} ${message}`,
+              cells: [
+                capitalise(check.replaceAll('_', ' ')),
+                <Text
+                  key="state"
+                  span
+                  size="sm"
+                  {...(rank({ status }) < 2 && { fw: 650, c: 'red' })}
+                >
+                  {checkLabels[status] ?? status}
+                </Text>,
+                message,
+                advice,
+              ],
+            })}
+          />
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+/** What needs somebody comes first. */
+function rank({ status }: Pick<OperatorCheck, 'status'>): number {
+  return ['failed', 'warning', 'ok', 'skipped'].indexOf(status);
 }
 
 /** The number of webhooks of a health leads to their list. */

@@ -1,6 +1,6 @@
 import { ScrollArea, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useRef, type ReactNode } from 'react';
+import { useRef, type ReactNode, type Ref } from 'react';
 import type { readPage } from '../api/read.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -9,13 +9,16 @@ import { Pager, PastLastPage } from '../ui/pager.tsx';
 import { TableHead } from '../ui/table-head.tsx';
 import { usePage } from '../ui/use-page.ts';
 
-type Props<Entry> = {
+export type TableProps<Entry> = {
   title: string;
-  lead: string;
-  read: (page: number) => ReturnType<typeof readPage<Entry>>;
   columns: string[];
   /** The cells of an entry, of which the first names it. */
   row: (entry: Entry) => { key: string; cells: ReactNode[] };
+};
+
+type Props<Entry> = TableProps<Entry> & {
+  lead: string;
+  read: (page: number) => ReturnType<typeof readPage<Entry>>;
   /** Above the table, to choose what it shows. */
   filter?: ReactNode;
   none: string;
@@ -39,31 +42,44 @@ export function TablePage<Entry>({ title, lead, read, columns, row, filter, none
             {pagination.total === 0 && <Text role="status">{none}</Text>}
             {pagination.total > 0 && entries.length === 0 && <PastLastPage go={goAndFocus} />}
             {entries.length > 0 && (
-              <ScrollArea
-                viewportRef={table}
-                viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': title }}
-              >
-                <Table miw={640}>
-                  <TableHead columns={columns.map((each) => ({ title: each }))} />
-                  <Table.Tbody>
-                    {entries.map(row).map(({ key, cells: [name, ...cells] }) => (
-                      <Table.Tr key={key}>
-                        <Table.Th scope="row" fw={500}>
-                          {name}
-                        </Table.Th>
-                        {cells.slice(0, columns.length - 1).map((cell, index) => (
-                          <Table.Td key={columns[index + 1]}>{cell}</Table.Td>
-                        ))}
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </ScrollArea>
+              <EntryTable title={title} columns={columns} row={row} entries={entries} ref={table} />
             )}
             <Pager pagination={pagination} go={goAndFocus} />
           </>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** A table of the console, which scrolls sideways on a narrow screen. */
+export function EntryTable<Entry>({
+  title,
+  columns,
+  row,
+  entries,
+  ref,
+}: TableProps<Entry> & { entries: Entry[]; ref?: Ref<HTMLDivElement> }) {
+  return (
+    <ScrollArea
+      {...(ref && { viewportRef: ref })}
+      viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': title }}
+    >
+      <Table miw={640}>
+        <TableHead columns={columns.map((each) => ({ title: each }))} />
+        <Table.Tbody>
+          {entries.map(row).map(({ key, cells: [name, ...cells] }) => (
+            <Table.Tr key={key}>
+              <Table.Th scope="row" fw={500} miw="8rem">
+                {name}
+              </Table.Th>
+              {cells.slice(0, columns.length - 1).map((cell, index) => (
+                <Table.Td key={columns[index + 1]}>{cell}</Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea>
   );
 }

@@ -40,6 +40,9 @@ export const auditActions = [
   'app.suspended',
   'binding.created',
   'binding.ended',
+  'entry.changed',
+  'entry.created',
+  'entry.deleted',
   'event.dropped',
   'event.retried',
   'invitation.created',
@@ -68,6 +71,7 @@ export const auditActions = [
   'webhook.replayed',
   'webhook.restored',
   'webhook.suspended',
+  'webhook.url_revealed',
   'signup.blocked',
   'signup.unblocked',
   'maintenance.enabled',
@@ -86,6 +90,7 @@ type SubjectKind =
   | 'signup'
   | 'organization'
   | 'alliance'
+  | 'blueprint'
   | 'webhook'
   | 'maintenance';
 
@@ -132,12 +137,14 @@ export type AuditFilter = {
   subjectId: string | null;
   appId: string | null;
   since: Date | null;
+  /** Only those after this one in the list: its id. */
+  before?: number | null;
   limit: number;
 };
 
 /** Newest first. */
 export async function listAudit(database: Database, filter: AuditFilter): Promise<AuditEntry[]> {
-  const { actor, action, subjectId, appId, since, limit } = filter;
+  const { actor, action, subjectId, appId, since, before = null, limit } = filter;
   const { rows } = await sql<AuditEntry>`
     select id, at, jsonb_build_object('kind', actor_kind, 'id', actor_id, 'name', actor_name) as actor, action,
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
@@ -146,6 +153,7 @@ export async function listAudit(database: Database, filter: AuditFilter): Promis
       and ${action === null ? sql`true` : sql`${action}::text in (action, split_part(action, '.', 1))`}
       and ${subjectId === null ? sql`true` : sql`subject_id = ${subjectId}`}
       and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
+      and ${before === null ? sql`true` : sql`(at, id) < (select at, id from audit_log where id = ${before})`}
       and ${since === null ? sql`true` : sql`at >= ${since.toISOString()}::timestamptz`}
     order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}
   `.execute(database);

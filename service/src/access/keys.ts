@@ -10,6 +10,7 @@ import {
   type LeftJoined,
   type Transaction,
 } from '../database/database.ts';
+import { pageOf } from '../database/page-of.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
@@ -195,6 +196,34 @@ export async function listKeys(executor: Executor, appId: string | null): Promis
     select ${keyColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id::text = ${appId}`} order by id
   `.execute(executor);
   return rows;
+}
+
+export type FoundKey = ApiKey & { appName: string | null };
+
+/**
+ * One page of all keys, newest first, without temporary ones: those with this name, id, app or last four characters, if
+ * `search` is not empty.
+ */
+export async function searchKeys(
+  executor: Executor,
+  { search, page, limit }: { search: string; page: number; limit: number },
+): Promise<{ keys: FoundKey[]; total: number }> {
+  const { rows } = await sql<{ total: number } & LeftJoined<FoundKey>>`
+    with found as materialized (
+      select id from api_keys
+      where not temporary and (
+        strpos(lower(name), lower(${search})) > 0 or lower(${search}) in (id::text, app_id::text) or last4 = ${search}
+      )
+    )
+    select totals.total, page.* from (select count(*) as total from found) totals
+    left join (
+      select ${keyColumns}, (select a.name from apps a where a.id = app_id) as "appName"
+      from api_keys where id in (select id from found order by id desc limit ${limit} offset ${(page - 1) * limit})
+    ) page on true
+    order by page.id desc
+  `.execute(executor);
+  const { entries: keys, total } = pageOf<FoundKey>(rows);
+  return { keys, total };
 }
 
 /** Revokes a key. Returns false if it was revoked before. Throws `not_found`. */

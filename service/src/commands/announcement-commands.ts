@@ -1,12 +1,7 @@
 /** `announcements`: what the operator tells all developers. */
 import { Option, type Command } from 'commander';
-import { severities, type Severity } from '../contract/severities.ts';
-import {
-  announce,
-  announcementCharsMax,
-  endAnnouncement,
-  listAnnouncements,
-} from '../system/announcements.ts';
+import { announcementCharsMax, severities, type Severity } from '../contract/announcement.ts';
+import { announce, endAnnouncement, listAnnouncements } from '../system/announcements.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand, parseTimeOption } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';

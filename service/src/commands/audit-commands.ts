@@ -24,7 +24,7 @@ export function addAuditCommands(program: Command): void {
     .description('List changes, newest first.')
     .option(
       '--actor <who>',
-      'only changes by this actor: a name, an id, or key, user, cli or system',
+      'only changes by this actor: a name, an id, or key, user, operator, cli or system',
     )
     .option(
       '--action <action>',
@@ -49,7 +49,7 @@ export function addAuditCommands(program: Command): void {
       'after',
       `
 Actions: ${auditActions.join(', ')}.
-The actor is an API key, a user of the portal, the machine's user on the command line, or the service itself. A change
+The actor is an API key, a user of the portal, an operator in the console, the machine's user on the command line, or the service itself. A change
 made directly in the database counts as the service's.
 
 Examples:

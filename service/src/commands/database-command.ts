@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { readOrCreateSecret } from '../database/secret-file.ts';
 import { StartError } from '../errors.ts';
-import { findLostKey, secretKeyFile } from '../start/read-secret-keys.ts';
+import { findLostKey, secretKeyFile } from '../database/read-secret-keys.ts';
 import { addMoveCommand } from './moving-commands.ts';
 import { print, withDatabase } from './with-database.ts';
 

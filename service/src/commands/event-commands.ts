@@ -3,8 +3,8 @@ import { publishEvent } from '../directory/publish-in-groups.ts';
 import { invalid } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
-import { listRejected, type RejectedEvent } from '../events/published-events.ts';
-import { listSetAside } from '../events/set-aside.ts';
+import type { RejectedEvent } from '../events/published-events.ts';
+import { listRefused } from '../http/operator/refused.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
@@ -150,13 +150,7 @@ async function showEvents(filter: EventFilter, json: boolean | undefined): Promi
 }
 
 async function showRejected(filter: EventFilter, json: boolean | undefined): Promise<void> {
-  const lists = await withDatabase(({ database }) =>
-    Promise.all([listRejected(database, filter), listSetAside(database, filter)]),
-  );
-  const found = lists
-    .flat()
-    .sort((a, b) => b.rejectedAt.getTime() - a.rejectedAt.getTime())
-    .slice(0, filter.limit);
+  const found = await withDatabase(({ database }) => listRefused(database, filter));
   const head = ['ID', 'EVENT', 'ABOUT', 'STAGE', 'REJECTED', 'REASON'];
   print(json, found, table(head, found.map(toRejectedRow)));
 }

@@ -6,7 +6,7 @@ import { checkTarget, loadSnapshot } from '../database/load-snapshot.ts';
 import { withSnapshot, type RowCounts } from '../database/read-snapshot.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase } from '../start/open-database.ts';
-import { secretKeyFile } from '../start/read-secret-keys.ts';
+import { secretKeyFile } from '../database/read-secret-keys.ts';
 import { postgresUrl } from '../settings/setting-types.ts';
 import { print, table, toolName, withDatabase } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';

@@ -3,7 +3,7 @@ import { ApiError, createClient, OrgdirError } from '@orgdir/client';
 import { readApp } from '../access/apps.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
-import { readSecretKeys } from '../start/read-secret-keys.ts';
+import { readSecretKeys } from '../database/read-secret-keys.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/management/webhooks.ts';
 import { cliActor } from './cli-actor.ts';

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { readApp } from '../access/apps.ts';
 import { webhookHealths, type WebhookHealth } from '../contract/webhook.ts';
-import { readSecretKeys } from '../start/read-secret-keys.ts';
+import { readSecretKeys } from '../database/read-secret-keys.ts';
 import { resealAuthenticators } from '../sign-in/reseal-authenticators.ts';
 import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';

@@ -1,7 +1,21 @@
 /** What operators see in their console. Of the URL of a webhook only the host. */
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, suspensionFields, time, uuid } from './shapes.ts';
-import { webhookHealths } from './webhook.ts';
+import { announcementCharsMax, severities } from './announcement.ts';
+import { scopes } from './key-scopes.ts';
+import { PortalAuditEntry } from './portal.ts';
+import { quotaNames, quotasMax } from './quotas.ts';
+import {
+  nullable,
+  plainText,
+  state,
+  strictObject,
+  suspensionFields,
+  time,
+  uuid,
+} from './shapes.ts';
+import { Announcement } from './status.ts';
+import { reasonCharsMax } from './suspension.ts';
+import { Attempt, Delivery, webhookHealths } from './webhook.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const text = (description: string, example: string) =>
@@ -18,6 +32,21 @@ export const OperatorOverview = strictObject(
   {
     today: UsedOnDay,
     yesterday: UsedOnDay,
+    responses: strictObject(
+      {
+        count: count('Requests of all kinds that this process has answered.'),
+        p50Ms: nullable(
+          count(
+            'At most this many ms to the median response. Null: longer than is counted, or none.',
+          ),
+        ),
+        p99Ms: nullable(count('The same for the 99th percentile.')),
+      },
+      {
+        title: 'OperatorResponses',
+        description: 'How quickly the process that answers has answered since its start.',
+      },
+    ),
     deliveries: strictObject(
       {
         successShare: nullable(
@@ -137,3 +166,219 @@ export const OperatorSetting = strictObject(
   { title: 'OperatorSetting', description: 'A setting in force.' },
 );
 export type OperatorSetting = Static<typeof OperatorSetting>;
+
+export const OperatorCheck = strictObject(
+  {
+    check: text('What was checked.', 'replicas'),
+    status: state(['ok', 'warning', 'failed', 'skipped'], 'How it is.'),
+    message: text('What was found.', 'one worker runs'),
+    advice: nullable(text('How to mend it. Null: nothing to do.', 'start a worker')),
+  },
+  { title: 'OperatorCheck', description: 'A check of `orgdir doctor`.' },
+);
+export type OperatorCheck = Static<typeof OperatorCheck>;
+
+export const OperatorKey = strictObject(
+  {
+    id: uuid({ description: 'The id of the key.' }),
+    appId: nullable(uuid({ description: 'The id of its app. Null: a platform key.' })),
+    appName: nullable(text('The name of its app.', 'Announcer')),
+    name: text('The name of the key.', 'On the server'),
+    last4: text('Its last four characters.', '0000'),
+    scopes: Type.Array(
+      Type.Enum([...scopes, 'platform'], { type: 'string', description: 'A scope.' }),
+      { description: 'What it may do. `platform`: the whole internal API.' },
+    ),
+    expiresAt: nullable(time({ description: 'When it expires. Null: never.' })),
+    revokedAt: nullable(time({ description: 'When it was revoked.' })),
+    ...suspensionFields('the key'),
+    lastUsedAt: nullable(time({ description: 'When it was last used.' })),
+    usesToday: count('Requests since midnight UTC.'),
+    createdAt: time({ description: 'When it was created.' }),
+  },
+  { title: 'OperatorKey', description: 'A key of anybody.' },
+);
+export type OperatorKey = Static<typeof OperatorKey>;
+
+export const OperatorDelivery = strictObject(
+  {
+    ...Delivery.properties,
+    appId: nullable(uuid({ description: 'The id of the app. Null: the webhook was deleted.' })),
+    appName: nullable(appName),
+    host: nullable(text('The host and port of the URL.', 'hooks.example.org')),
+    lastAttempt: nullable(
+      strictObject(
+        {
+          startedAt: Attempt.properties.startedAt,
+          durationMs: Attempt.properties.durationMs,
+          statusCode: Attempt.properties.statusCode,
+          error: Attempt.properties.error,
+        },
+        { title: 'OperatorAttempt', description: 'The last attempt. Null: there was none.' },
+      ),
+    ),
+  },
+  { title: 'OperatorDelivery', description: 'A delivery of anybody, without what was sent.' },
+);
+
+export const Reason = strictObject(
+  {
+    reason: Type.String({
+      ...plainText,
+      minLength: 1,
+      maxLength: reasonCharsMax,
+      description: 'Why. The audit log keeps it.',
+      examples: ['Its owner asks why nothing arrives.'],
+    }),
+  },
+  {
+    title: 'ReasonToSee',
+    description: 'Why somebody has to see it.',
+    examples: [{ reason: 'Its owner asks why nothing arrives.' }],
+  },
+);
+export const RevealedUrl = strictObject(
+  { url: text('The URL that deliveries are sent to.', 'https://hooks.example.org/in') },
+  { title: 'RevealedUrl', description: 'The whole URL of a webhook.' },
+);
+
+export const RefusedRow = strictObject(
+  {
+    id: uuid({ description: 'The id of the row.' }),
+    stage: text('What the worker was doing.', 'record'),
+    event: nullable(text('The name of the event, if the row is of one.', 'org.created')),
+    org: nullable(text('The slug of its organisation.', 'acme-corporation')),
+    alliance: nullable(text('The slug of its alliance.', 'northern-league')),
+    createdAt: nullable(time({ description: 'When the row was written.' })),
+    rejectedAt: time({ description: 'When it was refused.' }),
+    code: nullable(text("PostgreSQL's code of the error, if it refused the row.", '22P02')),
+    reason: text('Why.', 'invalid input syntax for type uuid'),
+    eventId: nullable(uuid({ description: 'The id of the event.' })),
+    deliveryId: nullable(uuid({ description: 'The id of the delivery.' })),
+    webhookId: nullable(uuid({ description: 'The id of the webhook.' })),
+  },
+  { title: 'RefusedRow', description: 'An event that was rejected, or a row that was set aside.' },
+);
+
+/** How many rows a request names. */
+const refusedIdsMax = 100;
+export const RefusedChange = strictObject(
+  {
+    ids: nullable(
+      Type.Array(uuid(), {
+        minItems: 1,
+        maxItems: refusedIdsMax,
+        uniqueItems: true,
+        description: 'The ids of the rows. Null: all.',
+      }),
+    ),
+  },
+  { title: 'RefusedChange', description: 'Which rows.', examples: [{ ids: null }] },
+);
+export const ChangedRows = strictObject(
+  { count: count('How many rows.') },
+  { title: 'ChangedRows', description: 'How many rows have changed.' },
+);
+
+export const OperatorQuota = strictObject(
+  {
+    quota: Type.Enum(quotaNames, {
+      type: 'string',
+      description: 'What is limited. `rate`: requests per minute.',
+    }),
+    limit: nullable(count('The limit in force. Null: the usual rates.')),
+    isDefault: Type.Boolean({ description: 'Whether it is the default.' }),
+    used: nullable(count('How many the app has. Null for `rate`.')),
+  },
+  { title: 'OperatorQuota', description: 'A quota of an app.' },
+);
+export type OperatorQuota = Static<typeof OperatorQuota>;
+
+export const QuotaChanges = strictObject(
+  Object.fromEntries(
+    quotaNames.map((quota) => [
+      quota,
+      Type.Optional(
+        nullable(
+          Type.Integer({
+            minimum: 1,
+            maximum: quotasMax[quota],
+            description: 'The new limit. Null: the default.',
+          }),
+        ),
+      ),
+    ]),
+  ),
+  {
+    title: 'QuotaChanges',
+    description: 'The quotas to change. Omitted ones stay.',
+    minProperties: 1,
+    examples: [{ webhooks: 50, rate: null }],
+  },
+);
+
+export const NewAnnouncement = strictObject(
+  {
+    severity: Type.Enum([...severities], {
+      type: 'string',
+      default: 'info',
+      description: 'How serious it is.',
+    }),
+    text: Type.String({
+      ...plainText,
+      minLength: 1,
+      maxLength: announcementCharsMax,
+      description: 'What is announced, on one line.',
+      examples: ['The directory moves to a larger machine.'],
+    }),
+    startsAt: Type.Optional(Announcement.properties.startsAt),
+    endsAt: Type.Optional(Announcement.properties.endsAt),
+    mail: Type.Boolean({
+      default: false,
+      description: 'Whether owners of apps who want it get a mail.',
+    }),
+  },
+  {
+    title: 'NewAnnouncement',
+    description: 'An announcement to all developers.',
+    examples: [{ text: 'The directory moves to a larger machine.', mail: true }],
+  },
+);
+export const MadeAnnouncement = strictObject(
+  {
+    id: uuid({ description: 'The id of the announcement.' }),
+    mails: count('How many owners get a mail.'),
+  },
+  { title: 'MadeAnnouncement', description: 'An announcement that is shown.' },
+);
+
+const { id, at, action, details } = PortalAuditEntry.properties;
+export const OperatorAuditEntry = strictObject(
+  {
+    id,
+    at,
+    actor: strictObject(
+      {
+        kind: PortalAuditEntry.properties.actor.properties.kind,
+        id: nullable(text('The id of the key or account.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
+        name: text(
+          'Its name or address, the user of the machine, or the part of the service.',
+          'ada@example.org',
+        ),
+      },
+      { title: 'OperatorAuditActor', description: 'Who made the change.' },
+    ),
+    action,
+    subject: strictObject(
+      {
+        kind: PortalAuditEntry.properties.subject.properties.kind,
+        id: PortalAuditEntry.properties.subject.properties.id,
+      },
+      { title: 'OperatorAuditSubject', description: 'What was changed.' },
+    ),
+    appId: nullable(uuid({ description: 'The id of the app that it concerns.' })),
+    details,
+  },
+  { title: 'OperatorAuditEntry', description: 'A change by anybody.' },
+);
+export type OperatorAuditEntry = Static<typeof OperatorAuditEntry>;

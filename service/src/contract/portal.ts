@@ -370,16 +370,18 @@ export const Overview = strictObject(
 );
 export type Overview = Static<typeof Overview>;
 
+export const actorKinds = ['key', 'user', 'operator', 'cli', 'system'] as const;
+
 export const PortalAuditEntry = strictObject(
   {
     id: Type.Integer({ description: 'An increasing number.' }),
     at: time({ description: 'When the change was made.' }),
     actor: strictObject(
       {
-        kind: Type.Enum(['key', 'user', 'cli', 'system'], {
+        kind: Type.Enum([...actorKinds], {
           type: 'string',
           description:
-            '`key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself.',
+            '`key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself.',
         }),
         name: nullable(
           text(

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { severities } from './severities.ts';
+import { severities } from './announcement.ts';
 import { nullable, strictObject, time, state } from './shapes.ts';
 
 const Maintenance = strictObject(
@@ -18,7 +18,7 @@ const Maintenance = strictObject(
   { title: 'Maintenance', description: 'The current maintenance.' },
 );
 
-const Announcement = strictObject(
+export const Announcement = strictObject(
   {
     id: Type.String({ format: 'uuid', description: 'The id of the announcement.' }),
     severity: state([...severities], 'How serious it is. More may be added.'),

@@ -97,7 +97,8 @@ function reported(finding: Finding): Opened {
   return { kind: 'reported', findings: [finding] };
 }
 
-async function checkOpened(
+/** Checks a database that is open, on a connection of its own. */
+export async function checkOpened(
   connection: ConnectionSettings,
   config: Where,
   faulty: ReadonlySet<string>,

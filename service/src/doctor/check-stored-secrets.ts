@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';
 import { sql, type Database } from '../database/database.ts';
-import { findLostKey, lostKeyAdvice } from '../start/read-secret-keys.ts';
+import { findLostKey, lostKeyAdvice } from '../database/read-secret-keys.ts';
 import { createSecretBox, type SecretBox } from '../runtime/secret-box.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';

@@ -4,12 +4,14 @@
  */
 import { checkConfig } from './check-config.ts';
 import { checkDataDir } from './check-data-dir.ts';
-import { type DatabaseCheckOptions, checkDatabase } from './check-database.ts';
+import type { ConnectionSettings } from '../database/database.ts';
+import type { Config } from '../settings/config.ts';
+import { type DatabaseCheckOptions, checkDatabase, checkOpened } from './check-database.ts';
 import { checkMail } from './check-mail.ts';
 import { checkPorts } from './check-ports.ts';
 import { checkSecretKey } from './check-secret-key.ts';
 import { type Finding, failed, ok } from './finding.ts';
-import { createRedaction } from './redact.ts';
+import { listSecrets, redact } from '../settings/redact.ts';
 
 export type DoctorOptions = Pick<DatabaseCheckOptions, 'now'> &
   Partial<Pick<DatabaseCheckOptions, 'onOpening'>> & {
@@ -32,15 +34,28 @@ export async function runChecks({
     settled('ports', checkPorts(config, faulty)),
     settled('mail', checkMail(config, faulty)),
   ]);
-  const redact = createRedaction(env);
-  return [checkNode(nodeVersion), ...findings, ...groups.flat()].map(
-    ({ check, status, message, advice }) => ({
-      check,
-      status,
-      message: redact(message),
-      advice: advice && redact(advice),
-    }),
-  );
+  return redacted(listSecrets(env), [checkNode(nodeVersion), ...findings, ...groups.flat()]);
+}
+
+/** The findings about what a running process uses: its database, the queue, replicas and the mail server. */
+export async function runLiveChecks(
+  connection: ConnectionSettings,
+  config: Config,
+): Promise<Finding[]> {
+  const groups = await Promise.all([
+    settled('database', checkOpened(connection, config, new Set(), Date.now)),
+    settled('mail', checkMail(config, new Set())),
+  ]);
+  return redacted(config.secretsToHide, groups.flat());
+}
+
+function redacted(secrets: string[], findings: Finding[]): Finding[] {
+  return findings.map(({ check, status, message, advice }) => ({
+    check,
+    status,
+    message: redact(message, secrets),
+    advice: advice && redact(advice, secrets),
+  }));
 }
 
 /** An unexpected error of a check becomes a finding, too. */

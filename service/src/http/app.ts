@@ -23,6 +23,7 @@ import { registerOpenApiRoute } from './openapi/openapi-route.ts';
 import { traceRequests } from './trace-requests.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
+import type { OperatorDependencies } from './operator/surface.ts';
 import type { PortalDependencies } from './portal/api.ts';
 import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
@@ -38,7 +39,8 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   SiteDependencies &
   EventDependencies &
   Omit<WebhookDependencies, 'appLimits'> &
-  Pick<PortalDependencies, 'signIn' | 'readQueue' | 'settingsInForce'> &
+  Pick<PortalDependencies, 'signIn'> &
+  OperatorDependencies &
   ServerDependencies & { version: string };
 
 /** docs/reference/errors-and-limits.md#public-api */

@@ -66,7 +66,7 @@ export type Operation<
   response: Response | ((status: Status) => Response);
   /** The errors in addition to those of the surface. `not_found` follows from a parameter in the path. */
   errors?: readonly ErrorCode[];
-  /** A write that responds with an `ETag`. */
+  /** Whether the response has an `ETag`. All conditional reads have one. */
   tagged?: boolean;
   /** Of a conditional read. Default: as for responses that require a key. */
   cacheControl?: string;
@@ -217,7 +217,7 @@ function responsesOf<Context>(
   const described = Object.entries(returns).map(([code, description]) => {
     const status = Number(code) as Status;
     const ofStatus = typeof response === 'function' ? response(status) : response;
-    return surface.responses(status, description, ofStatus, errors, options);
+    return surface.responses(status, description, ofStatus, [...new Set(errors)], options);
   });
   return Object.assign({}, ...described) as ReturnType<typeof responses>;
 }

@@ -53,6 +53,29 @@ export class RequestCounts {
   }
 }
 
+/**
+ * The number of requests, and by when which share of them had ended: the bound of the bucket, in ms. Null: there were none, or
+ * longer than the last bound.
+ */
+export function summarise({ operations }: RequestCounts): {
+  count: number;
+  withinMs: (share: number) => number | null;
+} {
+  const all = [...operations.values()].map(({ durations }) => durations);
+  const buckets = [...bucketsMs, null].map((_, index) =>
+    all.reduce((sum, durations) => sum + (durations[index] ?? 0), 0),
+  );
+  const count = buckets.reduce((sum, each) => sum + each, 0);
+  return {
+    count,
+    withinMs(share) {
+      let ended = 0;
+      const index = buckets.findIndex((each) => (ended += each) >= share * count);
+      return count === 0 ? null : (bucketsMs[index] ?? null);
+    },
+  };
+}
+
 function newCounts(): OperationCounts {
   const durations = Array.from({ length: durationBuckets.length + 1 }, () => 0);
   return { requests: new Map(), bytes: 0, seconds: 0, durations };

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { StartError } from '../errors.ts';
+import { listSecrets } from './redact.ts';
 import { listSettings } from './list-settings.ts';
 import { findMisspelt } from './misspelt-settings.ts';
 import { inUrl, isLoopback } from './setting-types.ts';
@@ -26,7 +27,11 @@ export function loadConfig(env: Environment): Config {
 export function readConfig(env: Environment) {
   const { values, faults } = readSettings(env);
   faults.push(...findMisspelt(env).faults);
-  const config = { ...toConfig(values), settingsInForce: listSettings(env) };
+  const config = {
+    ...toConfig(values),
+    settingsInForce: listSettings(env),
+    secretsToHide: listSecrets(env),
+  };
   const { host, port, internal } = config;
   const meet = [host, internal.host].some((each) => each === '0.0.0.0' || each === '::');
   // With 0 the system chooses two different ports.

@@ -13,10 +13,12 @@ import type { TaskParts } from './create-parts.ts';
 /** `app` and `signIn` are null without the role `api`. */
 export async function createListeners(parts: TaskParts) {
   const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
+  const internal = createInternalParts(parts);
+  const { writes, publisher } = internal;
   return {
     signIn,
-    app: signIn && (await createPublicApp(parts, signIn)),
-    ...createInternalParts(parts),
+    app: signIn && (await createPublicApp(parts, signIn, { writes, publisher })),
+    ...internal,
   };
 }
 
@@ -38,7 +40,11 @@ function createConfiguredSignIn(parts: TaskParts): SignIn {
   });
 }
 
-async function createPublicApp(parts: TaskParts, signIn: SignIn): ReturnType<typeof createApp> {
+async function createPublicApp(
+  parts: TaskParts,
+  signIn: SignIn,
+  { writes, publisher }: Pick<ReturnType<typeof createInternalParts>, 'writes' | 'publisher'>,
+): ReturnType<typeof createApp> {
   const { config, database, replicas, revisions, search, health, apiProcesses } = parts;
   const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
   return createApp({
@@ -70,6 +76,10 @@ async function createPublicApp(parts: TaskParts, signIn: SignIn): ReturnType<typ
     signingKeys: parts.signingKeys,
     metrics: parts.metrics,
     readQueue: parts.readQueue,
+    readChecks: parts.readChecks,
+    syncs: parts.syncs,
+    writes,
+    publisher,
     settingsInForce: config.settingsInForce,
     log: parts.log,
     attemptLog: parts.attemptLog,

@@ -152,6 +152,8 @@ function createShared(options: PartsOptions) {
     ),
     metrics,
     readQueue,
+    // Loaded when somebody looks at the console.
+    readChecks: async () => (await import('../doctor/doctor.ts')).runLiveChecks(connection, config),
     attemptLog: createAttemptLog(log),
     stopLoggingSetAside: onSetAside((row) => log.error(row, 'row.set_aside')),
     revisions,

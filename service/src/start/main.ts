@@ -17,7 +17,7 @@ import { endRequests } from '../http/connections/end-requests.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ProcessMetrics } from '../runtime/metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
-import { readSecretKeys } from './read-secret-keys.ts';
+import { readSecretKeys } from '../database/read-secret-keys.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { stopTracing } from '../runtime/tracing.ts';
 import { version } from '../runtime/version.ts';

@@ -2,13 +2,12 @@
 import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import { addNotices } from '../access/notices.ts';
-import type { Severity } from '../contract/severities.ts';
+import { announcementCharsMax, type Severity } from '../contract/announcement.ts';
 import type { Announcement } from '../contract/status.ts';
 import { plainText } from '../contract/shapes.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
-export const announcementCharsMax = 500;
 /** More would hide the page below them. */
 export const announcementsMax = 5;
 

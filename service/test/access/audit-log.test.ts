@@ -472,6 +472,6 @@ test('a command is audited under its user, and `audit list` shows it', async () 
   assert.equal(code, 2);
   assert.match(
     stderr,
-    /It must be one of account, announcement, app, binding, event, invitation, key/,
+    /It must be one of account, announcement, app, binding, entry, event, invitation, key/,
   );
 });

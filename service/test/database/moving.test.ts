@@ -19,7 +19,7 @@ import {
 import { listApplied, listMigrations, migrate } from '../../src/database/migrate.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../../src/start/open-database.ts';
-import { readSecretKeys } from '../../src/start/read-secret-keys.ts';
+import { readSecretKeys } from '../../src/database/read-secret-keys.ts';
 import {
   connectInto,
   newDataDir,

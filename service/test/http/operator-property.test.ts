@@ -1,22 +1,17 @@
 /** The operations of the console, tried with hostile requests by an operator. */
-import { setOperator } from '../../src/sign-in/operators.ts';
 import { sql } from '../../src/database/database.ts';
-import { testActor } from '../support/actor.ts';
-import { codeOf } from '../support/authenticator.ts';
+import { fillDirectory } from '../support/hostile-directory.ts';
 import { testHostileRequests } from '../support/hostile-requests.ts';
 import { checkPortalAnswer, portalOpenApi } from '../support/openapi-check.ts';
-import { signUp } from '../support/portal.ts';
+import { makeOperator } from '../support/operator.ts';
 import { makeKey, startTestService } from '../support/service.ts';
 
 const service = await startTestService();
 const { database } = service;
-const operator = await signUp(service, 'operator@example.org');
-const post = (path: string, json: object) => operator.call(path, { method: 'POST', json });
-const { body } = await post('/account/authenticator', {});
-await post('/account/authenticator/confirm', { code: codeOf(body.data.secret) });
-await database
-  .transaction()
-  .execute((tx) => setOperator(tx, testActor, { account: operator.email, role: 'operator' }));
+const operator = await makeOperator(service, 'operator@example.org');
+const directory = await fillDirectory(database, (path, options) =>
+  operator.call(`/operator${path}`, options),
+);
 const { appId } = await makeKey(service);
 
 async function changes(): Promise<number> {
@@ -36,8 +31,14 @@ testHostileRequests({
     ),
   },
   check: checkPortalAnswer,
-  valid: (_, name) => (name === 'kind' ? 'apps' : appId),
+  valid: (target, name) =>
+    name === 'slug' || name === 'key'
+      ? directory.entryOf(target)
+      : name === 'kind'
+        ? 'apps'
+        : appId,
   body: (example) => example,
   oneIn: 30,
   changes,
+  restore: (answer) => directory.restore(answer),
 });

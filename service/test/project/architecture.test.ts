@@ -27,8 +27,8 @@ for (const from of files) {
 /** Each part may import the parts on the lines below it, and itself. Parts on one line do not know each other. */
 const levels: string[][] = [
   ['commands'],
-  ['doctor'],
   ['start'],
+  ['doctor'],
   ['http'],
   ['sync'],
   ['directory', 'webhooks', 'system', 'sign-in'],

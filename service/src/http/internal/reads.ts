@@ -37,6 +37,7 @@ export const orgReads = [
   operation({
     ...read,
     operationId: 'getOrg',
+    tagged: true,
     path: '/orgs/:slug',
     params: orgParams,
     summary: 'Get an organisation',
@@ -64,6 +65,7 @@ export const allianceReads = [
   operation({
     ...read,
     operationId: 'getAlliance',
+    tagged: true,
     path: '/alliances/:slug',
     params: allianceParams,
     summary: 'Get an alliance',
@@ -91,6 +93,7 @@ export const blueprintReads = [
   operation({
     ...read,
     operationId: 'getBlueprint',
+    tagged: true,
     path: '/blueprints/:key',
     params: blueprintParams,
     summary: 'Get a blueprint',

@@ -8,6 +8,7 @@ import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
+import { auditEntry, type EntryKind } from '../../directory/audit-entry.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import {
   deleteAlliance,
@@ -54,6 +55,7 @@ const NameQuery = strictObject({
 export const orgWrites = writeOperations({
   path: '/orgs/:slug',
   noun: 'Org',
+  kind: 'organization',
   one: 'an organisation',
   params: orgParams,
   body: OrgBody,
@@ -70,6 +72,7 @@ export const orgWrites = writeOperations({
 export const allianceWrites = writeOperations({
   path: '/alliances/:slug',
   noun: 'Alliance',
+  kind: 'alliance',
   one: 'an alliance',
   params: allianceParams,
   body: AllianceBody,
@@ -87,6 +90,7 @@ export const allianceWrites = writeOperations({
 export const blueprintWrites = writeOperations({
   path: '/blueprints/:key',
   noun: 'Blueprint',
+  kind: 'blueprint',
   one: 'a blueprint',
   params: blueprintParams,
   body: BlueprintBody,
@@ -105,6 +109,7 @@ type Noun<Entry extends object> = {
   query?: typeof NameQuery;
   path: `/${string}/:${'slug' | 'key'}`;
   noun: string;
+  kind: EntryKind;
   /** With its article. */
   one: string;
   params: TObject;
@@ -146,8 +151,13 @@ function putOperation<Entry extends object>(noun: Noun<Entry>) {
     tagged: true,
     async run(context) {
       requireSameName(context.request);
-      const { created, entry } = await inTransaction(context, noun.put);
-      context.reply.code(created ? 201 : 200);
+      let isNew = false;
+      const entry = await inTransaction(context, noun.kind, async (...given) => {
+        const written = await noun.put(...given);
+        isNew = written.created;
+        return written.entry;
+      });
+      context.reply.code(isNew ? 201 : 200);
       return envelope(entry);
     },
   });
@@ -167,7 +177,7 @@ function patchOperation<Entry extends object>(noun: Noun<Entry>) {
     response: noun.response,
     errors: ['conflict', 'precondition_failed'],
     tagged: true,
-    run: async (context) => envelope(await inTransaction(context, noun.patch)),
+    run: async (context) => envelope(await inTransaction(context, noun.kind, noun.patch)),
   });
 }
 
@@ -183,21 +193,32 @@ function deleteOperation<Entry extends object>(noun: Noun<Entry>) {
     response: oneOf(Deleted, 'DeletedResponse', { id: examples.organisation.id, deleted: true }),
     errors: ['precondition_failed'],
     async run(context) {
-      const id = await inTransaction(context, (tx, name, _body, options: WriteOptions<Entry>) =>
-        noun.remove(tx, name, options),
-      );
+      let id = '';
+      await inTransaction<Entry>(context, noun.kind, async (tx, name, _body, options) => {
+        id = await noun.remove(tx, name, options);
+        return null;
+      });
       return envelope({ id, deleted: true });
     },
   });
 }
 
-function inTransaction<Entry extends object, Result>(
+/** `write` returns the entry after it, null if that is gone. */
+function inTransaction<Entry extends object>(
   { writes, actor, publicUrl, request }: InternalContext & { request: FastifyRequest },
-  write: Write<Entry, Result>,
-): Promise<Result> {
+  kind: EntryKind,
+  write: Write<Entry, Entry | null>,
+): Promise<Entry | null> {
   const { keepName = false } = request.query as { keepName?: boolean };
-  const options = { actor, publicUrl, check: preconditionOf(request), keepName };
-  return writes.transaction().execute((tx) => write(tx, nameOf(request), request.body, options));
+  const precondition = preconditionOf(request);
+  let before: Entry | null = null;
+  const check = (current: Entry | null) => precondition((before = current));
+  const options = { actor, publicUrl, check, keepName };
+  return writes.transaction().execute(async (tx) => {
+    const after = await write(tx, nameOf(request), request.body, options);
+    await auditEntry(tx, actor, kind, { before, after });
+    return after;
+  });
 }
 
 /** Returns the slug or key in the URL, its only parameter. */

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { searchApps, type FoundApp } from '../../access/apps.ts';
+import { searchKeys, type FoundKey } from '../../access/keys.ts';
 import { listUsedApps } from '../../access/usage.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
@@ -9,6 +10,8 @@ import {
   ChangedSuspension,
   OperatorAccount,
   OperatorApp,
+  OperatorCheck,
+  OperatorKey,
   OperatorOverview,
   OperatorSetting,
   OperatorWebhook,
@@ -16,15 +19,24 @@ import {
 } from '../../contract/operator.ts';
 import { consoleSearchCharsMax } from '../../contract/console.ts';
 import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
-import { noNul, strictObject } from '../../contract/shapes.ts';
+import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listAccounts, type Account } from '../../sign-in/list-accounts.ts';
 import { listWebhookStates, type WebhookState } from '../../webhooks/management/webhook-states.ts';
+import { summarise } from '../../runtime/request-counts.ts';
+import { maintenanceOperations } from '../internal/maintenance.ts';
+import { allianceReads, blueprintReads, orgReads } from '../internal/reads.ts';
+import { syncOperations } from '../internal/syncs.ts';
+import { allianceWrites, blueprintWrites, orgWrites } from '../internal/writes.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { usageList } from '../usage-operation.ts';
-import { operation, type OperatorContext } from './surface.ts';
+import { announcementOperations } from './announcements.ts';
+import { auditOperations } from './audit.ts';
+import { operatorDeliveries } from './deliveries.ts';
+import { quotaOperations } from './quotas.ts';
+import { operation, proven, type OperatorContext } from './surface.ts';
 import { changeSuspension, type SuspensionRequest } from './suspensions.ts';
 
 const SearchQuery = Type.Object(
@@ -40,7 +52,12 @@ const SearchQuery = Type.Object(
   { additionalProperties: false },
 );
 const WebhookQuery = Type.Object(
-  { ...PageQuery.properties, health: Type.Optional(webhookHealth) },
+  {
+    ...PageQuery.properties,
+    health: Type.Optional(webhookHealth),
+    app: Type.Optional(uuid({ description: 'Return only webhooks of this app.' })),
+    id: Type.Optional(uuid({ description: 'Return only the webhook with this id.' })),
+  },
   { additionalProperties: false },
 );
 
@@ -117,12 +134,23 @@ function toAccount(account: Account): OperatorAccount {
   };
 }
 
+function toKey({ expiresAt, revokedAt, suspendedAt, lastUsedAt, createdAt, ...key }: FoundKey) {
+  return {
+    ...key,
+    expiresAt: iso(expiresAt),
+    revokedAt: iso(revokedAt),
+    suspendedAt: iso(suspendedAt),
+    lastUsedAt: iso(lastUsedAt),
+    createdAt: createdAt.toISOString(),
+  } satisfies OperatorKey;
+}
+
 function toWebhook(webhook: WebhookState): OperatorWebhook {
   const { id, appId, appName, host, health, reason, since, exhaustedInARow } = webhook;
   return { id, appId, appName, host, health, reason, since: iso(since), exhaustedInARow };
 }
 
-export const operatorOperations = [
+const ownOperations = [
   operation({
     operationId: 'getInstallation',
     method: 'GET',
@@ -133,6 +161,7 @@ export const operatorOperations = [
     response: oneOf(OperatorOverview, 'OperatorOverviewResponse', {
       today: { requests: 1_200, errors: 3 },
       yesterday: { requests: 9_000, errors: 12 },
+      responses: { count: 12_000, p50Ms: 1, p99Ms: 25 },
       deliveries: { successShare: 0.998, delayP50Ms: 12, delayP95Ms: 80 },
       queue: {
         due: 0,
@@ -144,12 +173,14 @@ export const operatorOperations = [
       webhooks: { healthy: 310, failing: 2 },
       receivers: [{ host: 'hooks.example.org', webhooks: 2, apps: 1 }],
     }),
-    run: async ({ readInstallation, readQueue }) => {
+    run: async ({ readInstallation, readQueue, metrics }) => {
+      const { count, withinMs } = summarise(metrics.requests);
       const { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside } =
         await readQueue();
       const rows = Object.values(setAside).reduce((sum, each) => sum + each, 0);
       return envelope({
         ...(await readInstallation()),
+        responses: { count, p50Ms: withinMs(0.5), p99Ms: withinMs(0.99) },
         queue: { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside: rows },
       });
     },
@@ -218,10 +249,55 @@ export const operatorOperations = [
       since: null,
       exhaustedInARow: 3,
     }),
-    async run({ database, query: { health = null, ...query } }) {
-      const { webhooks, total } = await listWebhookStates(database, { health, ...query });
+    async run({ database, query: { app: appId = null, ...query } }) {
+      const { webhooks, total } = await listWebhookStates(database, { ...query, appId });
       return pageEnvelope(webhooks.map(toWebhook), query, total);
     },
+  }),
+  operation({
+    operationId: 'listAllKeys',
+    method: 'GET',
+    path: '/keys',
+    summary: 'List all keys',
+    description:
+      'Returns the keys of everybody and of the platform, newest first, without temporary ones.',
+    query: SearchQuery,
+    returns: { 200: 'The keys.' },
+    response: listOf(OperatorKey, 'OperatorKeyList', {
+      id: exampleId,
+      appId: exampleId,
+      appName: 'Announcer',
+      name: 'On the server',
+      last4: '0000',
+      scopes: ['read:directory'],
+      expiresAt: null,
+      revokedAt: null,
+      suspendedAt: null,
+      suspendedReason: null,
+      lastUsedAt: exampleTime,
+      usesToday: 12,
+      createdAt: exampleTime,
+    }),
+    async run({ database, query }) {
+      const { keys, total } = await searchKeys(database, query);
+      return pageEnvelope(keys.map(toKey), query, total);
+    },
+  }),
+  operation({
+    operationId: 'listChecks',
+    method: 'GET',
+    path: '/checks',
+    summary: 'Check what the service uses',
+    description:
+      'Returns what `orgdir doctor` finds about the database, replicas, workers, retention, the queue and the mail server. Checked every few seconds at most.',
+    returns: { 200: 'The findings.' },
+    response: listOf(OperatorCheck, 'OperatorCheckList', {
+      check: 'replicas',
+      status: 'ok',
+      message: 'replica.example.org is a standby of the database',
+      advice: null,
+    }),
+    run: async ({ readChecks }) => onOnePage(await readChecks()),
   }),
   operation({
     ...usageList,
@@ -242,7 +318,6 @@ export const operatorOperations = [
     returns: { 200: 'It is suspended.' },
     response: oneOf(ChangedSuspension, 'SuspendedResponse', suspended),
     errors: ['conflict'],
-    recentProof: true,
     async run({ actor, params: { kind, id }, body, ...context }) {
       if (id.toLowerCase() === actor.id)
         throw new ServiceError('conflict', 'You cannot suspend your own account.');
@@ -258,7 +333,6 @@ export const operatorOperations = [
     query: RestoreQuery,
     returns: { 200: 'It is not suspended.' },
     response: oneOf(ChangedSuspension, 'RestoredResponse', { ...suspended, cancelled: null }),
-    recentProof: true,
     run: ({ actor, params: { kind, id }, query, ...context }) =>
       change(context, actor, {
         kind: kindOf(kind),
@@ -282,3 +356,20 @@ export const operatorOperations = [
     run: ({ settingsInForce }) => onOnePage(settingsInForce),
   }),
 ];
+
+/** Everything of the console: its own operations, and those of the internal API that a person needs. */
+export const operatorOperations = proven([
+  ...ownOperations,
+  ...operatorDeliveries,
+  ...quotaOperations,
+  ...announcementOperations,
+  ...auditOperations,
+  ...maintenanceOperations,
+  ...syncOperations,
+  ...orgReads,
+  ...orgWrites,
+  ...allianceReads,
+  ...allianceWrites,
+  ...blueprintReads,
+  ...blueprintWrites,
+]);

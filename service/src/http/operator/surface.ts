@@ -3,14 +3,16 @@ import { coalesce } from '../../database/coalesce.ts';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { suspendableKinds } from '../../contract/suspension.ts';
+import type { OperatorCheck } from '../../contract/operator.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
-import { operationFor, type Surface } from '../operations.ts';
+import type { InternalContext } from '../internal/surface.ts';
+import { operationFor, type Operation, type Surface } from '../operations.ts';
 import { readMethods, signedInOf } from '../portal/authenticate.ts';
 import { surfaceOf, type PortalContext, type PortalRouteDependencies } from '../portal/surface.ts';
-import type { QueueState } from '../../runtime/metrics.ts';
+import type { Metrics, QueueState } from '../../runtime/metrics.ts';
 
 const subjectKind = Type.Enum(Object.keys(suspendableKinds) as (keyof typeof suspendableKinds)[], {
   type: 'string',
@@ -19,25 +21,42 @@ const subjectKind = Type.Enum(Object.keys(suspendableKinds) as (keyof typeof sus
 
 export type OperatorDependencies = {
   readQueue: () => Promise<QueueState>;
+  /** The findings of `orgdir doctor` about what this process uses. */
+  readChecks: () => Promise<OperatorCheck[]>;
   settingsInForce: SettingInForce[];
-};
+  metrics: Pick<Metrics, 'requests'>;
+} & Pick<InternalContext, 'writes' | 'publisher' | 'syncs' | 'search'>;
 export type OperatorContext = PortalContext &
   OperatorDependencies & { readInstallation: () => ReturnType<typeof readInstallation> };
 
 /** It looks at every webhook, and open pages of the console ask for it all the time. */
 const installationBounds = { timeoutMs: 10_000, reuseMs: 5_000 };
+/** They open connections, and look twice at a queue that is late. */
+const checksBounds = { timeoutMs: 25_000, reuseMs: 15_000 };
 
 export const operation = operationFor<OperatorContext>();
 
-export function operatorSurfaceOf({
-  readQueue,
-  settingsInForce,
-  ...dependencies
-}: PortalRouteDependencies & OperatorDependencies): Surface<OperatorContext> {
+/** Every write needs a recent proof. */
+export function proven(operations: Operation<OperatorContext>[]): Operation<OperatorContext>[] {
+  return operations.map((each) =>
+    readMethods.has(each.method) ? each : { ...each, recentProof: true },
+  );
+}
+
+export function operatorSurfaceOf(
+  dependencies: PortalRouteDependencies & OperatorDependencies,
+): Surface<OperatorContext> {
   const portal = surfaceOf(dependencies);
+  const { readQueue, settingsInForce, metrics, writes, publisher, syncs, search } = dependencies;
   const more = {
     readQueue,
     settingsInForce,
+    metrics,
+    writes,
+    publisher,
+    syncs,
+    search,
+    readChecks: coalesce(dependencies.readChecks, checksBounds),
     readInstallation: coalesce(() => readInstallation(dependencies.database), installationBounds),
   };
   return {
@@ -45,17 +64,15 @@ export function operatorSurfaceOf({
     root: '/operator',
     // What is wrong may be why there is maintenance.
     config: { portal: 'operator', duringMaintenance: true },
-    parameters: {
-      kind: subjectKind,
-      id: uuid({ description: 'The id of what is suspended or restored.' }),
-    },
+    parameters: { kind: subjectKind, id: uuid({ description: 'The id of what it is about.' }) },
     errors: {
       read: [...portal.errors.read, 'not_found'],
-      write: portal.errors.write.filter((code) => code !== 'maintenance'),
+      write: [...portal.errors.write.filter((code) => code !== 'maintenance'), 'not_found'],
     },
     async contextOf(request) {
       if (!readMethods.has(request.method)) requireFullRole(request);
-      return { ...(await portal.contextOf(request)), ...more };
+      const context = await portal.contextOf(request);
+      return { ...context, ...more, actor: { ...context.actor, kind: 'operator' } };
     },
   };
 }

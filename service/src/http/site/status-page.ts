@@ -1,6 +1,6 @@
 /** The page at `/status`: whether the service works, and how deliveries went lately. */
 import type { Announcement, Status } from '../../contract/status.ts';
-import { severityLabels } from '../../contract/severities.ts';
+import { severityLabels } from '../../contract/announcement.ts';
 import { statusDays } from '../../contract/periods.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
 import {

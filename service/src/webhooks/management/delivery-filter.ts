@@ -9,6 +9,8 @@ export type DeliveryFilter = {
   /** Filters by the time of queuing; `since` is inclusive, `until` is exclusive. */
   since?: string | undefined;
   until?: string | undefined;
+  /** Only those after this one in a list: its id. */
+  before?: string | undefined;
 };
 
 /** Ended deliveries that did not arrive, without tests and probes. An index has them. */
@@ -18,10 +20,11 @@ type Table = 'pending' | 'ended';
 
 /** The conditions of a filter on one of the two tables. */
 export function conditions(filter: DeliveryFilter, table: Table) {
-  const { since, until } = filter;
+  const { since, until, before } = filter;
   const all = [matchingKind(filter, table)];
   // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
   // differences.
+  if (before !== undefined) all.push(sql`id < ${before}::uuid`);
   if (since !== undefined) {
     const from = toUtc(since);
     all.push(

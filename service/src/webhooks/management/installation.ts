@@ -10,7 +10,7 @@ const receiversMax = 10;
 
 export async function readInstallation(
   executor: Executor,
-): Promise<Omit<OperatorOverview, 'queue'>> {
+): Promise<Omit<OperatorOverview, 'queue' | 'responses'>> {
   const { rows } = await sql<
     Pick<OperatorOverview, 'today' | 'yesterday' | 'webhooks' | 'receivers'>
   >`

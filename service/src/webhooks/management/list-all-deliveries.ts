@@ -3,11 +3,16 @@ import type { Attempt, Delivery } from '../../contract/webhook.ts';
 import { type Executor, type LeftJoined, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { type DeliveryRow, endedColumns, pendingColumns, toRecord } from './deliveries.ts';
+import { urlHost } from '../sending/url-host.ts';
 import { type DeliveryFilter, conditions } from './delivery-filter.ts';
 
-export type ListedDelivery = Delivery & { lastAttempt: LastAttempt | null };
+/** Its webhook is null if it was deleted. */
+export type ListedDelivery = Delivery & { lastAttempt: LastAttempt | null } & LeftJoined<Webhook>;
+type Webhook = { appId: string; appName: string; host: string };
 
-type Row = DeliveryRow & LeftJoined<LastAttemptRow>;
+type Row = DeliveryRow &
+  LeftJoined<LastAttemptRow> &
+  LeftJoined<Omit<Webhook, 'host'> & { url: string }>;
 
 /** Lists one webhook's deliveries, or all if it is null. */
 export async function listAllDeliveries(
@@ -17,7 +22,7 @@ export async function listAllDeliveries(
 ): Promise<ListedDelivery[]> {
   const ofWebhook = webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`;
   const { rows } = await sql<Row>`
-    select page.*, last.*
+    select page.*, last.*, w.app_id as "appId", a.name as "appName", w.url
     from (
       -- Reads each table in the order of its key and no further than the page, so that a long history costs nothing.
       (select ${pendingColumns} from pending_deliveries where ${ofWebhook} and ${conditions(filter, 'pending')}
@@ -31,9 +36,18 @@ export async function listAllDeliveries(
       select ${lastAttemptColumns} from attempts
       where delivery_id = page.id order by number desc limit 1
     ) last on true
+    left join webhooks w on w.id = page.webhook_id left join apps a on a.id = w.app_id
     order by page.id desc
   `.execute(executor);
-  return rows.map((row) => Object.assign(toRecord(row), { lastAttempt: lastAttemptOf(row) }));
+  return rows.map(toListed);
+}
+
+function toListed(row: Row): ListedDelivery {
+  const webhook =
+    row.appId === null
+      ? { appId: null, appName: null, host: null }
+      : { appId: row.appId, appName: row.appName, host: urlHost(row.url) };
+  return { ...toRecord(row), ...webhook, lastAttempt: lastAttemptOf(row) };
 }
 
 /** Returns the app of a webhook, for operators. Throws `not_found`. */

@@ -30,20 +30,28 @@ type Row = Omit<WebhookState, 'host' | 'state' | 'latestEvent'> & {
   url: string;
 } & LeftJoined<LatestEvent>;
 
-/** One page of all webhooks, or of those of one app or of this health, oldest first. */
+/** One page of all webhooks, or of those with this id, of one app or of this health, oldest first. */
 export async function listWebhookStates(
   executor: Executor,
   {
+    id = null,
     appId = null,
     health: only = null,
     page = 1,
     limit = webhookStatesMax,
-  }: { appId?: string | null; health?: WebhookHealth | null; page?: number; limit?: number },
+  }: {
+    id?: string | null;
+    appId?: string | null;
+    health?: WebhookHealth | null;
+    page?: number;
+    limit?: number;
+  },
 ): Promise<{ webhooks: WebhookState[]; total: number }> {
   const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with found as materialized (
       select w.id from webhooks w ${only === null ? sql`` : healthJoins}
       where (${appId}::text is null or w.app_id::text = ${appId})
+        and (${id}::uuid is null or w.id = ${id}::uuid)
         and ${only === null ? sql`true` : sql`${webhookHealth} = ${only}`}
     )
     select totals.total, page.* from (select count(*) as total from found) totals

@@ -10,7 +10,7 @@ import {
   type Notice,
 } from '../../access/notices.ts';
 import type { NearQuota } from '../../access/quotas.ts';
-import { severityLabels } from '../../contract/severities.ts';
+import { severityLabels } from '../../contract/announcement.ts';
 import type { Announcement } from '../../contract/status.ts';
 import { quoteName } from '../../contract/quote-name.ts';
 import { quotaNearPercent, type Quota } from '../../contract/quotas.ts';

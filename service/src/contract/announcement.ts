@@ -1,4 +1,4 @@
-/** How serious an announcement is, and the words for it: on the status page, in the portal and in mails. */
+/** How serious an announcement is, the words for it on the status page, in the portal and in mails, and how long it may be. */
 export const severities = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof severities)[number];
 
@@ -7,3 +7,5 @@ export const severityLabels: Record<Severity, string> = {
   warning: 'Warning',
   critical: 'Important',
 };
+
+export const announcementCharsMax = 500;

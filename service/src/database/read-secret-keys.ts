@@ -1,11 +1,10 @@
 /** Reads the keys that encrypt webhook secrets: from the configuration, or generated with the embedded database. */
 import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';
-import { sql, type Database } from '../database/database.ts';
-import { readOrCreateSecret } from '../database/secret-file.ts';
-import { exists } from '../database/unfinished.ts';
 import { StartError } from '../errors.ts';
-import type { OpenedDatabase } from './open-database.ts';
+import { sql, type Database } from './database.ts';
+import { readOrCreateSecret } from './secret-file.ts';
+import { exists } from './unfinished.ts';
 
 export const lostKeyAdvice =
   'restore it from a backup, or set SECRET_KEY to the key; if it is lost, run orgdir database replace-secret-key';
@@ -16,7 +15,7 @@ export const lostKeyAdvice =
  */
 export async function readSecretKeys(
   { secretKeys, dataDir }: Pick<Config, 'secretKeys' | 'dataDir'>,
-  { embedded, database }: Pick<OpenedDatabase, 'embedded' | 'database'>,
+  { embedded, database }: { embedded: boolean; database: Database },
 ): Promise<Buffer[]> {
   if (secretKeys) return secretKeys;
   if (!embedded)

@@ -1,0 +1,72 @@
+/** What pages of the console share: choices that the address keeps, and names with ids. */
+import { Button, Code, Group, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useState } from 'react';
+import { useSearchParams } from 'react-router';
+import { consoleSearchCharsMax } from '../../../service/src/contract/console.ts';
+import { CopiedId } from '../ui/copied-id.tsx';
+
+/** A value of the address, besides others; another one begins at the first page. */
+export function useChoice(name: string): [value: string, choose: (value: string) => void] {
+  const [query, setQuery] = useSearchParams();
+  return [
+    query.get(name) ?? '',
+    (value) =>
+      setQuery(
+        (before) => {
+          const next = new URLSearchParams(before);
+          for (const each of [name, 'page', 'before']) next.delete(each);
+          if (value !== '') next.set(name, value);
+          return next;
+        },
+        { replace: true },
+      ),
+  ];
+}
+
+const typingMs = 300;
+
+/** The address follows the text once nobody types. */
+export function SearchField({ label }: { label: string }) {
+  const [search, choose] = useChoice('search');
+  const [text, setText] = useState(search);
+  const chooseLater = useDebouncedCallback(choose, typingMs);
+  return (
+    <TextInput
+      type="search"
+      label={label}
+      maw={360}
+      maxLength={consoleSearchCharsMax}
+      value={text}
+      onChange={({ currentTarget: { value } }) => {
+        setText(value);
+        chooseLater(value);
+      }}
+    />
+  );
+}
+
+export function Named({ name, id, thing }: { name: string; id: string; thing: string }) {
+  return (
+    <>
+      {name}
+      <CopiedId id={id} thing={thing} />
+    </>
+  );
+}
+
+/** A filter that only links set: its value, and a button that removes it. */
+export function Only({ name, label }: { name: string; label: string }) {
+  const [value, choose] = useChoice(name);
+  if (value === '') return null;
+  return (
+    <Group gap="xs">
+      <Text size="sm">
+        {label} <Code>{value}</Code>
+      </Text>
+      <Button size="compact-xs" variant="default" onClick={() => choose('')}>
+        Show all
+      </Button>
+    </Group>
+  );
+}

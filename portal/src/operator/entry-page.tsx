@@ -1,0 +1,251 @@
+/** One entry of the directory: its fields with a form, and what operators have changed in it. */
+import {
+  Button,
+  Checkbox,
+  Group,
+  NativeSelect,
+  SimpleGrid,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useParams } from 'react-router';
+import {
+  deleteEntry,
+  entry as readEntry,
+  everyChange,
+  updateEntry,
+  type Entries,
+  type EntryKind,
+} from '../api/operations.ts';
+import type { OperatorAuditEntry } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { NotFoundPage } from '../layout/not-found-page.tsx';
+import { Page } from '../layout/page.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { DescriptionList } from '../ui/description-list.tsx';
+import { Form } from '../ui/form.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Note } from '../ui/note.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useChoice } from './choices.tsx';
+import { kindIn } from './directory-page.tsx';
+import { changesOf, fieldsOf, valuesOf, type Field, type Value } from './entry-fields.ts';
+import { useMayChange } from './suspend.tsx';
+
+export function EntryPage() {
+  const { kind: given, name = '' } = useParams();
+  const kind = kindIn(given);
+  return kind ? <EntryOf kind={kind} name={name} /> : <NotFoundPage />;
+}
+
+type Of = { kind: EntryKind; name: string };
+type Shown = Of & { entry: Entries[EntryKind] };
+
+function EntryOf({ kind, name }: Of) {
+  const mayChange = useMayChange();
+  const query = useQuery(readEntry(kind, name));
+  return (
+    <Page title={query.data?.name ?? name} lead={<Note>{name}</Note>}>
+      <Loaded query={query}>
+        {(entry) => (
+          <>
+            <Section title="Fields">
+              {mayChange ? (
+                <EntryForm kind={kind} name={name} entry={entry} />
+              ) : (
+                <Values kind={kind} entry={entry} />
+              )}
+            </Section>
+            <History id={entry.id} />
+            {mayChange && <Delete kind={kind} name={name} entry={entry} />}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Values({ kind, entry }: Omit<Shown, 'name'>) {
+  const values = valuesOf(entry, fieldsOf[kind]);
+  return (
+    <DescriptionList
+      entries={fieldsOf[kind].map(({ name, label }) => [label, describe(values[name] ?? '')])}
+    />
+  );
+}
+
+function describe(value: Value): string {
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No';
+  return value === '' ? 'None' : value.replaceAll('\n', ', ');
+}
+
+function EntryForm({ kind, name, entry }: Shown) {
+  const fields = fieldsOf[kind];
+  // What was read when the form was opened: only fields that differ from it are sent, so that nobody else's change is undone.
+  const [before, setBefore] = useState(() => valuesOf(entry, fields));
+  const [values, setValues] = useState(before);
+  const body = changesOf(before, values, fields);
+  const write = useWrite(() => updateEntry(kind, name, body), ['/operator'], {
+    done: (saved) => {
+      const now = valuesOf(saved, fields);
+      setBefore(now);
+      setValues(now);
+      toastSuccess(`${saved.name} is saved.`);
+    },
+  });
+  const faults = write.error ? describeError(write.error).fields : {};
+  const faultOf = (field: Field) =>
+    Object.entries(faults).find(
+      ([path]) => path === field.name || path.startsWith(`${field.name}.`),
+    )?.[1];
+  const isAtField = fields.some((field) => faultOf(field) !== undefined);
+  return (
+    <Form
+      action="Save"
+      write={isAtField ? { isPending: write.isPending, error: null } : write}
+      disabled={Object.keys(body).length === 0}
+      noValidate
+      submit={() => write.mutate(undefined)}
+    >
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        {fields.map((field) => (
+          <Input
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ''}
+            fault={faultOf(field)}
+            change={(value) => setValues({ ...values, [field.name]: value })}
+          />
+        ))}
+      </SimpleGrid>
+    </Form>
+  );
+}
+
+type InputProps = {
+  field: Field;
+  value: Value;
+  fault: string | undefined;
+  change: (value: Value) => void;
+};
+
+function Input({ field: { label, kind, required }, value, fault, change }: InputProps) {
+  if (typeof value === 'boolean')
+    return (
+      <Checkbox
+        label={label}
+        checked={value}
+        onChange={({ currentTarget: { checked } }) => change(checked)}
+      />
+    );
+  const shared = {
+    label,
+    value,
+    error: fault === undefined ? undefined : `It ${fault}.`,
+    withAsterisk: required ?? false,
+    onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>
+      change(currentTarget.value),
+  };
+  if (typeof kind === 'object') return <NativeSelect {...shared} data={kind.choices} />;
+  if (kind === 'long' || kind === 'list')
+    return <Textarea {...shared} autosize minRows={2} maxRows={10} />;
+  return <TextInput {...shared} inputMode={kind === 'number' ? 'decimal' : 'text'} />;
+}
+
+const goesWith: Record<EntryKind, string> = {
+  orgs: 'Its managers and the bindings of apps to it go with it.',
+  alliances: 'Its organisations stay, without an alliance.',
+  blueprints: 'To retire it instead, clear “Active”.',
+};
+
+function Delete({ kind, name, entry }: Shown) {
+  const navigate = useNavigate();
+  const write = useWrite(() => deleteEntry(kind, name), ['/operator'], {
+    gone: `/operator/${kind}/${encodeURIComponent(name)}`,
+    done: () => {
+      toastSuccess(`${entry.name} is deleted.`);
+      void navigate(`/directory?kind=${kind}`);
+      moveFocus();
+    },
+  });
+  return (
+    <Group>
+      <Confirm
+        button={{ children: 'Delete', color: 'red.9' }}
+        title={`Delete ${entry.name}?`}
+        action="Delete"
+        typed={entry.name}
+        write={write}
+      >
+        <Text size="sm">{goesWith[kind]}</Text>
+      </Confirm>
+    </Group>
+  );
+}
+
+function History({ id }: { id: string }) {
+  const [before, goBefore] = useChoice('before');
+  const query = useQuery(everyChange({ subject: id, before }));
+  return (
+    <Section
+      title="History"
+      lead="What was changed in this console, and its managers. What the platform writes is not kept."
+    >
+      <Loaded query={query}>
+        {({ data, pagination: { hasMore, nextCursor } }) => (
+          <>
+            {data.length === 0 && <Text role="status">Nothing was changed here.</Text>}
+            <ul className="plain-list" aria-label="History">
+              {data.map((change) => (
+                <Change key={change.id} change={change} />
+              ))}
+            </ul>
+            {hasMore && (
+              <Button variant="default" onClick={() => goBefore(nextCursor ?? '')}>
+                Earlier
+              </Button>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+const actions: Record<string, string> = {
+  'entry.created': 'created it',
+  'entry.changed': 'changed it',
+  'entry.deleted': 'deleted it',
+  'manager.added': 'added a manager',
+  'manager.removed': 'removed a manager',
+};
+
+function Change({ change: { action, actor, at, details } }: { change: OperatorAuditEntry }) {
+  const { changes = {}, email } = details as {
+    changes?: Record<string, [string | null, string | null]>;
+    email?: string;
+  };
+  return (
+    <li>
+      <Text>
+        <strong>{actor.name}</strong> {actions[action] ?? action}
+        {email && `: ${email}`}
+      </Text>
+      {Object.entries(changes).map(([field, [old, now]]) => (
+        <Text key={field} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {field}: {old ?? 'nothing'} → {now ?? 'nothing'}
+        </Text>
+      ))}
+      <Note>
+        <Time at={at} />
+      </Note>
+    </li>
+  );
+}

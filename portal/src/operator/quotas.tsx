@@ -1,0 +1,122 @@
+import { Modal, NumberInput, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { quotasMax } from '../../../service/src/contract/quotas.ts';
+import { changeQuotas, quotas } from '../api/operations.ts';
+import type { OperatorApp, OperatorQuota } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
+import { DescriptionList } from '../ui/description-list.tsx';
+import { Form } from '../ui/form.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useMayChange } from './suspend.tsx';
+
+type App = Pick<OperatorApp, 'id' | 'name'>;
+
+/** The quotas of an app, and a form to change them for those who may. */
+export function Quotas({ app }: { app: App }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <BusyButton
+        variant="default"
+        size="xs"
+        busy={false}
+        onClick={() => setIsOpen(true)}
+        aria-label={`Quotas of ${app.name}`}
+      >
+        Quotas
+      </BusyButton>
+      <Modal opened={isOpen} onClose={() => setIsOpen(false)} title={`Quotas of ${app.name}`}>
+        {isOpen && <Shown app={app} close={() => setIsOpen(false)} />}
+      </Modal>
+    </>
+  );
+}
+
+function Shown({ app, close }: { app: App; close: () => void }) {
+  const mayChange = useMayChange();
+  return (
+    <Loaded query={useQuery(quotas(app.id))}>
+      {({ entries }) =>
+        mayChange ? (
+          <Change app={app} inForce={entries} close={close} />
+        ) : (
+          <DescriptionList
+            entries={entries.map(({ quota, limit, used }) => [
+              labels[quota],
+              [limit?.toLocaleString() ?? 'As usual', describeUse(used)].filter(Boolean).join(', '),
+            ])}
+          />
+        )
+      }
+    </Loaded>
+  );
+}
+
+type Props = { app: App; inForce: OperatorQuota[]; close: () => void };
+
+function Change({ app, inForce, close }: Props) {
+  const before = Object.fromEntries(
+    inForce.map(({ quota, limit, isDefault }) => [quota, isDefault ? '' : (limit ?? '')]),
+  );
+  const [chosen, setChosen] = useState<Record<string, string | number>>(before);
+  const changed = Object.entries(chosen).filter(([quota, value]) => value !== before[quota]);
+  const write = useWrite(
+    () =>
+      changeQuotas(
+        app.id,
+        Object.fromEntries(changed.map(([quota, value]) => [quota, value === '' ? null : value])),
+      ),
+    ['/operator'],
+    {
+      done: () => {
+        close();
+        toastSuccess(`The quotas of ${app.name} are changed.`);
+      },
+    },
+  );
+  return (
+    <Form
+      layout="dialog"
+      action="Save"
+      write={write}
+      disabled={changed.length === 0}
+      cancel={close}
+      submit={() => write.mutate(undefined)}
+    >
+      <Text size="sm">
+        An empty field returns to the default. What the app has beyond a quota stays, and it gets no
+        more.
+      </Text>
+      <Stack gap="sm">
+        {inForce.map(({ quota, limit, isDefault, used }) => (
+          <NumberInput
+            key={quota}
+            label={labels[quota]}
+            description={[isDefault && 'Default', describeUse(used)].filter(Boolean).join(', ')}
+            placeholder={isDefault ? (limit?.toLocaleString() ?? 'As usual') : ''}
+            min={1}
+            max={quotasMax[quota]}
+            clampBehavior="none"
+            allowDecimal={false}
+            value={chosen[quota] ?? ''}
+            onChange={(value) => setChosen({ ...chosen, [quota]: value })}
+          />
+        ))}
+      </Stack>
+    </Form>
+  );
+}
+
+const labels: Record<OperatorQuota['quota'], string> = {
+  rate: 'Requests per minute',
+  webhooks: 'Webhooks',
+  keys: 'Keys',
+  members: 'Members',
+};
+
+function describeUse(used: number | null): string | null {
+  return used === null ? null : `${used.toLocaleString()} used`;
+}

@@ -1,0 +1,116 @@
+/** The directory in the console: found, read, edited and deleted, with its history. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from '../../service/src/database/database.ts';
+import { setOperator } from '../../service/src/sign-in/operators.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { blueprint, put } from '../../service/test/support/directory.ts';
+import { makeOperator } from '../../service/test/support/operator.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible, assertReadable } from './support/accessibility.ts';
+import { openPortal } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const operator = noBrowser ? null! : await makeOperator(portal.service, 'operator@example.org');
+const url = `${testPublicUrl}/profile/operator/directory`;
+
+if (!noBrowser) {
+  const { database } = portal.service;
+  await put(database, 'alliances', [{ slug: 'league', name: 'Northern League' }]);
+  await put(database, 'orgs', [
+    { slug: 'acme', name: 'Acme Corporation', alliance: 'league', managers: ['eve@example.org'] },
+    { slug: 'other', name: 'Other Makers' },
+  ]);
+  await put(database, 'blueprints', [blueprint({ key: 'stone:granite', name: 'Granite' })]);
+}
+
+test('an entry is found, edited and has a history', options, async () => {
+  const page = await portal.open({ as: operator, url });
+  await page.getByRole('searchbox', { name: 'Search' }).pressSequentially('acme');
+  await page.getByRole('rowheader', { name: 'Other Makers' }).waitFor({ state: 'detached' });
+  await assertAccessible(page, 'directory of the console');
+  await page.getByRole('link', { name: 'Acme Corporation' }).click();
+  await page.getByRole('heading', { name: 'Acme Corporation', level: 1 }).waitFor();
+  await assertAccessible(page, 'entry of the console');
+  const save = page.getByRole('button', { name: 'Save' });
+  assert.ok(await save.isDisabled());
+  await page.getByRole('textbox', { name: 'Description' }).fill('Makers of everything.');
+  await page.getByRole('textbox', { name: 'Website' }).fill('https://acme.example.org');
+  await page.getByRole('textbox', { name: /Managers/ }).fill('eve@example.org\nzoe@example.org');
+  await page.getByRole('checkbox', { name: 'Recruiting' }).check();
+  await save.click();
+  await page.getByText('Acme Corporation is saved.').waitFor();
+  assert.ok(await save.isDisabled());
+  const history = page.getByRole('region', { name: 'History' });
+  await history.getByText('description: nothing → Makers of everything.').waitFor();
+  await history.getByText('added a manager: zoe@example.org').waitFor();
+  const { rows } = await sql<{ description: string; links: { website: string } }>`
+    select description, links from orgs where slug = 'acme'
+  `.execute(portal.service.database);
+  assert.deepEqual(
+    [rows[0]?.description, rows[0]?.links.website],
+    ['Makers of everything.', 'https://acme.example.org'],
+  );
+  await page.setViewportSize({ width: 390, height: 844 });
+  await assertReadable(page, 'entry of the console on a phone');
+});
+
+test('what the service refuses is said at its field, and stays typed', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/orgs/acme` });
+  const website = page.getByRole('textbox', { name: 'Website' });
+  await website.fill('no address');
+  await page.getByRole('textbox', { name: 'Slug of its alliance' }).fill('nobody');
+  await page.getByRole('textbox', { name: 'Members' }).fill('many');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page
+    .getByText(/^It must /)
+    .first()
+    .waitFor();
+  assert.equal(await website.getAttribute('aria-invalid'), 'true');
+  assert.equal(await website.inputValue(), 'no address');
+});
+
+test('a change by somebody else meanwhile is not undone', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/orgs/other` });
+  await page.getByRole('textbox', { name: 'Tag' }).fill('OM');
+  await operator.call('/operator/orgs/other', { method: 'PATCH', json: { location: 'Oslo' } });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Other Makers is saved.').waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Location' }).inputValue(), 'Oslo');
+});
+
+test(
+  'alliances and blueprints are edited, and one is deleted after its name',
+  options,
+  async () => {
+    const page = await portal.open({ as: operator, url: `${url}?kind=alliances` });
+    await page.getByRole('link', { name: 'Northern League' }).click();
+    await page.getByRole('textbox', { name: 'Tag' }).fill('NL');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('region', { name: 'History' }).getByText('tag: nothing → NL').waitFor();
+    await page.goto(`${url}?kind=blueprints`);
+    await page.getByRole('link', { name: 'Granite' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete Granite?' });
+    assert.ok(await dialog.getByRole('button', { name: 'Delete' }).isDisabled());
+    await dialog.getByRole('textbox').fill('Granite');
+    await assertAccessible(page, 'deleting an entry');
+    await page.keyboard.press('Enter');
+    await page.getByText('There are none yet.').waitFor();
+    assert.match(page.url(), /\/directory\?kind=blueprints$/);
+  },
+);
+
+test('a read-only operator sees the fields and changes none', options, async () => {
+  await portal.service.database
+    .transaction()
+    .execute((tx) => setOperator(tx, testActor, { account: operator.email, role: 'read-only' }));
+  const page = await portal.open({ as: operator, url: `${url}/orgs/acme` });
+  await page.getByText('Makers of everything.').first().waitFor();
+  assert.equal(await page.getByRole('textbox').count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0);
+  await page.goto(`${url}/planets/acme`);
+  await page.getByRole('heading', { name: /not found/i }).waitFor();
+});

@@ -1,0 +1,67 @@
+/** The console's operations on announcements, like `orgdir announcements`. */
+import { envelope } from '../../contract/envelope.ts';
+import { exampleId, exampleTime } from '../../contract/examples.ts';
+import { MadeAnnouncement, NewAnnouncement } from '../../contract/operator.ts';
+import { requireTime } from '../../contract/parse-time.ts';
+import { deleted } from '../../contract/shapes.ts';
+import { Announcement } from '../../contract/status.ts';
+import { announce, endAnnouncement, listAnnouncements } from '../../system/announcements.ts';
+import { onOnePage } from '../portal/surface.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
+import { operation } from './surface.ts';
+
+const Ended = deleted('The id of the announcement.', {
+  title: 'EndedAnnouncement',
+  description: 'Confirms that the announcement is no longer shown.',
+});
+
+const toTime = (text: string | null | undefined) => (text ? requireTime(text) : null);
+
+export const announcementOperations = [
+  operation({
+    operationId: 'listAnnouncements',
+    method: 'GET',
+    path: '/announcements',
+    summary: 'List what is announced',
+    description: 'Returns the announcements that are shown, newest first.',
+    returns: { 200: 'The announcements.' },
+    response: listOf(Announcement, 'AnnouncementList', {
+      id: exampleId,
+      severity: 'info',
+      text: 'The directory moves to a larger machine.',
+      startsAt: null,
+      endsAt: null,
+      createdAt: exampleTime,
+    }),
+    run: async ({ database }) => onOnePage(await listAnnouncements(database)),
+  }),
+  operation({
+    operationId: 'createAnnouncement',
+    method: 'POST',
+    path: '/announcements',
+    summary: 'Announce something',
+    description: 'It is shown at once in the portal, on the status page and in `GET /status`.',
+    body: NewAnnouncement,
+    returns: { 201: 'It is shown.' },
+    response: oneOf(MadeAnnouncement, 'MadeAnnouncementResponse', { id: exampleId, mails: 12 }),
+    errors: ['conflict'],
+    async run({ database, actor, body: { severity, text, startsAt, endsAt, mail } }) {
+      const given = { severity, text, startsAt: toTime(startsAt), endsAt: toTime(endsAt) };
+      const run = database.transaction();
+      return envelope(await run.execute((tx) => announce(tx, actor, given, { mailed: mail })));
+    },
+  }),
+  operation({
+    operationId: 'endAnnouncement',
+    method: 'DELETE',
+    path: '/announcements/:id',
+    summary: 'End an announcement',
+    description: 'It is no longer shown, and mails that were not sent yet are not.',
+    returns: { 200: 'It is no longer shown.' },
+    response: oneOf(Ended, 'EndedAnnouncementResponse', { id: exampleId, deleted: true }),
+    async run({ database, actor, params: { id } }) {
+      await database.transaction().execute((tx) => endAnnouncement(tx, actor, id));
+      return envelope({ id, deleted: true });
+    },
+  }),
+];

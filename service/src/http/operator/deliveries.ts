@@ -1,0 +1,170 @@
+/** The console's operations on deliveries, and on what the worker could not process. */
+import { Type } from 'typebox';
+import { recordAudit } from '../../access/audit-log.ts';
+import { cursorList, envelope } from '../../contract/envelope.ts';
+import { exampleId, examples, exampleTime } from '../../contract/examples.ts';
+import {
+  ChangedRows,
+  OperatorDelivery,
+  Reason,
+  RefusedChange,
+  RefusedRow,
+  RevealedUrl,
+} from '../../contract/operator.ts';
+import { uuid } from '../../contract/shapes.ts';
+import { ServiceError } from '../../errors.ts';
+import { sql } from '../../database/database.ts';
+import { catalogue, type EventName } from '../../events/catalogue.ts';
+import { listAllDeliveries } from '../../webhooks/management/list-all-deliveries.ts';
+import { urlHost } from '../../webhooks/sending/url-host.ts';
+import { onOnePage } from '../portal/surface.ts';
+import { listOf, oneOf } from '../responses/responses.ts';
+import { changeRefused, listRefused, type RefusedVerb } from './refused.ts';
+import { operation } from './surface.ts';
+
+/** A page of what is too much to count. */
+export const olderPage = 50;
+/** Of rows that were refused. Each of them is a fault, so there are few. */
+const refusedMax = 100;
+
+const eventNames = Object.keys(catalogue) as EventName[];
+
+const DeliveryQuery = Type.Object(
+  {
+    status: Type.Optional(
+      Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
+        type: 'string',
+        description: '`undelivered`: failed or cancelled, without tests and probes.',
+      }),
+    ),
+    event: Type.Optional(
+      Type.Enum(eventNames, {
+        type: 'string',
+        description: 'Return only deliveries of this event.',
+      }),
+    ),
+    webhook: Type.Optional(uuid({ description: 'Return only deliveries to this webhook.' })),
+    before: Type.Optional(uuid({ description: 'The id of the last delivery of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+const example = {
+  ...examples.delivery,
+  appId: exampleId,
+  appName: 'Announcer',
+  host: 'hooks.example.org',
+  lastAttempt: { startedAt: exampleTime, durationMs: 120, statusCode: 200, error: null },
+};
+
+/** A page of a list without a total: `nextCursor` is the id of its last entry. */
+export function olderPageOf<Entry extends { id: string | number }>(entries: Entry[]) {
+  const shown = entries.slice(0, olderPage);
+  const nextCursor = shown.at(-1)?.id.toString() ?? null;
+  return {
+    ...envelope(shown),
+    pagination: { limit: olderPage, nextCursor, hasMore: entries.length > olderPage },
+  };
+}
+
+const changeOperation = (verb: RefusedVerb, summary: string, description: string) =>
+  operation({
+    operationId: `${verb}Refused`,
+    method: 'POST',
+    path: `/refused/${verb}`,
+    summary,
+    description,
+    body: RefusedChange,
+    returns: { 200: 'It is done.' },
+    response: oneOf(ChangedRows, 'ChangedRowsResponse', { count: 2 }),
+    errors: ['conflict'],
+    run: async ({ database, actor, body: { ids } }) =>
+      envelope({ count: await changeRefused(database, actor, verb, ids) }),
+  });
+
+export const operatorDeliveries = [
+  operation({
+    operationId: 'listEveryDelivery',
+    method: 'GET',
+    path: '/deliveries',
+    summary: 'List deliveries to all webhooks',
+    description: 'Returns them newest first, without what was sent and received.',
+    query: DeliveryQuery,
+    returns: { 200: 'The deliveries.' },
+    response: {
+      schema: cursorList(OperatorDelivery, 'OperatorDeliveryList'),
+      example: olderPageOf([example]),
+    },
+    async run({ database, query: { webhook = null, ...filter } }) {
+      const limit = olderPage + 1;
+      return olderPageOf(await listAllDeliveries(database, webhook, { ...filter, limit }));
+    },
+  }),
+  operation({
+    operationId: 'revealWebhookUrl',
+    method: 'POST',
+    path: '/webhooks/:id/url',
+    summary: 'See the URL of a webhook',
+    description:
+      'Returns the whole URL, which may contain a token of its owner. The audit log keeps who saw it and why, and shows that to its owners.',
+    body: Reason,
+    returns: { 200: 'The URL.' },
+    response: oneOf(RevealedUrl, 'RevealedUrlResponse', { url: 'https://hooks.example.org/in' }),
+    run: ({ database, actor, params: { id }, body: { reason } }) =>
+      database.transaction().execute(async (tx) => {
+        const { rows } = await sql<{ id: string; appId: string; url: string }>`
+          select id, app_id as "appId", url from webhooks where id = ${id}
+        `.execute(tx);
+        const [webhook] = rows;
+        if (!webhook) throw new ServiceError('not_found');
+        await recordAudit(tx, actor, {
+          action: 'webhook.url_revealed',
+          subject: { kind: 'webhook', id: webhook.id },
+          appId: webhook.appId,
+          details: { host: urlHost(webhook.url), reason },
+        });
+        return envelope({ url: webhook.url });
+      }),
+  }),
+  operation({
+    operationId: 'listRefused',
+    method: 'GET',
+    path: '/refused',
+    summary: 'List events and rows that were refused',
+    description: `Returns up to ${refusedMax} events that were rejected and rows that the worker has set aside, newest first, without their data.`,
+    returns: { 200: 'The rows.' },
+    response: listOf(RefusedRow, 'RefusedRowList', {
+      id: exampleId,
+      stage: 'record',
+      event: 'org.created',
+      org: null,
+      alliance: null,
+      createdAt: exampleTime,
+      rejectedAt: exampleTime,
+      code: '22P02',
+      reason: 'invalid input syntax for type uuid',
+      eventId: exampleId,
+      deliveryId: exampleId,
+      webhookId: exampleId,
+    }),
+    async run({ database }) {
+      const filter = { event: null, since: new Date(0), limit: refusedMax };
+      const rows = await listRefused(database, filter);
+      const times = ({ createdAt, rejectedAt }: (typeof rows)[number]) => ({
+        createdAt: createdAt?.toISOString() ?? null,
+        rejectedAt: rejectedAt.toISOString(),
+      });
+      return onOnePage(rows.map((row) => Object.assign(row, times(row))));
+    },
+  }),
+  changeOperation(
+    'retry',
+    'Retry what was refused',
+    'Processes events and rows again. What is refused again is listed again; an attempt that could not be recorded may be made twice.',
+  ),
+  changeOperation(
+    'drop',
+    'Drop what was refused',
+    'Deletes events and rows for good. Dropped events are never sent.',
+  ),
+];

@@ -1,0 +1,95 @@
+/** Events that were rejected and rows that were set aside: lists, retries and drops them, for the console and the command line. */
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import type { Database, Executor, Transaction } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import type { EventFilter } from '../../events/list-events.ts';
+import {
+  dropRejected,
+  listRejected,
+  retryRejected,
+  type RejectedEvent,
+} from '../../events/published-events.ts';
+import {
+  dropSetAside,
+  isRefusal,
+  listRefusedIds,
+  listSetAside,
+  retrySetAside,
+} from '../../events/set-aside.ts';
+
+export type RefusedVerb = 'retry' | 'drop';
+type Verb = {
+  past: 'retried' | 'dropped';
+  /** Each returns how many it found. */
+  steps: ((tx: Transaction, ids: string[]) => Promise<number>)[];
+};
+
+const verbs: Record<RefusedVerb, Verb> = {
+  retry: { past: 'retried', steps: [retrySetAside, retryRejected] },
+  drop: { past: 'dropped', steps: [dropSetAside, dropRejected] },
+};
+/** Rows of one transaction. */
+const batchSize = 1_000;
+
+/** Newest first. */
+export async function listRefused(
+  executor: Executor,
+  filter: EventFilter,
+): Promise<RejectedEvent[]> {
+  const lists = [await listRejected(executor, filter), await listSetAside(executor, filter)];
+  return lists
+    .flat()
+    .sort((a, b) => b.rejectedAt.getTime() - a.rejectedAt.getTime())
+    .slice(0, filter.limit);
+}
+
+/**
+ * Processes rows again, or deletes them for good; `ids` null: all. Returns how many. Throws `not_found` if one of `ids` is not
+ * there any more, and `conflict` if a row is refused again, without changing any of them.
+ */
+export async function changeRefused(
+  database: Database,
+  actor: Actor,
+  verb: RefusedVerb,
+  ids: string[] | null,
+): Promise<number> {
+  const { past, steps } = verbs[verb];
+  const chosen = ids ?? (await listRefusedIds(database));
+  let done = 0;
+  for (let start = 0; start < chosen.length; start += batchSize)
+    done += await explainRefusal(() =>
+      database.transaction().execute(async (tx) => {
+        const batch = chosen.slice(start, start + batchSize);
+        let count = 0;
+        for (const step of steps) count += await step(tx, batch);
+        // With all, somebody else may have been faster.
+        if (ids && count < batch.length)
+          throw new ServiceError(
+            'not_found',
+            `${batch.length - count} of these ids are not listed by: orgdir events list --rejected`,
+          );
+        await recordAudit(tx, actor, {
+          action: `event.${past}`,
+          subject: { kind: 'event', id: batch.length === 1 ? (batch[0] ?? null) : null },
+          appId: null,
+          details: { count },
+        });
+        return count;
+      }),
+    );
+  return done;
+}
+
+async function explainRefusal<Result>(run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    throw new ServiceError(
+      'conflict',
+      `Nothing was changed, because a row was refused again (${(error as Error).message}). Fix the cause, or choose other ids.`,
+      { cause: error },
+    );
+  }
+}
