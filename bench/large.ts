@@ -1,6 +1,6 @@
 /**
  * npm run bench:large: a directory of a million organisations with 100,000 webhooks of 5,000 apps: import, start, search, one event
- * for all, lists, backup and restore, and the memory of the service. Exits with 1 if a target is missed. Linux only.
+ * for all, lists of console, portal and command line, retention, backup, restore and move, and the memory of the service. Exits with 1 if a target is missed. Linux only.
  */
 import { createWriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
@@ -10,10 +10,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isReached, printFigures, quantile, type Figure } from '../harness/figures.ts';
 import { searchApps } from '../service/src/access/apps.ts';
+import { searchKeys } from '../service/src/access/keys.ts';
+import { listOwnApps } from '../service/src/access/own-apps.ts';
 import { listUsedApps } from '../service/src/access/usage.ts';
+import { sql } from '../service/src/database/database.ts';
+import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
+import { listAllDeliveries } from '../service/src/webhooks/management/list-all-deliveries.ts';
+import { readOverview } from '../service/src/webhooks/management/overview.ts';
+import { listWebhooks } from '../service/src/webhooks/management/webhooks.ts';
 import { readInstallation } from '../service/src/webhooks/management/installation.ts';
 import { listWebhookStates } from '../service/src/webhooks/management/webhook-states.ts';
 import { createRandom } from '../harness/random.ts';
+import { startPostgres } from './delivery-load/postgres.ts';
 import { startSystem, type System } from './delivery-load/system.ts';
 import { addWebhooks } from './delivery-world.ts';
 import { log, makeKey } from './directory-world.ts';
@@ -39,6 +47,9 @@ const batchSize = 20_000;
 const searches = 50;
 const times = 5;
 const lookMs = 50;
+/** Deliveries, each with an attempt, of a day past retention. */
+const oldDeliveries = 1_000_000;
+const retentionDays = 30;
 /** The process has collected the garbage of its start by then. */
 const idleMs = 20_000;
 
@@ -96,6 +107,8 @@ async function run(): Promise<void> {
   for (const [name, read] of readers(system)) figures.push(await measureRead(name, read));
   for (const args of [['apps', 'list'], ['webhooks', 'list'], ['usage'], ['accounts', 'list']])
     await measure(`orgdir ${args.join(' ')}`, 3, () => system.run(...args));
+  await addHistory(system);
+  await measure('retention of a day', 10, () => dropHistory(system));
   await wait(idleMs);
   const reached = await system.residentMib();
   figures.push({ name: 'memory of the process', reached, unit: 'MiB', asked: { atMost: 700 } });
@@ -104,6 +117,12 @@ async function run(): Promise<void> {
   log(`the backup has ${Math.round((await stat(backup)).size / 2 ** 20)} MiB`);
   await measure('restore into another database', 600, () =>
     system.run('restore', backup, { DATABASE_URL: '', DATA_DIR: join(folder, 'restored') }),
+  );
+  const target = await startPostgres(join(folder, 'target'), []);
+  cleanUps.defer(() => target.stop());
+  await system.stop();
+  await measure('move into another server', 600, () =>
+    system.run('database', 'move', '--to', target.url),
   );
   printFigures(figures);
   if (!figures.every(isReached)) process.exitCode = 1;
@@ -173,15 +192,52 @@ async function measureSearches(system: System, key: string): Promise<Figure> {
   return toFigure(`search, p95 of ${searches}`, quantile(ms, 0.95), 60);
 }
 
+/** A day of deliveries that retention drops, copied from one of today. */
+async function addHistory({ database }: System): Promise<void> {
+  log('adding a day past retention');
+  const at = sql`(date_trunc('day', now()) - ${retentionDays + 2} * interval '1 day' + n * interval '50 ms')`;
+  await sql`
+    select ensure_partitions(current_date - ${retentionDays + 3}::int, current_date - ${retentionDays + 1}::int)
+  `.execute(database);
+  await sql`
+    with old as materialized (
+      select n, uuid_v7(${at}) as id, ${at} as at from generate_series(1, ${oldDeliveries}) n
+    ), stored as (
+      insert into deliveries select (jsonb_populate_record(d, jsonb_build_object('id', old.id, 'created_at', at, 'completed_at', at))).*
+      from old, (select d from deliveries d limit 1) one(d)
+    )
+    insert into attempts select (jsonb_populate_record(a, jsonb_build_object('delivery_id', old.id, 'started_at', at))).*
+    from old, (select a from attempts a limit 1) one(a)
+  `.execute(database);
+  await sql`vacuum analyze`.execute(database);
+}
+
+async function dropHistory({ database }: System): Promise<void> {
+  const dropped = await rotatePartitions(database, retentionDays);
+  if (!dropped.some((each) => each.startsWith('deliveries')))
+    throw new Error('retention dropped nothing');
+}
+
 /** What lists of the console, and of an app's members, read. */
 function readers({ database }: System): [string, () => Promise<unknown>][] {
   const page = { page: 1, limit: 25 };
+  const owner = 'owner-0-7@example.org';
+  const ofOwner = async () => (await listOwnApps(database, owner))[0]?.id ?? '';
   return [
     ['overview of the console', () => readInstallation(database)],
     ['apps of the console', () => searchApps(database, { ...page, search: '' })],
     ['apps by owner', () => searchApps(database, { ...page, search: 'owner-0-7@' })],
     ['webhooks of the console', () => listWebhookStates(database, page)],
     ['webhooks that fail', () => listWebhookStates(database, { ...page, health: 'failing' })],
+    ['keys of the console', () => searchKeys(database, { ...page, search: '' })],
+    ['deliveries of the console', () => listAllDeliveries(database, null, { limit: 51 })],
+    [
+      'failed deliveries of the console',
+      () => listAllDeliveries(database, null, { status: 'failed', limit: 51 }),
+    ],
+    ['overview of the portal', () => readOverview(database, owner)],
+    ['apps of a member', () => listOwnApps(database, owner)],
+    ['webhooks of an app', async () => listWebhooks(database, await ofOwner(), page)],
     ['usage of the console', () => listUsedApps(database, { ...page, days: 30 })],
   ];
 }

@@ -35,6 +35,8 @@ export type System = {
   command<T>(...args: string[]): Promise<T>;
   /** Runs a command to its end, without its output. An object at the end is more of its environment. */
   run(...args: (string | Environment)[]): Promise<void>;
+  /** Stops the service, and the embedded database with it. */
+  stop(): Promise<void>;
   /** Stops the service and starts it again. Resolves when it is ready. */
   restart(): Promise<void>;
   /** Of the service. */
@@ -143,6 +145,10 @@ export async function startSystem(
     secretBox: createSecretBox([Buffer.from(env['SECRET_KEY'] as string, 'base64')]),
     command: (...args) => runCommand(checkout, env, args),
     run: (...args) => runToEnd(checkout, env, args),
+    async stop() {
+      await database.destroy();
+      await service.stop();
+    },
     async restart() {
       await service.stop();
       service = await startService(checkout, env, logFile);

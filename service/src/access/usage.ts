@@ -32,6 +32,7 @@ type Used = {
   /** Returned by GET /events. */
   events: number;
 };
+/** `atMs`: of the batch of the last use; 0 until that is written. */
 type Noted = Used & { appId: string | null; atMs: number };
 
 export class Usage {
@@ -49,6 +50,7 @@ export class Usage {
   /** A request that has ended. */
   addRequest(caller: Caller, { status, bytes }: { status: number | 'aborted'; bytes: number }) {
     const noted = this.#of(caller.keyId, caller.appId);
+    noted.atMs = 0;
     noted.requests += 1;
     noted.bytes += bytes;
     if (status === 'aborted' || status >= errorStatus) noted.errors += 1;
@@ -73,10 +75,9 @@ export class Usage {
     await this.#flush();
   }
 
-  #of(keyId: string, appId: string | null, atMs = Date.now()): Noted {
+  #of(keyId: string, appId: string | null): Noted {
     let noted = this.#noted.get(keyId);
     if (!noted) this.#noted.set(keyId, (noted = { ...nothing, appId, atMs: 0 }));
-    noted.atMs = Math.max(noted.atMs, atMs);
     return noted;
   }
 
@@ -87,6 +88,8 @@ export class Usage {
   async #write(): Promise<void> {
     const batch = this.#noted;
     this.#noted = new Map();
+    // Not at each request: batches are as far apart as somebody may lose of them.
+    for (const noted of batch.values()) noted.atMs ||= Date.now();
     try {
       await record(this.#database, batch);
     } catch (err) {
@@ -94,7 +97,9 @@ export class Usage {
       if (!isConnectionFault(err)) this.#log.warn({ err, keys: batch.size }, 'usage.unwritten');
       // Keeps them for the next flush.
       for (const [keyId, { appId, atMs, ...used }] of batch) {
-        const noted = this.#of(keyId, appId, atMs);
+        const isUsedSince = this.#noted.has(keyId);
+        const noted = this.#of(keyId, appId);
+        if (!isUsedSince) noted.atMs = atMs;
         for (const name of names) noted[name] += used[name];
       }
     }

@@ -21,20 +21,37 @@ export type Counters = { requests: RequestCounts; usage: Usage };
 
 const unknown = 'unknown';
 
-type Running = {
-  response: ServerResponse;
-  operation: string;
-  caller: Caller | null;
-  isSignedIn: boolean;
-  startedAt: number;
-};
+/** A request without the end of its response. A connection reuses one, because each would be garbage after 50 µs. */
+class Running {
+  /** Null: it has ended. */
+  response: ServerResponse | null = null;
+  operation = unknown;
+  caller: Caller | null = null;
+  isSignedIn = false;
+  startedAt = 0;
+  readonly connection: Connection;
+
+  constructor(connection: Connection) {
+    this.connection = connection;
+  }
+
+  begin(response: ServerResponse): this {
+    this.response = response;
+    this.operation = unknown;
+    this.caller = null;
+    this.isSignedIn = false;
+    this.startedAt = performance.now();
+    return this;
+  }
+}
 
 /** Counts the requests of one connection. */
 class Connection {
   readonly #socket: Socket;
   readonly #counters: Counters;
-  /** Requests without the end of a response. */
-  readonly #running = new Set<Running>();
+  readonly #first = new Running(this);
+  /** Requests that came before the response to the first one had ended. */
+  readonly #pipelined = new Set<Running>();
   /** `bytesWritten` after what was counted last. */
   #written = 0;
 
@@ -47,19 +64,16 @@ class Connection {
     // Node.js has written that it may continue.
     if (headers.expect !== undefined) this.#takeBytes();
     this.#countOthers();
-    const running = {
-      response,
-      operation: unknown,
-      caller: null,
-      isSignedIn: false,
-      startedAt: performance.now(),
-    };
-    this.#running.add(running);
+    if (this.#first.response === null) return this.#first.begin(response);
+    const running = new Running(this).begin(response);
+    this.#pipelined.add(running);
     return running;
   }
 
   end(running: Running, status: number | 'aborted'): void {
-    if (!this.#running.delete(running)) return;
+    if (running.response === null) return;
+    running.response = null;
+    if (running !== this.#first) this.#pipelined.delete(running);
     const { operation, caller, startedAt } = running;
     const bytes = this.#takeBytes();
     const { requests, usage } = this.#counters;
@@ -71,15 +85,18 @@ class Connection {
   /** Its end. Without a response, what was written then was that the request is malformed or too late. */
   close(): void {
     this.#countOthers();
-    for (const running of this.#running) {
-      const isRefused = !running.response.headersSent && this.#socket.bytesWritten > this.#written;
+    for (const running of [this.#first, ...this.#pipelined]) {
+      const { response } = running;
+      const isRefused =
+        response?.headersSent === false && this.#socket.bytesWritten > this.#written;
       this.end(running, isRefused ? 400 : 'aborted');
     }
   }
 
   /** What Node.js has refused itself: no other bytes were written meanwhile. */
   #countOthers(): void {
-    if (this.#running.size > 0 || this.#socket.bytesWritten === this.#written) return;
+    if (this.#first.response !== null || this.#pipelined.size > 0) return;
+    if (this.#socket.bytesWritten === this.#written) return;
     const bytes = this.#takeBytes();
     const { requests } = this.#counters;
     requests.add({ operation: unknown, key: 'none', status: 400, durationMs: 0, bytes });
@@ -131,27 +148,37 @@ export function countUnrouted(request: FastifyRequest, reply: FastifyReply): voi
 /** A listener for the end of each response would cost a cached page more, and so would a class of their own. */
 function begin({ raw }: FastifyRequest, reply: FastifyReply): Running | undefined {
   const response: Counted = reply.raw;
-  const connection = (raw.socket as Watched)[ofSocket];
-  const running = response[ofResponse] ?? connection?.begin(raw, response);
-  if (!running || response[ofResponse]) return running;
+  const begun = response[ofResponse];
+  if (begun) return begun;
+  const running = (raw.socket as Watched)[ofSocket]?.begin(raw, response);
+  if (!running) return undefined;
   response[ofResponse] = running;
-  // Node.js calls it at the end of the response, also if the connection broke before everything was written.
-  response.detachSocket = (socket) => {
-    ServerResponse.prototype.detachSocket.call(response, socket);
-    connection?.end(running, socket.destroyed ? 'aborted' : response.statusCode);
-  };
+  response.detachSocket = detachSocket;
   return running;
+}
+
+/** Node.js calls it at the end of the response, also if the connection broke before everything was written. */
+function detachSocket(this: Counted, socket: Socket): void {
+  ServerResponse.prototype.detachSocket.call(this, socket);
+  const running = runningOf(this);
+  running?.connection.end(running, socket.destroyed ? 'aborted' : this.statusCode);
+}
+
+/** Undefined if the response has ended: the next request of the connection may have the same `Running`. */
+function runningOf(response: Counted): Running | undefined {
+  const running = response[ofResponse];
+  return running?.response === response ? running : undefined;
 }
 
 /** Counts the request as one with this key. */
 export function countCaller({ raw }: FastifyReply, caller: Caller): void {
-  const running = (raw as Counted)[ofResponse];
+  const running = runningOf(raw);
   if (running) running.caller = caller;
 }
 
 /** Counts the request as one of somebody who is signed in. */
 export function countSession({ raw }: FastifyReply): void {
-  const running = (raw as Counted)[ofResponse];
+  const running = runningOf(raw);
   if (running) running.isSignedIn = true;
 }
 
