@@ -5,6 +5,7 @@ import { sql } from '../../service/src/database/database.ts';
 import { setOperator } from '../../service/src/sign-in/operators.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { blueprint, put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
 import { makeOperator } from '../../service/test/support/operator.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -64,12 +65,37 @@ test('what the service refuses is said at its field, and stays typed', options, 
   await page.getByRole('textbox', { name: 'Slug of its alliance' }).fill('nobody');
   await page.getByRole('textbox', { name: 'Members' }).fill('many');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page
-    .getByText(/^It must /)
-    .first()
-    .waitFor();
+  await page.getByText('Must begin with http:// or https://.').waitFor();
   assert.equal(await website.getAttribute('aria-invalid'), 'true');
   assert.equal(await website.inputValue(), 'no address');
+});
+
+test(
+  'a refused value takes the focus, also of a fault that only the database knows',
+  options,
+  async () => {
+    const page = await portal.open({ as: operator, url: `${url}/orgs/acme` });
+    const alliance = page.getByRole('textbox', { name: 'Slug of its alliance' });
+    await alliance.fill('nobody');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('There is no alliance nobody.').waitFor();
+    assert.ok(await alliance.evaluate((field) => field === document.activeElement));
+  },
+);
+
+test('the form of an entry never has the fields of another one', options, async () => {
+  const page = await portal.open({ as: operator, url });
+  const managers = page.getByRole('textbox', { name: /Managers/ });
+  await page.getByRole('link', { name: 'Other Makers' }).click();
+  await managers.waitFor();
+  await page.getByRole('navigation').getByRole('link', { name: 'Directory' }).click();
+  await page.getByRole('link', { name: 'Acme Corporation' }).click();
+  await managers.waitFor();
+  await page.evaluate(() => {
+    setTimeout(() => history.go(-2));
+  });
+  await page.getByRole('heading', { name: 'Other Makers', level: 1 }).waitFor();
+  assert.equal(await managers.inputValue(), '');
 });
 
 test('a change by somebody else meanwhile is not undone', options, async () => {
@@ -102,6 +128,25 @@ test(
     assert.match(page.url(), /\/directory\?kind=blueprints$/);
   },
 );
+
+test('line breaks of a description stay what they are', options, async () => {
+  await operator.call('/operator/orgs/other', {
+    method: 'PATCH',
+    json: { description: 'First.\n\nSecond.' },
+  });
+  const page = await portal.open({ as: operator, url: `${url}/orgs/other` });
+  const description = page.getByRole('textbox', { name: 'Description' });
+  assert.equal(await description.inputValue(), 'First.\n\nSecond.');
+  for (const more of ['Third.', 'Fourth.']) {
+    await description.fill(`${await description.inputValue()}\n${more}`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await eventually(() => page.getByRole('button', { name: 'Save' }).isDisabled());
+  }
+  const { rows } = await sql<{ description: string }>`
+    select description from orgs where slug = 'other'
+  `.execute(portal.service.database);
+  assert.equal(rows[0]?.description, 'First.\n\nSecond.\nThird.\nFourth.');
+});
 
 test('a read-only operator sees the fields and changes none', options, async () => {
   await portal.service.database

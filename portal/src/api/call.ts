@@ -13,6 +13,8 @@ export type Call = {
   query?: Query;
   body?: object;
   signal?: AbortSignal;
+  /** Texts of the response are edited and sent back, so they stay as they are. */
+  isEdited?: boolean;
 };
 export type Envelope<T> = { data: T; pagination?: Pagination };
 
@@ -35,7 +37,7 @@ export async function call<T>(request: Call): Promise<T> {
 
 async function callOnce<T>(request: Call): Promise<T> {
   const response = await send(request);
-  const content = await readJson(response);
+  const content = await readJson(response, request.isEdited ?? false);
   if (response.ok && content !== undefined) return content as T;
   throw toError(response, content);
 }
@@ -71,10 +73,10 @@ async function send({
   }
 }
 
-async function readJson(response: Response): Promise<unknown> {
+async function readJson(response: Response, isEdited: boolean): Promise<unknown> {
   try {
     const text = await response.text();
-    return text === '' ? {} : (JSON.parse(text, escapeNames) as unknown);
+    return text === '' ? {} : (JSON.parse(text, isEdited ? undefined : escapeNames) as unknown);
   } catch {
     return undefined;
   }

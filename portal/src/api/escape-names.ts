@@ -3,8 +3,11 @@ const names = new Set(['name', 'appName', 'before', 'description']);
 
 /** For `JSON.parse`: shows such characters in names as escapes. */
 export function escapeNames(key: string, value: unknown): unknown {
-  if (typeof value !== 'string' || !names.has(key)) return value;
-  return value.replaceAll(
+  return typeof value === 'string' && names.has(key) ? escapeControls(value) : value;
+}
+
+export function escapeControls(text: string): string {
+  return text.replaceAll(
     /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -325,12 +325,8 @@ export const revealUrl = (webhookId: string, reason: string) =>
   });
 export const allKeys = (query: PageQuery & { search?: string }) =>
   readPage<Api.OperatorKey>('/operator/keys', query);
-export const everyDelivery = (query: {
-  status?: string;
-  event?: string;
-  webhook?: string;
-  before?: string;
-}) => readOlder<Api.OperatorDelivery>('/operator/deliveries', query);
+export const everyDelivery = (query: { status?: string; webhook?: string; before?: string }) =>
+  readOlder<Api.OperatorDelivery>('/operator/deliveries', query);
 export const everyChange = (query: {
   action?: string;
   actor?: string;
@@ -382,9 +378,13 @@ export const entries = (kind: EntryKind, query: PageQuery & { search?: string })
 /** `name`: the slug, or the key of a blueprint. */
 const entryPath = (kind: EntryKind, name: string) => path('operator', kind, name);
 export const entry = <Kind extends EntryKind>(kind: Kind, name: string) =>
-  read<Entries[Kind]>(entryPath(kind, name));
+  queryOptions({
+    queryKey: [entryPath(kind, name), {}] as const,
+    queryFn: async ({ signal, queryKey: [at] }) =>
+      (await call<Envelope<Entries[Kind]>>({ path: at, signal, isEdited: true })).data,
+  });
 export const updateEntry = <Kind extends EntryKind>(kind: Kind, name: string, body: object) =>
-  write<Entries[Kind]>({ method: 'PATCH', path: entryPath(kind, name), body });
+  write<Entries[Kind]>({ method: 'PATCH', path: entryPath(kind, name), body, isEdited: true });
 export const deleteEntry = (kind: EntryKind, name: string) =>
   write({ method: 'DELETE', path: entryPath(kind, name) });
 export const allUsage = (query: PageQuery & { days: number }) =>

@@ -2924,26 +2924,6 @@ export interface RestoreQuery {
 export interface ListEveryDeliveryQuery {
   /** `undelivered`: failed or cancelled, without tests and probes. */
   status?: 'pending' | 'succeeded' | 'failed' | 'cancelled' | 'undelivered';
-  /** Return only deliveries of this event. */
-  event?:
-    | 'org.created'
-    | 'alliance.created'
-    | 'org.updated'
-    | 'org.removed'
-    | 'alliance.updated'
-    | 'alliance.removed'
-    | 'blueprint.updated'
-    | 'blueprint.removed'
-    | 'blueprint.sync.completed'
-    | 'chat.sync.completed'
-    | 'system.maintenance.enabled'
-    | 'system.maintenance.disabled'
-    | 'application.created'
-    | 'event.created'
-    | 'resource.request.created'
-    | 'resource.offer.created'
-    | 'webhook.test'
-    | 'webhook.probe';
   /** Return only deliveries to this webhook. */
   webhook?: string;
   /** The id of the last delivery of the page before. */

@@ -47,6 +47,7 @@ const sentences: Record<string, (entry: Entry) => string> = {
   'member.removed': ({ details }) => `removed ${describePerson(details)}`,
   'member.role_changed': ({ details }) =>
     `made ${describePerson(details)} ${describeRole(details['role'])}`,
+  'sync.started': ({ details }) => `started a sync${quoteName(details['kind'])}`,
   'webhook.created': (entry) => `created ${describeWebhook(entry)}`,
   'webhook.changed': (entry) => `changed ${describeFields(entry.details)}${describeWebhook(entry)}`,
   'webhook.deleted': (entry) => `deleted ${describeWebhook(entry)}`,

@@ -1,5 +1,5 @@
 import { SegmentedControl, Stack } from '@mantine/core';
-import { entries, type EntryKind } from '../api/operations.ts';
+import { entries, type EntryKind, type ListedEntry } from '../api/operations.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { SearchField, useChoice } from './choices.tsx';
@@ -16,6 +16,12 @@ const kinds = Object.keys(kindLabels) as EntryKind[];
 
 export function kindIn(text: string | undefined): EntryKind | undefined {
   return kinds.find((each) => each === text);
+}
+
+/** While another kind loads, the table still shows entries of the kind before. */
+function kindOf({ key, listed }: ListedEntry): EntryKind {
+  if (key !== undefined) return 'blueprints';
+  return listed === undefined ? 'alliances' : 'orgs';
 }
 
 export function DirectoryPage() {
@@ -47,17 +53,23 @@ export function DirectoryPage() {
         'Changed',
       ]}
       none={search === '' ? 'There are none yet.' : 'Nothing matches. Try fewer or other words.'}
-      row={({ id, name, slug, key, listed, updatedAt }) => ({
-        key: id,
-        cells: [
-          <PageLink key="name" to={`/directory/${kind}/${encodeURIComponent(key ?? slug)}`}>
-            {name}
-          </PageLink>,
-          key ?? slug,
-          ...(isOrg ? [listed === false ? 'No' : 'Yes'] : []),
-          <Time key="changed" at={updatedAt} />,
-        ],
-      })}
+      row={(entry) => {
+        const { id, name, slug, key, listed, updatedAt } = entry;
+        return {
+          key: id,
+          cells: [
+            <PageLink
+              key="name"
+              to={`/directory/${kindOf(entry)}/${encodeURIComponent(key ?? slug)}`}
+            >
+              {name}
+            </PageLink>,
+            key ?? slug,
+            ...(isOrg ? [listed === false ? 'No' : 'Yes'] : []),
+            <Time key="changed" at={updatedAt} />,
+          ],
+        };
+      }}
     />
   );
 }

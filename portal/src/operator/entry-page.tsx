@@ -9,8 +9,9 @@ import {
   Textarea,
   TextInput,
 } from '@mantine/core';
+import { escapeControls } from '../api/escape-names.ts';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import {
   deleteEntry,
@@ -24,6 +25,7 @@ import type { OperatorAuditEntry } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { NotFoundPage } from '../layout/not-found-page.tsx';
 import { Page } from '../layout/page.tsx';
+import { capitalise } from '../ui/capitalise.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { describeError } from '../ui/describe-error.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
@@ -52,13 +54,13 @@ function EntryOf({ kind, name }: Of) {
   const mayChange = useMayChange();
   const query = useQuery(readEntry(kind, name));
   return (
-    <Page title={query.data?.name ?? name} lead={<Note>{name}</Note>}>
+    <Page title={escapeControls(query.data?.name ?? name)} lead={<Note>{name}</Note>}>
       <Loaded query={query}>
         {(entry) => (
           <>
             <Section title="Fields">
               {mayChange ? (
-                <EntryForm kind={kind} name={name} entry={entry} />
+                <EntryForm key={entry.id} kind={kind} name={name} entry={entry} />
               ) : (
                 <Values kind={kind} entry={entry} />
               )}
@@ -76,14 +78,19 @@ function Values({ kind, entry }: Omit<Shown, 'name'>) {
   const values = valuesOf(entry, fieldsOf[kind]);
   return (
     <DescriptionList
-      entries={fieldsOf[kind].map(({ name, label }) => [label, describe(values[name] ?? '')])}
+      entries={fieldsOf[kind].map((field) => [
+        field.label,
+        describe(values[field.name] ?? '', field),
+      ])}
     />
   );
 }
 
-function describe(value: Value): string {
+function describe(value: Value, { kind }: Field): ReactNode {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No';
-  return value === '' ? 'None' : value.replaceAll('\n', ', ');
+  if (value === '') return 'None';
+  if (kind === 'list') return value.replaceAll('\n', ', ');
+  return <span style={{ whiteSpace: 'pre-wrap' }}>{value}</span>;
 }
 
 function EntryForm({ kind, name, entry }: Shown) {
@@ -92,11 +99,20 @@ function EntryForm({ kind, name, entry }: Shown) {
   const [before, setBefore] = useState(() => valuesOf(entry, fields));
   const [values, setValues] = useState(before);
   const body = changesOf(before, values, fields);
-  const write = useWrite(() => updateEntry(kind, name, body), ['/operator'], {
-    done: (saved) => {
+  const save = async () => ({ sent: values, saved: await updateEntry(kind, name, body) });
+  const write = useWrite(save, ['/operator'], {
+    done: ({ sent, saved }) => {
       const now = valuesOf(saved, fields);
       setBefore(now);
-      setValues(now);
+      // What was typed while it was saved stays.
+      setValues((typed) =>
+        Object.fromEntries(
+          Object.entries(now).map(([field, value]) => [
+            field,
+            typed[field] === sent[field] ? value : (typed[field] ?? value),
+          ]),
+        ),
+      );
       toastSuccess(`${saved.name} is saved.`);
     },
   });
@@ -105,6 +121,11 @@ function EntryForm({ kind, name, entry }: Shown) {
     Object.entries(faults).find(
       ([path]) => path === field.name || path.startsWith(`${field.name}.`),
     )?.[1];
+  const grid = useRef<HTMLDivElement>(null);
+  // The form is long, so the fault may be out of view.
+  useEffect(() => {
+    if (write.error) grid.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [write.error]);
   const isAtField = fields.some((field) => faultOf(field) !== undefined);
   return (
     <Form
@@ -114,7 +135,7 @@ function EntryForm({ kind, name, entry }: Shown) {
       noValidate
       submit={() => write.mutate(undefined)}
     >
-      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+      <SimpleGrid cols={{ base: 1, sm: 2 }} ref={grid}>
         {fields.map((field) => (
           <Input
             key={field.name}
@@ -148,7 +169,7 @@ function Input({ field: { label, kind, required }, value, fault, change }: Input
   const shared = {
     label,
     value,
-    error: fault === undefined ? undefined : `It ${fault}.`,
+    error: fault === undefined ? undefined : `${capitalise(fault)}.`,
     withAsterisk: required ?? false,
     onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>
       change(currentTarget.value),
@@ -207,11 +228,18 @@ function History({ id }: { id: string }) {
                 <Change key={change.id} change={change} />
               ))}
             </ul>
-            {hasMore && (
-              <Button variant="default" onClick={() => goBefore(nextCursor ?? '')}>
-                Earlier
-              </Button>
-            )}
+            <Group>
+              {before !== '' && (
+                <Button variant="default" onClick={() => goBefore('')}>
+                  Newest
+                </Button>
+              )}
+              {hasMore && (
+                <Button variant="default" onClick={() => goBefore(nextCursor ?? '')}>
+                  Earlier
+                </Button>
+              )}
+            </Group>
           </>
         )}
       </Loaded>

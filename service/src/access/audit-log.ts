@@ -60,6 +60,7 @@ export const auditActions = [
   'member.role_changed',
   'operator.added',
   'operator.removed',
+  'sync.started',
   'webhook.created',
   'webhook.changed',
   'webhook.deleted',
@@ -88,6 +89,7 @@ type SubjectKind =
   | 'key'
   | 'member'
   | 'signup'
+  | 'sync'
   | 'organization'
   | 'alliance'
   | 'blueprint'

@@ -3,6 +3,7 @@
  * can read its result.
  */
 import { Type } from 'typebox';
+import { recordAudit } from '../../access/audit-log.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject } from '../../contract/shapes.ts';
@@ -10,10 +11,10 @@ import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
 import { listRuns, readRun } from '../../sync/runs.ts';
-import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
+import type { StartedSync, SyncOptions } from '../../sync/syncs.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { found } from './reads.ts';
-import { operation } from './surface.ts';
+import { operation, type InternalContext } from './surface.ts';
 
 const RunQuery = Type.Object(
   {
@@ -98,7 +99,7 @@ export const syncOperations = [
     description:
       'Starts a run from the configured source (`SYNC_BLUEPRINTS_URL`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another sync of this kind is running, or if no source is configured.',
     body: BlueprintSyncRequest,
-    run: ({ syncs, body }) => begin(syncs, 'blueprints', body),
+    run: ({ body, ...context }) => begin(context, 'blueprints', body),
   }),
   operation({
     ...begins,
@@ -108,12 +109,20 @@ export const syncOperations = [
     description:
       'Starts a run from Discord with the configured token (`CHAT_TOKEN`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another sync of this kind is running, or if no token is configured.',
     body: ChatSyncRequest,
-    run: ({ syncs }) => begin(syncs, 'chat', { force: false, skipBad: false }),
+    run: (context) => begin(context, 'chat', { force: false, skipBad: false }),
   }),
 ];
 
-async function begin(syncs: Pick<Syncs, 'begin'>, kind: SyncKind, options: SyncOptions) {
-  return envelope(requireStarted(kind, await syncs.begin(kind, options)));
+async function begin(
+  { syncs, database, actor }: Pick<InternalContext, 'syncs' | 'database' | 'actor'>,
+  kind: SyncKind,
+  options: SyncOptions,
+) {
+  const run = requireStarted(kind, await syncs.begin(kind, options));
+  const subject = { kind: 'sync', id: run.id } as const;
+  const entry = { action: 'sync.started', subject, appId: null, details: { kind } } as const;
+  await database.transaction().execute((tx) => recordAudit(tx, actor, entry));
+  return envelope(run);
 }
 
 function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {

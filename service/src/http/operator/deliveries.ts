@@ -14,7 +14,6 @@ import {
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
-import { catalogue, type EventName } from '../../events/catalogue.ts';
 import { listAllDeliveries } from '../../webhooks/management/list-all-deliveries.ts';
 import { urlHost } from '../../webhooks/sending/url-host.ts';
 import { onOnePage } from '../portal/surface.ts';
@@ -27,20 +26,12 @@ export const olderPage = 50;
 /** Of rows that were refused. Each of them is a fault, so there are few. */
 const refusedMax = 100;
 
-const eventNames = Object.keys(catalogue) as EventName[];
-
 const DeliveryQuery = Type.Object(
   {
     status: Type.Optional(
       Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
         type: 'string',
         description: '`undelivered`: failed or cancelled, without tests and probes.',
-      }),
-    ),
-    event: Type.Optional(
-      Type.Enum(eventNames, {
-        type: 'string',
-        description: 'Return only deliveries of this event.',
       }),
     ),
     webhook: Type.Optional(uuid({ description: 'Return only deliveries to this webhook.' })),

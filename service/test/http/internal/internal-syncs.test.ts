@@ -1,6 +1,7 @@
 /** Syncs by the internal API: started, rejected, and read until they end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listAudit } from '../../../src/access/audit-log.ts';
 import { blueprint, put } from '../../support/directory.ts';
 import { startDiscord } from '../../support/discord-server.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -20,6 +21,8 @@ const internal = await startInternalApi(service);
 const beside = await startInternalApi(await startTestService({ env, beside: service }));
 const rows = Array.from({ length: 4 }, () => blueprint());
 const textOf = (some: object[]) => some.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+const everything = { actor: null, action: null, appId: null, since: null, limit: 1 };
 
 const start = (kind: string, json?: unknown, on: TestInternalApi = internal) =>
   on.call(`/syncs/${kind}`, { method: 'POST', ...(json === undefined ? {} : { json }) });
@@ -49,6 +52,11 @@ test('a run is started and returned at once, a second one is rejected, and the r
   release();
   const run = await ended(id);
   assert.deepEqual([run.status, run.counts.created], ['succeeded', 4]);
+  const [entry] = await listAudit(service.database, { ...everything, subjectId: id });
+  assert.deepEqual(
+    [entry?.action, entry?.actor.kind, entry?.details],
+    ['sync.started', 'key', { kind: 'blueprints' }],
+  );
   await service.settled();
   assert.equal((await service.call('/blueprints')).body.pagination.total, 4);
 });
