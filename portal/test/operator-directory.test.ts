@@ -79,7 +79,7 @@ test(
     await alliance.fill('nobody');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('There is no alliance nobody.').waitFor();
-    assert.ok(await alliance.evaluate((field) => field === document.activeElement));
+    assert.ok(await alliance.evaluate((field) => field === field.ownerDocument.activeElement));
   },
 );
 
@@ -91,9 +91,7 @@ test('the form of an entry never has the fields of another one', options, async 
   await page.getByRole('navigation').getByRole('link', { name: 'Directory' }).click();
   await page.getByRole('link', { name: 'Acme Corporation' }).click();
   await managers.waitFor();
-  await page.evaluate(() => {
-    setTimeout(() => history.go(-2));
-  });
+  await page.evaluate('setTimeout(() => history.go(-2))');
   await page.getByRole('heading', { name: 'Other Makers', level: 1 }).waitFor();
   assert.equal(await managers.inputValue(), '');
 });
