@@ -40,8 +40,9 @@ const DeliveryQuery = Type.Object(
   { additionalProperties: false },
 );
 
+const { body: _, attempts: __, ...delivery } = examples.delivery;
 const example = {
-  ...examples.delivery,
+  ...delivery,
   appId: exampleId,
   appName: 'Announcer',
   host: 'hooks.example.org',
