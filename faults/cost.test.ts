@@ -61,6 +61,7 @@ const eventEveryMs = 100;
 /** Until the late ones have all that they may have in flight. */
 const fillUpMs = 5_000;
 const latencyRatioMax = 2;
+const comparisonsMax = 3;
 /** On a busy machine a few events take longer with and without late webhooks. */
 const latencyFloorMs = 20;
 
@@ -80,19 +81,23 @@ smallScenario(
           deactivated_reason = case when not ${active} then 'owner' end
         where url like '%/late/%'
       `.execute(scene.database);
-    await activate(false);
     await scene.startWorkers(1);
-    await scene.publisher.publishSlowly(20, eventEveryMs);
-    const alone = await latencies(scene);
-    await activate(true);
-    await scene.publisher.publishSlowly(fillUpMs / eventEveryMs, eventEveryMs);
-    const beside = await latencies(scene);
-    for (const share of [0.5, 0.99]) {
-      const [with_, without] = [quantile(beside, share), quantile(alone, share)];
-      assert.ok(
-        with_ <= latencyRatioMax * without + latencyFloorMs,
-        `p${share * 100} is ${with_} ms next to late webhooks, ${without} ms without`,
-      );
+    // Another scenario next to it may disturb one comparison.
+    for (let tries = 1; ; tries += 1) {
+      await activate(false);
+      await scene.publisher.publishSlowly(20, eventEveryMs);
+      const alone = await latencies(scene);
+      await activate(true);
+      await scene.publisher.publishSlowly(fillUpMs / eventEveryMs, eventEveryMs);
+      const beside = await latencies(scene);
+      const slower = [0.5, 0.99].flatMap((share) => {
+        const [with_, without] = [quantile(beside, share), quantile(alone, share)];
+        return with_ <= latencyRatioMax * without + latencyFloorMs
+          ? []
+          : [`p${share * 100} is ${with_} ms next to late webhooks, ${without} ms without`];
+      });
+      if (slower.length === 0) break;
+      assert.ok(tries < comparisonsMax, slower.join(', '));
     }
   },
 );
