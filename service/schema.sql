@@ -222,6 +222,7 @@ table audit_log
   audit_log_actor_kind_check: CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'operator'::text, 'cli'::text, 'system'::text]))) NOT VALID
   audit_log_pkey: PRIMARY KEY (id)
   CREATE INDEX audit_log_by_account ON orgdir.audit_log USING btree (subject_id, at DESC, id DESC) WHERE (subject_kind = 'account'::text)
+  CREATE INDEX audit_log_by_action ON orgdir.audit_log USING btree (action, at DESC, id DESC)
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)

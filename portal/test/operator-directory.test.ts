@@ -5,7 +5,6 @@ import { sql } from '../../service/src/database/database.ts';
 import { setOperator } from '../../service/src/sign-in/operators.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { blueprint, put } from '../../service/test/support/directory.ts';
-import { eventually } from '../../service/test/support/eventually.ts';
 import { makeOperator } from '../../service/test/support/operator.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -127,6 +126,25 @@ test(
   },
 );
 
+test('a manager whom somebody else has added meanwhile is not removed', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/orgs/other` });
+  const managers = page.getByRole('textbox', { name: /Managers/ });
+  await managers.fill('carol@example.org');
+  await operator.call('/operator/orgs/other', {
+    method: 'PATCH',
+    json: { managers: ['bob@example.org'] },
+  });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Somebody else has changed it').waitFor();
+  assert.equal(await managers.inputValue(), 'carol@example.org');
+  const { body } = await operator.call('/operator/orgs/other');
+  assert.deepEqual(body.data.managers, ['bob@example.org']);
+  await page.reload();
+  await managers.fill('bob@example.org\ncarol@example.org');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Other Makers is saved.').waitFor();
+});
+
 test('line breaks of a description stay what they are', options, async () => {
   await operator.call('/operator/orgs/other', {
     method: 'PATCH',
@@ -137,8 +155,9 @@ test('line breaks of a description stay what they are', options, async () => {
   assert.equal(await description.inputValue(), 'First.\n\nSecond.');
   for (const more of ['Third.', 'Fourth.']) {
     await description.fill(`${await description.inputValue()}\n${more}`);
+    const saved = page.waitForResponse((response) => response.request().method() === 'PATCH');
     await page.getByRole('button', { name: 'Save' }).click();
-    await eventually(() => page.getByRole('button', { name: 'Save' }).isDisabled());
+    await saved;
   }
   const { rows } = await sql<{ description: string }>`
     select description from orgs where slug = 'other'

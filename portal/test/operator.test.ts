@@ -131,6 +131,22 @@ test('quotas of an app are seen and changed in a dialog', options, async () => {
   await dialog.getByRole('alert').getByText('webhooks: must be <= 100').waitFor();
 });
 
+test('a quota that somebody else changes meanwhile stays', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/apps` });
+  const [app] = (await operator.call('/operator/apps?search=Announcer')).body.data;
+  const path = `/operator/apps/${app.id}/quotas`;
+  await page.getByRole('button', { name: 'Quotas of Announcer' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Quotas of Announcer' });
+  await dialog.getByRole('textbox', { name: 'Keys' }).waitFor();
+  await operator.call(path, { method: 'PATCH', json: { webhooks: 40 } });
+  await page.evaluate("window.dispatchEvent(new Event('focus'))");
+  await dialog.getByRole('textbox', { name: 'Keys' }).fill('7');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The quotas of Announcer are changed.').waitFor();
+  const limits = (await operator.call(path)).body.data.map(({ limit }: any) => limit);
+  assert.deepEqual(limits, [null, 40, 7, 50]);
+});
+
 test('a URL is shown for a reason, and the audit log has who saw it', options, async () => {
   const page = await portal.open({ as: operator, url: `${url}/webhooks` });
   await page.getByRole('button', { name: 'Show URL of hooks.example.org' }).click();
@@ -147,7 +163,7 @@ test('a URL is shown for a reason, and the audit log has who saw it', options, a
 
 test('what was set aside is retried and dropped', options, async () => {
   const { database } = portal.service;
-  for (const reason of ['one fault', 'another fault'])
+  for (const reason of ['one fault', 'a third fault', 'another fault'])
     await sql`
       insert into published_events (id, name, org_id, data, created_at, rejected_at, reason)
       values (uuid_v7(), 'event.of_a_later_version', uuid_v7(), '{}', now(), now(), ${reason})
@@ -159,7 +175,7 @@ test('what was set aside is retried and dropped', options, async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click();
   await page.getByText('1 row retried.').waitFor();
   await row.waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Drop all' }).click();
+  await page.getByRole('button', { name: 'Drop these 2 rows' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Drop' }).click();
   await page.getByText('Nothing was rejected or set aside.').waitFor();
 });

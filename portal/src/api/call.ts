@@ -13,10 +13,13 @@ export type Call = {
   query?: Query;
   body?: object;
   signal?: AbortSignal;
-  /** Texts of the response are edited and sent back, so they stay as they are. */
+  /** Texts of the response are edited and sent back, so they stay as they are, and the response has its `etag`. */
   isEdited?: boolean;
+  /** The version that was read: another one is not overwritten. */
+  ifMatch?: string | null;
 };
 export type Envelope<T> = { data: T; pagination?: Pagination };
+export type EditedEnvelope<T> = Envelope<T> & { etag: string | null };
 
 /** The service itself stops a request after 30 s. */
 const timeoutMs = 40_000;
@@ -38,7 +41,9 @@ export async function call<T>(request: Call): Promise<T> {
 async function callOnce<T>(request: Call): Promise<T> {
   const response = await send(request);
   const content = await readJson(response, request.isEdited ?? false);
-  if (response.ok && content !== undefined) return content as T;
+  const etag = response.headers.get('etag');
+  if (response.ok && content !== undefined)
+    return (request.isEdited ? { ...(content as object), etag } : content) as T;
   throw toError(response, content);
 }
 
@@ -53,6 +58,7 @@ async function send({
   query = {},
   body,
   signal,
+  ifMatch,
 }: Call): Promise<Response> {
   const url = new URL(`${pageData.basePath}/portal/api${below}`, window.location.origin);
   for (const [name, value] of Object.entries(query))
@@ -62,7 +68,11 @@ async function send({
   try {
     return await fetch(url, {
       method,
-      headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) },
+      headers: {
+        accept: 'application/json',
+        ...(body && { 'content-type': 'application/json' }),
+        ...(ifMatch && { 'if-match': ifMatch }),
+      },
       ...(body && { body: JSON.stringify(body) }),
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });

@@ -3,7 +3,8 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { suspendableKinds } from '../../../service/src/contract/suspension.ts';
 import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
-import { read, readOlder, readPage, type Page } from './read.ts';
+import { read, readEdited, readOlder, readPage, callEdited, type Page } from './read.ts';
+import type { EntryKind } from '../operator/entry-fields.ts';
 import type * as Api from './types.ts';
 
 type PageQuery = { page?: number; limit?: number };
@@ -329,14 +330,12 @@ export const everyDelivery = (query: { status?: string; webhook?: string; before
   readOlder<Api.OperatorDelivery>('/operator/deliveries', query);
 export const everyChange = (query: {
   action?: string;
-  actor?: string;
   subject?: string;
   app?: string;
   before?: string;
 }) => readOlder<Api.OperatorAuditEntry>('/operator/audit', query);
-export const refused = () => readPage<Api.RefusedRow>('/operator/refused');
-/** `ids` null: all. */
-export const changeRefused = (verb: 'retry' | 'drop', ids: string[] | null) =>
+export const refused = () => readOlder<Api.RefusedRow>('/operator/refused');
+export const changeRefused = (verb: 'retry' | 'drop', ids: string[]) =>
   write<Api.ChangedRows>({
     method: 'POST',
     path: path('operator', 'refused', verb),
@@ -352,15 +351,18 @@ export const announce = (body: Api.NewAnnouncement) =>
   write<Api.MadeAnnouncement>({ method: 'POST', path: '/operator/announcements', body });
 export const endAnnouncement = (id: string) =>
   write({ method: 'DELETE', path: path('operator', 'announcements', id) });
-export const maintenance = () => read<Api.MaintenanceState>('/operator/maintenance');
-export const changeMaintenance = (body: Api.MaintenanceChange) =>
-  write<Api.MaintenanceState>({ method: 'PUT', path: '/operator/maintenance', body });
+export const maintenance = () => readEdited<Api.MaintenanceState>('/operator/maintenance');
+export const changeMaintenance = (body: Api.MaintenanceChange, ifMatch: string | null) =>
+  callEdited<Api.MaintenanceState>({
+    method: 'PUT',
+    path: '/operator/maintenance',
+    body,
+    ifMatch,
+  });
 export const syncRuns = (query: PageQuery) => readPage<Api.SyncRun>('/operator/syncs', query);
 export const runSync = (kind: Api.SyncRun['kind']) =>
   write<Api.SyncRun>({ method: 'POST', path: path('operator', 'syncs', kind) });
 
-/** Of the directory: as in the addresses of the API. */
-export type EntryKind = 'orgs' | 'alliances' | 'blueprints';
 export type Entries = {
   orgs: Api.ManagedOrganisation;
   alliances: Api.ManagedAllianceDetail;
@@ -378,13 +380,13 @@ export const entries = (kind: EntryKind, query: PageQuery & { search?: string })
 /** `name`: the slug, or the key of a blueprint. */
 const entryPath = (kind: EntryKind, name: string) => path('operator', kind, name);
 export const entry = <Kind extends EntryKind>(kind: Kind, name: string) =>
-  queryOptions({
-    queryKey: [entryPath(kind, name), {}] as const,
-    queryFn: async ({ signal, queryKey: [at] }) =>
-      (await call<Envelope<Entries[Kind]>>({ path: at, signal, isEdited: true })).data,
-  });
-export const updateEntry = <Kind extends EntryKind>(kind: Kind, name: string, body: object) =>
-  write<Entries[Kind]>({ method: 'PATCH', path: entryPath(kind, name), body, isEdited: true });
+  readEdited<Entries[Kind]>(entryPath(kind, name));
+export const updateEntry = <Kind extends EntryKind>(
+  kind: Kind,
+  name: string,
+  body: object,
+  ifMatch: string | null,
+) => callEdited<Entries[Kind]>({ method: 'PATCH', path: entryPath(kind, name), body, ifMatch });
 export const deleteEntry = (kind: EntryKind, name: string) =>
   write({ method: 'DELETE', path: entryPath(kind, name) });
 export const allUsage = (query: PageQuery & { days: number }) =>

@@ -1,6 +1,6 @@
 /** Query options for reads. The first part of a key is the path, so that a write can name the reads it changes. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { call, type Envelope, type Query } from './call.ts';
+import { call, type Call, type EditedEnvelope, type Envelope, type Query } from './call.ts';
 import type { CursorPagination, Pagination } from './types.ts';
 
 export type Page<Entry> = { entries: Entry[]; pagination: Pagination };
@@ -43,4 +43,21 @@ export function readOlder<Entry>(path: string, query: Query = {}) {
     queryFn: ({ signal }) => call<OlderPage<Entry>>({ path, query, signal }),
     placeholderData: keepPreviousData,
   });
+}
+
+/** What a form edits, and the version that was read. */
+export type Edited<T> = { value: T; etag: string | null };
+
+/** Reads what a form edits. Not from the cache: a form must not begin with old values. */
+export function readEdited<T>(path: string) {
+  return queryOptions({
+    queryKey: [path, {}] as const,
+    queryFn: ({ signal }) => callEdited<T>({ path, signal }),
+    gcTime: 0,
+  });
+}
+
+export async function callEdited<T>(request: Call): Promise<Edited<T>> {
+  const { data, etag } = await call<EditedEnvelope<T>>({ ...request, isEdited: true });
+  return { value: data, etag };
 }

@@ -1783,7 +1783,7 @@ export interface OperatorQueue {
   eventsWaiting: number;
   /** How long the oldest one waits. */
   oldestEventSeconds: number;
-  /** Rows that were set aside. */
+  /** Rows that were set aside, and events that were rejected. */
   setAside: number;
 }
 
@@ -2355,12 +2355,12 @@ export interface Redelivery {
 /** Which rows. */
 export interface RefusedChange {
   /**
-   * The ids of the rows. Null: all.
+   * The ids of the rows.
    *
    * @minItems 1
    * @maxItems 100
    */
-  ids: string[] | null;
+  ids: string[];
 }
 
 /** An event that was rejected, or a row that was set aside. */
@@ -2932,8 +2932,6 @@ export interface ListEveryDeliveryQuery {
 
 /** The query parameters of `listEveryChange`. */
 export interface ListEveryChangeQuery {
-  /** Return only changes by this actor: a kind, an id or a name. */
-  actor?: string;
   /** Return only this action, such as `key.revoked`, or a group, such as `key`. */
   action?: string;
   /** Return only changes of the object with this id. */

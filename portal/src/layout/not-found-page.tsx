@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core';
+import { isConsole } from '../page-data.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Page } from './page.tsx';
 
@@ -7,7 +8,7 @@ export function NotFoundPage() {
     <Page title="Not found">
       <Text>
         This page doesn't exist, or its content was deleted.{' '}
-        <PageLink to="/apps">Your apps</PageLink>
+        <PageLink to={isConsole ? '/' : '/apps'}>{isConsole ? 'Overview' : 'Your apps'}</PageLink>
       </Text>
     </Page>
   );

@@ -4,6 +4,7 @@ import { useDebouncedCallback } from '@mantine/hooks';
 import { useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { consoleSearchCharsMax } from '../../../service/src/contract/console.ts';
+import type { CursorPagination } from '../api/types.ts';
 import { CopiedId } from '../ui/copied-id.tsx';
 
 /** A value of the address, besides others; another one begins at the first page. */
@@ -19,7 +20,8 @@ export function useChoice(name: string): [value: string, choose: (value: string)
           if (value !== '') next.set(name, value);
           return next;
         },
-        { replace: true },
+        // Back leads to the page before, and past what was typed.
+        { replace: name !== 'before' },
       ),
   ];
 }
@@ -67,6 +69,25 @@ export function Only({ name, label }: { name: string; label: string }) {
       <Button size="compact-xs" variant="default" onClick={() => choose('')}>
         Show all
       </Button>
+    </Group>
+  );
+}
+
+/** Buttons of a list without a total, under its entries. */
+export function OlderPages({ hasMore, nextCursor }: CursorPagination) {
+  const [before, go] = useChoice('before');
+  return (
+    <Group>
+      {before !== '' && (
+        <Button variant="default" onClick={() => go('')}>
+          Newest
+        </Button>
+      )}
+      {hasMore && (
+        <Button variant="default" onClick={() => go(nextCursor ?? '')}>
+          Earlier
+        </Button>
+      )}
     </Group>
   );
 }

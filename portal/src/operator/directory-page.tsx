@@ -1,8 +1,9 @@
 import { SegmentedControl, Stack } from '@mantine/core';
-import { entries, type EntryKind, type ListedEntry } from '../api/operations.ts';
+import { entries, type ListedEntry } from '../api/operations.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { SearchField, useChoice } from './choices.tsx';
+import type { EntryKind } from './entry-fields.ts';
 import { TablePage } from './table-page.tsx';
 
 const limit = 25;

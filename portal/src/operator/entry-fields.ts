@@ -1,5 +1,6 @@
 /** The fields of entries that people edit by hand, and how each goes to and from text. */
-import type { EntryKind } from '../api/operations.ts';
+/** As in the addresses of the API. */
+export type EntryKind = 'orgs' | 'alliances' | 'blueprints';
 
 export type Field = {
   /** In the entry; with a dot below `links`. */
@@ -31,6 +32,11 @@ const shared: Field[] = [
   { name: 'bannerUrl', label: 'URL of the banner', kind: 'text' },
   { name: 'recruiting', label: 'Recruiting', kind: 'flag' },
 ];
+const founded: Field = {
+  name: 'foundedAt',
+  label: 'Founded, as 2027-01-31T12:00:00Z',
+  kind: 'text',
+};
 const managers: Field = {
   name: 'managers',
   label: 'Managers, one address on each line',
@@ -45,10 +51,15 @@ export const fieldsOf: Record<EntryKind, Field[]> = {
     { name: 'verified', label: 'Verified', kind: 'flag' },
     { name: 'status', label: 'Status', kind: { choices: ['active', 'closed'] } },
     { name: 'alliance', label: 'Slug of its alliance', kind: 'text' },
+    { name: 'primaryActivity', label: 'Main activity', kind: 'text' },
+    { name: 'secondaryActivity', label: 'Other activity', kind: 'text' },
+    { name: 'commitment', label: 'Commitment', kind: 'text' },
+    founded,
     { name: 'memberCount', label: 'Members', kind: 'number', required: true },
     { name: 'language', label: 'Language', kind: 'text' },
     { name: 'timezone', label: 'Time zone', kind: 'text' },
     { name: 'location', label: 'Location', kind: 'text' },
+    { name: 'chatServerId', label: 'Id of its chat server (private)', kind: 'text' },
     { name: 'contactEmail', label: 'Contact address (private)', kind: 'text' },
     { name: 'notes', label: 'Notes (private)', kind: 'long' },
     managers,
@@ -57,6 +68,7 @@ export const fieldsOf: Record<EntryKind, Field[]> = {
     ...described,
     ...shared,
     { name: 'status', label: 'Status', kind: { choices: ['active', 'disbanded'] } },
+    founded,
     managers,
   ],
   blueprints: [

@@ -1,6 +1,5 @@
 /** One entry of the directory: its fields with a form, and what operators have changed in it. */
 import {
-  Button,
   Checkbox,
   Group,
   NativeSelect,
@@ -19,7 +18,6 @@ import {
   everyChange,
   updateEntry,
   type Entries,
-  type EntryKind,
 } from '../api/operations.ts';
 import type { OperatorAuditEntry } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
@@ -36,9 +34,16 @@ import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { useChoice } from './choices.tsx';
+import { OlderPages, useChoice } from './choices.tsx';
 import { kindIn } from './directory-page.tsx';
-import { changesOf, fieldsOf, valuesOf, type Field, type Value } from './entry-fields.ts';
+import {
+  changesOf,
+  fieldsOf,
+  valuesOf,
+  type Field,
+  type Value,
+  type EntryKind,
+} from './entry-fields.ts';
 import { useMayChange } from './suspend.tsx';
 
 export function EntryPage() {
@@ -54,13 +59,13 @@ function EntryOf({ kind, name }: Of) {
   const mayChange = useMayChange();
   const query = useQuery(readEntry(kind, name));
   return (
-    <Page title={escapeControls(query.data?.name ?? name)} lead={<Note>{name}</Note>}>
+    <Page title={escapeControls(query.data?.value.name ?? name)} lead={<Note>{name}</Note>}>
       <Loaded query={query}>
-        {(entry) => (
+        {({ value: entry, etag }) => (
           <>
             <Section title="Fields">
               {mayChange ? (
-                <EntryForm key={entry.id} kind={kind} name={name} entry={entry} />
+                <EntryForm key={entry.id} kind={kind} name={name} entry={entry} etag={etag} />
               ) : (
                 <Values kind={kind} entry={entry} />
               )}
@@ -93,15 +98,22 @@ function describe(value: Value, { kind }: Field): ReactNode {
   return <span style={{ whiteSpace: 'pre-wrap' }}>{value}</span>;
 }
 
-function EntryForm({ kind, name, entry }: Shown) {
+function EntryForm({ kind, name, entry, etag }: Shown & { etag: string | null }) {
   const fields = fieldsOf[kind];
   // What was read when the form was opened: only fields that differ from it are sent, so that nobody else's change is undone.
   const [before, setBefore] = useState(() => valuesOf(entry, fields));
   const [values, setValues] = useState(before);
+  const [version, setVersion] = useState(etag);
   const body = changesOf(before, values, fields);
-  const save = async () => ({ sent: values, saved: await updateEntry(kind, name, body) });
+  // A list is sent as a whole, so nobody may have changed it meanwhile.
+  const hasList = fields.some((field) => field.kind === 'list' && field.name in body);
+  const save = async () => ({
+    sent: values,
+    saved: await updateEntry(kind, name, body, hasList ? version : null),
+  });
   const write = useWrite(save, ['/operator'], {
-    done: ({ sent, saved }) => {
+    done: ({ sent, saved: { value: saved, etag: next } }) => {
+      setVersion(next);
       const now = valuesOf(saved, fields);
       setBefore(now);
       // What was typed while it was saved stays.
@@ -212,7 +224,7 @@ function Delete({ kind, name, entry }: Shown) {
 }
 
 function History({ id }: { id: string }) {
-  const [before, goBefore] = useChoice('before');
+  const [before] = useChoice('before');
   const query = useQuery(everyChange({ subject: id, before }));
   return (
     <Section
@@ -220,7 +232,7 @@ function History({ id }: { id: string }) {
       lead="What was changed in this console, and its managers. What the platform writes is not kept."
     >
       <Loaded query={query}>
-        {({ data, pagination: { hasMore, nextCursor } }) => (
+        {({ data, pagination }) => (
           <>
             {data.length === 0 && <Text role="status">Nothing was changed here.</Text>}
             <ul className="plain-list" aria-label="History">
@@ -228,18 +240,7 @@ function History({ id }: { id: string }) {
                 <Change key={change.id} change={change} />
               ))}
             </ul>
-            <Group>
-              {before !== '' && (
-                <Button variant="default" onClick={() => goBefore('')}>
-                  Newest
-                </Button>
-              )}
-              {hasMore && (
-                <Button variant="default" onClick={() => goBefore(nextCursor ?? '')}>
-                  Earlier
-                </Button>
-              )}
-            </Group>
+            <OlderPages {...pagination} />
           </>
         )}
       </Loaded>
@@ -256,8 +257,13 @@ const actions: Record<string, string> = {
 };
 
 function Change({ change: { action, actor, at, details } }: { change: OperatorAuditEntry }) {
-  const { changes = {}, email } = details as {
+  const {
+    changes = {},
+    private: hidden = [],
+    email,
+  } = details as {
     changes?: Record<string, [string | null, string | null]>;
+    private?: string[];
     email?: string;
   };
   return (
@@ -271,6 +277,7 @@ function Change({ change: { action, actor, at, details } }: { change: OperatorAu
           {field}: {old ?? 'nothing'} → {now ?? 'nothing'}
         </Text>
       ))}
+      {hidden.length > 0 && <Text size="sm">{hidden.join(', ')}: private</Text>}
       <Note>
         <Time at={at} />
       </Note>

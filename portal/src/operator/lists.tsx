@@ -55,7 +55,7 @@ export function AppsPage() {
         'Webhooks',
         'State',
         'Created',
-        'Quotas',
+        'Look',
         ...(mayChange ? ['Change'] : []),
       ]}
       none={search === '' ? 'There are no apps yet.' : 'No app matches.'}
@@ -70,7 +70,10 @@ export function AppsPage() {
           </PageLink>,
           <State key="state" {...app} />,
           <Time key="created" at={app.createdAt} />,
-          <Quotas key="quotas" app={app} />,
+          <Group key="look" gap="xs" wrap="nowrap">
+            <PageLink to={`/audit?app=${app.id}`}>Changes</PageLink>
+            <Quotas app={app} />
+          </Group>,
           mayChange && (
             <SuspendOrRestore
               key="change"

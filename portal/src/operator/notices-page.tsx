@@ -40,7 +40,7 @@ export function NoticesPage() {
       lead="Maintenance, and announcements to all developers: in the portal, on the status page and in GET /status."
     >
       <Loaded query={useQuery(maintenance())}>
-        {(state) => <Maintenance key={String(state.enabled)} state={state} />}
+        {({ value, etag }) => <Maintenance key={String(value.enabled)} state={value} etag={etag} />}
       </Loaded>
       {mayChange && <Announce />}
       <Announced />
@@ -50,7 +50,9 @@ export function NoticesPage() {
 
 const readsOfMaintenance = ['/operator/maintenance', 'public status'];
 
-function Maintenance({ state }: { state: MaintenanceState }) {
+type MaintenanceProps = { state: MaintenanceState; etag: string | null };
+
+function Maintenance({ state, etag }: MaintenanceProps) {
   const { enabled, since } = state;
   const mayChange = useMayChange();
   return (
@@ -67,30 +69,32 @@ function Maintenance({ state }: { state: MaintenanceState }) {
           'Maintenance is off.'
         )}
       </Text>
-      {mayChange && <ChangeMaintenance state={state} />}
+      {mayChange && <ChangeMaintenance state={state} etag={etag} />}
       {mayChange && enabled && <EndMaintenance />}
     </Section>
   );
 }
 
-function ChangeMaintenance({
-  state: { enabled, message, expectedEnd },
-}: {
-  state: MaintenanceState;
-}) {
+function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: MaintenanceProps) {
+  // Of what the fields began with.
+  const [version, setVersion] = useState(etag);
   const { toInput, fromInput } = useTimes();
   const [text, setText] = useState(message ?? '');
   const [end, setEnd] = useState(toInput(expectedEnd));
   const write = useWrite(
     () =>
-      changeMaintenance({
-        enabled: true,
-        message: text.trim() || null,
-        expectedEnd: end === '' ? null : fromInput(end),
-      }),
+      changeMaintenance(
+        {
+          enabled: true,
+          message: text.trim() || null,
+          expectedEnd: end === '' ? null : fromInput(end),
+        },
+        version,
+      ),
     readsOfMaintenance,
     {
-      done: () => {
+      done: (saved) => {
+        setVersion(saved.etag);
         toastSuccess('Maintenance is on.');
         moveFocus();
       },
@@ -127,7 +131,7 @@ function ChangeMaintenance({
 }
 
 function EndMaintenance() {
-  const write = useWrite(() => changeMaintenance({ enabled: false }), readsOfMaintenance, {
+  const write = useWrite(() => changeMaintenance({ enabled: false }, null), readsOfMaintenance, {
     done: () => moveFocus(),
   });
   return (
@@ -227,7 +231,7 @@ function Announced() {
                 key: each.id,
                 cells: [
                   each.text,
-                  each.severity,
+                  severityLabels[each.severity],
                   each.startsAt && <Time key="from" at={each.startsAt} exact />,
                   each.endsAt ? <Time key="until" at={each.endsAt} exact /> : 'You end it',
                   mayChange && <End key="end" announcement={each} />,

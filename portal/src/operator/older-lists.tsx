@@ -1,8 +1,9 @@
 /** Lists of everybody that are too long to count: deliveries, and the audit log. */
-import { Button, Code, Group, Select, Text, TextInput } from '@mantine/core';
+import { Code, Select, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { useSearchParams } from 'react-router';
+import { listedHours } from '../../../service/src/contract/periods.ts';
 import { everyChange, everyDelivery } from '../api/operations.ts';
 import type { readOlder } from '../api/read.ts';
 import type { OperatorAuditEntry, OperatorDelivery } from '../api/types.ts';
@@ -16,7 +17,7 @@ import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { useTimes } from '../ui/times.tsx';
-import { Named, Only, useChoice } from './choices.tsx';
+import { Named, OlderPages, Only, useChoice } from './choices.tsx';
 import { EntryTable, type TableProps } from './table-page.tsx';
 
 type Props<Entry> = TableProps<Entry> & {
@@ -28,28 +29,16 @@ type Props<Entry> = TableProps<Entry> & {
 /** The address holds the filter and where the page begins. */
 function OlderPage<Entry>({ title, lead, read, filter, ...table }: Props<Entry>) {
   const [query] = useSearchParams();
-  const [before, goBefore] = useChoice('before');
   const list = useQuery(read(Object.fromEntries(query)));
   return (
     <Page title={title} lead={lead}>
       {filter}
       <Loaded query={list}>
-        {({ data, pagination: { hasMore, nextCursor } }) => (
+        {({ data, pagination }) => (
           <>
             {data.length === 0 && <Text role="status">Nothing matches.</Text>}
             {data.length > 0 && <EntryTable title={title} entries={data} {...table} />}
-            <Group>
-              {before !== '' && (
-                <Button variant="default" onClick={() => goBefore('')}>
-                  Newest
-                </Button>
-              )}
-              {hasMore && (
-                <Button variant="default" onClick={() => goBefore(nextCursor ?? '')}>
-                  Earlier
-                </Button>
-              )}
-            </Group>
+            <OlderPages {...pagination} />
           </>
         )}
       </Loaded>
@@ -62,7 +51,7 @@ export function AllDeliveriesPage() {
   return (
     <OlderPage
       title="Deliveries"
-      lead="Deliveries to all webhooks, newest first, without what was sent and received."
+      lead={`Deliveries to all webhooks, newest first, without what was sent and received; with a status, those of the last ${listedHours} hours.`}
       read={everyDelivery}
       filter={
         <>
@@ -106,6 +95,12 @@ function Receiver({ host, appName, webhookId }: OperatorDelivery) {
 
 export function AllChangesPage() {
   const [action, choose] = useChoice('action');
+  const [text, setText] = useState(action);
+  // A link may have removed it from the address.
+  useEffect(() => setText(action), [action]);
+  const chooseOther = (value: string) => {
+    if (value !== action) choose(value);
+  };
   const times = useTimes();
   return (
     <OlderPage
@@ -118,10 +113,11 @@ export function AllChangesPage() {
             label="Action, or a group of actions"
             placeholder="key.revoked, or key"
             maw={360}
-            defaultValue={action}
-            onBlur={({ currentTarget: { value } }) => choose(value.trim())}
+            value={text}
+            onChange={({ currentTarget: { value } }) => setText(value)}
+            onBlur={({ currentTarget: { value } }) => chooseOther(value.trim())}
             onKeyDown={({ key, currentTarget: { value } }) => {
-              if (key === 'Enter') choose(value.trim());
+              if (key === 'Enter') chooseOther(value.trim());
             }}
           />
           <Only name="subject" label="Of" />

@@ -130,7 +130,7 @@ function Checks() {
   return (
     <Section
       title="Checks"
-      lead="What orgdir doctor finds: database, replicas, workers, jobs and mail."
+      lead="What orgdir doctor finds about database, replicas, workers and jobs."
     >
       <Loaded query={query}>
         {({ entries }) => (

@@ -38,7 +38,7 @@ export function Quotas({ app }: { app: App }) {
 function Shown({ app, close }: { app: App; close: () => void }) {
   const mayChange = useMayChange();
   return (
-    <Loaded query={useQuery(quotas(app.id))}>
+    <Loaded query={useQuery({ ...quotas(app.id), gcTime: 0 })}>
       {({ entries }) =>
         mayChange ? (
           <Change app={app} inForce={entries} close={close} />
@@ -58,8 +58,11 @@ function Shown({ app, close }: { app: App; close: () => void }) {
 type Props = { app: App; inForce: OperatorQuota[]; close: () => void };
 
 function Change({ app, inForce, close }: Props) {
-  const before = Object.fromEntries(
-    inForce.map(({ quota, limit, isDefault }) => [quota, isDefault ? '' : (limit ?? '')]),
+  // As they were when the form was opened: what nobody touches is not sent.
+  const [before] = useState(() =>
+    Object.fromEntries(
+      inForce.map(({ quota, limit, isDefault }) => [quota, isDefault ? '' : (limit ?? '')]),
+    ),
   );
   const [chosen, setChosen] = useState<Record<string, string | number>>(before);
   const changed = Object.entries(chosen).filter(([quota, value]) => value !== before[quota]);

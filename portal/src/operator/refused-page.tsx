@@ -1,38 +1,70 @@
-import { Group, Text } from '@mantine/core';
+import { Code, Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { changeRefused, refused } from '../api/operations.ts';
 import type { RefusedRow } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
+import { Page } from '../layout/page.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { formatCount } from '../ui/format-count.ts';
+import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { Named } from './choices.tsx';
 import { useMayChange } from './suspend.tsx';
-import { TablePage } from './table-page.tsx';
+import { EntryTable } from './table-page.tsx';
+
+const title = 'Set aside';
 
 export function RefusedPage() {
   const mayChange = useMayChange();
   return (
-    <TablePage
-      title="Set aside"
+    <Page
+      title={title}
       lead="Events that were rejected, and rows that the worker could not process and has set aside, so that nothing waits for them. Mend the cause, then retry."
-      filter={mayChange && <Actions ids={null} />}
-      read={() => refused()}
-      columns={['Event', 'Stage', 'About', 'Reason', 'When', ...(mayChange ? ['Change'] : [])]}
-      none="Nothing was rejected or set aside."
-      row={(row) => ({
-        key: row.id,
-        cells: [
-          <Named key="event" name={row.event ?? 'No event'} id={row.id} thing="row" />,
-          row.stage,
-          about(row),
-          row.reason,
-          <Time key="when" at={row.rejectedAt} />,
-          mayChange && <Actions key="change" ids={[row.id]} />,
-        ],
-      })}
-    />
+    >
+      <Loaded query={useQuery(refused())}>
+        {({ data, pagination: { hasMore } }) =>
+          data.length === 0 ? (
+            <Text role="status">Nothing was rejected or set aside.</Text>
+          ) : (
+            <>
+              {mayChange && data.length > 1 && <Actions ids={data.map(({ id }) => id)} />}
+              <EntryTable
+                title={title}
+                entries={data}
+                columns={[
+                  'Event',
+                  'Stage',
+                  'About',
+                  'Reason',
+                  'When',
+                  ...(mayChange ? ['Change'] : []),
+                ]}
+                row={(row) => ({
+                  key: row.id,
+                  cells: [
+                    <Named key="event" name={row.event ?? 'No event'} id={row.id} thing="row" />,
+                    row.stage,
+                    about(row),
+                    row.reason,
+                    <Time key="when" at={row.rejectedAt} />,
+                    mayChange && <Actions key="change" ids={[row.id]} />,
+                  ],
+                })}
+              />
+              {hasMore && (
+                <Note>
+                  There are more than these {data.length}. <Code>orgdir events retry --all</Code>{' '}
+                  retries all of them.
+                </Note>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
   );
 }
 
@@ -57,8 +89,7 @@ const verbs = {
 } as const;
 type Verb = keyof typeof verbs;
 
-/** `ids` null: all. */
-function Actions({ ids }: { ids: string[] | null }) {
+function Actions({ ids }: { ids: string[] }) {
   return (
     <Group gap="xs" wrap="nowrap">
       <Change verb="retry" ids={ids} />
@@ -67,7 +98,7 @@ function Actions({ ids }: { ids: string[] | null }) {
   );
 }
 
-function Change({ verb, ids }: { verb: Verb; ids: string[] | null }) {
+function Change({ verb, ids }: { verb: Verb; ids: string[] }) {
   const { action, past, color, text } = verbs[verb];
   const write = useWrite(() => changeRefused(verb, ids), ['/operator'], {
     done: ({ count }) => {
@@ -75,13 +106,13 @@ function Change({ verb, ids }: { verb: Verb; ids: string[] | null }) {
       moveFocus();
     },
   });
-  const what = ids === null ? 'all' : 'this row';
+  const what = ids.length === 1 ? 'this row' : `these ${ids.length} rows`;
   return (
     <Confirm
       button={{
-        children: ids === null ? `${action} all` : action,
+        children: ids.length === 1 ? action : `${action} ${what}`,
         size: 'xs',
-        'aria-label': ids === null ? `${action} all` : `${action} ${ids[0]}`,
+        ...(ids.length === 1 && { 'aria-label': `${action} ${ids[0]}` }),
       }}
       title={`${action} ${what}?`}
       action={action}

@@ -7,6 +7,10 @@ import { useWrite } from '../api/use-write.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
 import { Form } from '../ui/form.tsx';
 
+function focus(element: HTMLElement | null): void {
+  element?.focus();
+}
+
 /** Shows the URL of a webhook to somebody who says why. */
 export function RevealUrl({ webhook: { id, host } }: { webhook: OperatorWebhook }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -16,6 +20,10 @@ export function RevealUrl({ webhook: { id, host } }: { webhook: OperatorWebhook 
     write.reset();
     setReason('');
     setIsOpen(true);
+  };
+  // What was asked for is in the log, so its result is shown.
+  const close = () => {
+    if (!write.isPending) setIsOpen(false);
   };
   return (
     <>
@@ -28,13 +36,9 @@ export function RevealUrl({ webhook: { id, host } }: { webhook: OperatorWebhook 
       >
         Show URL
       </BusyButton>
-      <Modal
-        opened={isOpen}
-        onClose={() => setIsOpen(false)}
-        title={`The URL of a webhook at ${host}`}
-      >
+      <Modal opened={isOpen} onClose={close} title={`The URL of a webhook at ${host}`}>
         {write.data ? (
-          <Code block role="status">
+          <Code block role="status" tabIndex={-1} ref={focus}>
             {write.data.url}
           </Code>
         ) : (
@@ -43,12 +47,12 @@ export function RevealUrl({ webhook: { id, host } }: { webhook: OperatorWebhook 
             action="Show"
             write={write}
             disabled={reason.trim() === ''}
-            cancel={() => setIsOpen(false)}
+            cancel={close}
             submit={() => write.mutate(undefined)}
           >
             <Text size="sm">
               It may contain a token of its owner. The audit log keeps that you have seen it and
-              why, and its owners see that, without your name.
+              why, and the members of its app see that, without your name.
             </Text>
             <TextInput
               label="Reason"

@@ -4,6 +4,8 @@ import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@
 /** Replaces messages of the service that are meant for programs. */
 const messages: Record<string, string> = {
   not_found: 'It was deleted, or it is not yours.',
+  precondition_failed:
+    'Nothing was saved. Copy what you typed, reload the page, and change what is there now.',
   proof_required: 'Nothing was changed, because you did not confirm that it is you.',
 };
 
@@ -24,6 +26,7 @@ const titles: Record<string, string> = {
   proof_required: 'Not confirmed',
   not_found: 'Not found',
   conflict: 'Not possible now',
+  precondition_failed: 'Somebody else has changed it',
   unauthorized: 'Your session has ended',
   unavailable: 'The service is not available right now',
   internal_error: 'The service failed',

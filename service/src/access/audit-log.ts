@@ -152,7 +152,7 @@ export async function listAudit(database: Database, filter: AuditFilter): Promis
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
     from audit_log
     where ${actor === null ? sql`true` : sql`${actor}::text in (actor_kind, actor_id, actor_name)`}
-      and ${action === null ? sql`true` : sql`${action}::text in (action, split_part(action, '.', 1))`}
+      and ${action === null ? sql`true` : sql`action = any(${actionsOf(action)}::text[])`}
       and ${subjectId === null ? sql`true` : sql`subject_id = ${subjectId}`}
       and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
       and ${before === null ? sql`true` : sql`(at, id) < (select at, id from audit_log where id = ${before})`}
@@ -160,6 +160,11 @@ export async function listAudit(database: Database, filter: AuditFilter): Promis
     order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}
   `.execute(database);
   return rows;
+}
+
+/** The action itself, also one that only another version knows, or all of its group. */
+function actionsOf(action: string): string[] {
+  return [action, ...auditActions.filter((each) => each.startsWith(`${action}.`))];
 }
 
 export type UserEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'subject' | 'appId' | 'details'>;

@@ -124,7 +124,8 @@ const named: Record<Suspendable, string> = {
   key: 'the API key',
 };
 
-function requireReason(text: string): string {
+/** Throws `validation_failed`. Returns it without spaces around it. */
+export function requireReason(text: string): string {
   const reason = text.trim();
   if (reason === '' || reason.length > reasonCharsMax || /[\p{Cc}\p{Bidi_Control}]/u.test(reason))
     throw invalid({

@@ -1,11 +1,12 @@
 import { Option, type Command } from 'commander';
+import { hoursAgo, listedHours } from '../contract/periods.ts';
 import { catalogue } from '../events/catalogue.ts';
 import {
   listAllDeliveries,
   requireAppOf,
   type ListedDelivery,
 } from '../webhooks/management/list-all-deliveries.ts';
-import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
+import { listedMax } from './event-commands.ts';
 import { parseId, parseTimeOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -38,7 +39,7 @@ export function addDeliveryCommands(program: Command): void {
     )
     .option(
       '--since <time>',
-      `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${listedHours} hours ago)`,
       parseTimeOption,
     )
     .option(
@@ -63,7 +64,7 @@ Examples:
 }
 
 async function list({ webhook, status, event, since, limit, json }: Flags): Promise<void> {
-  const from = (since ?? sinceDefault()).toISOString();
+  const from = (since ?? hoursAgo(listedHours)).toISOString();
   const filter = { status, event, since: from, limit };
   const found = await withDatabase(async ({ database }) => {
     const listed = await listAllDeliveries(database, webhook ?? null, filter);

@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { hoursAgo, listedHours } from '../contract/periods.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { invalid } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
@@ -12,8 +13,6 @@ import { parseTimeOption, parseInteger } from './parse-option.ts';
 import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
-/** The default of `--since`: hours before now. */
-export const sinceHours = 24;
 export const listedMax = 1_000;
 
 type ListFlags = {
@@ -74,7 +73,7 @@ function addList(events: Command): void {
     )
     .option(
       '--since <time>',
-      `only events since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      `only events since this time, such as 2027-01-31T12:00:00Z (default: ${listedHours} hours ago)`,
       parseTimeOption,
     )
     .option(
@@ -97,7 +96,7 @@ Examples:
     )
     .action(async ({ event, since, limit, rejected, json }: ListFlags) => {
       // What was refused waits for an operator, however long ago.
-      const earliest = rejected ? new Date(0) : sinceDefault();
+      const earliest = rejected ? new Date(0) : hoursAgo(listedHours);
       const filter = { event: event ?? null, since: since ?? earliest, limit };
       return rejected ? showRejected(filter, json) : showEvents(filter, json);
     });
@@ -175,10 +174,6 @@ function toJson({ data, ...event }: ListedEvent): string {
 function toRow(event: ListedEvent): string[] {
   const about = event.org ?? event.alliance ?? '-';
   return [event.id, event.event, about, event.state, event.createdAt.toISOString()];
-}
-
-export function sinceDefault(): Date {
-  return new Date(Date.now() - sinceHours * 3_600_000);
 }
 
 function readData(text: string | undefined): unknown {

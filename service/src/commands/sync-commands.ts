@@ -13,6 +13,7 @@ import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar, type ProgressBar } from './progress-bar.ts';
+import { cliActor } from './cli-actor.ts';
 import { parseInteger } from './parse-option.ts';
 import { print, signalCodes, table, withDatabase } from './with-database.ts';
 
@@ -94,6 +95,7 @@ async function blueprints(source: string | undefined, flags: BlueprintFlags): Pr
     syncBlueprints(connection, {
       location: given ?? configuredLocation(config),
       trigger: 'cli',
+      actor: cliActor(),
       force: flags.force ?? false,
       skipBad: flags.skipBad ?? false,
       publicUrl: config.publicUrl,
@@ -126,6 +128,7 @@ async function chat(flags: SyncFlags): Promise<void> {
       return await syncChat(connection, {
         provider,
         trigger: 'cli',
+        actor: cliActor(),
         signal,
         onProgress: (asked, servers) =>
           bar.update(asked, servers, `Asking, ${asked} of ${servers} servers`),

@@ -67,7 +67,7 @@ export const OperatorOverview = strictObject(
         }),
         eventsWaiting: count('Events that are not distributed yet; counting stops at 10,000.'),
         oldestEventSeconds: Type.Number({ description: 'How long the oldest one waits.' }),
-        setAside: count('Rows that were set aside.'),
+        setAside: count('Rows that were set aside, and events that were rejected.'),
       },
       { title: 'OperatorQueue', description: 'What waits.' },
     ),
@@ -264,16 +264,18 @@ export const RefusedRow = strictObject(
 const refusedIdsMax = 100;
 export const RefusedChange = strictObject(
   {
-    ids: nullable(
-      Type.Array(uuid(), {
-        minItems: 1,
-        maxItems: refusedIdsMax,
-        uniqueItems: true,
-        description: 'The ids of the rows. Null: all.',
-      }),
-    ),
+    ids: Type.Array(uuid(), {
+      minItems: 1,
+      maxItems: refusedIdsMax,
+      uniqueItems: true,
+      description: 'The ids of the rows.',
+    }),
   },
-  { title: 'RefusedChange', description: 'Which rows.', examples: [{ ids: null }] },
+  {
+    title: 'RefusedChange',
+    description: 'Which rows.',
+    examples: [{ ids: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'] }],
+  },
 );
 export const ChangedRows = strictObject(
   { count: count('How many rows.') },

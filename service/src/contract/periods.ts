@@ -48,3 +48,10 @@ export const statusDays = 30;
 export const linkHours = 1;
 export const linkPeriod = linkHours === 1 ? 'an hour' : `${inWords(linkHours)} hours`;
 export const firstAccountLinkHours = 24;
+
+/** How far lists of events and deliveries of all webhooks look back, in hours, if nothing else is asked. */
+export const listedHours = 24;
+
+export function hoursAgo(hours: number): Date {
+  return new Date(Date.now() - hours * 3_600_000);
+}

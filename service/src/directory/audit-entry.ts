@@ -1,10 +1,12 @@
 /**
- * Writes what an operator changes in an entry to the audit log, with the values before and after. What the platform writes is
- * not there: it may be a million entries a day.
+ * Writes what an operator changes in an entry to the audit log, with the values before and after; of private fields and of what
+ * is deleted without them, because the log keeps everything. What the platform writes is not there: it may be a million entries
+ * a day.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
+import { privateOrgFields } from '../contract/organisation.ts';
 import { cutText } from '../contract/cut-text.ts';
 import type { Transaction } from '../database/database.ts';
 
@@ -29,12 +31,22 @@ export async function auditEntry(
   );
   if (changed.length === 0) return;
   const one = after === null ? old : now;
-  const changes = changed.map((name) => [name, [shown(old[name]), shown(now[name])]]);
+  const isPrivate = (name: string) => name in privateOrgFields;
+  const changes = changed
+    .filter((name) => !isPrivate(name))
+    .map((name) => [name, [shown(old[name]), shown(now[name])]]);
   await recordAudit(tx, actor, {
     action: before === null ? 'entry.created' : after === null ? 'entry.deleted' : 'entry.changed',
     subject: { kind, id: String(one['id']) },
     appId: null,
-    details: { slug: one['slug'], changes: Object.fromEntries(changes) as Fields },
+    details: {
+      slug: one['slug'],
+      name: one['name'],
+      ...(after && {
+        changes: Object.fromEntries(changes) as Fields,
+        private: changed.filter(isPrivate),
+      }),
+    },
   });
 }
 

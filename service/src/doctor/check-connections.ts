@@ -3,9 +3,7 @@ import { sql, type Database } from '../database/database.ts';
 import { ok, skipped, warning, type Finding } from './finding.ts';
 
 /** Of a process with both roles: docs/operations.md#deployment */
-const processMax = 27;
-const apiProcessMax = 21;
-const workerProcessMax = 11;
+export const connectionsMax = { process: 29, api: 23, worker: 11 };
 
 /** Checks that the server accepts as many connections as a service with WORKERS opens. */
 export async function checkConnections(
@@ -22,7 +20,8 @@ export async function checkConnections(
       - current_setting('superuser_reserved_connections')::int as accepted
   `.execute(database);
   const accepted = rows[0]?.accepted ?? 0;
-  const needed = workers === 1 ? processMax : apiProcessMax + workers * workerProcessMax;
+  const needed =
+    workers === 1 ? connectionsMax.process : connectionsMax.api + workers * connectionsMax.worker;
   const message = `this service opens up to ${needed} connections, and the server accepts ${accepted}`;
   if (needed <= accepted) return ok('connections', message);
   return warning(

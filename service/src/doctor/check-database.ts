@@ -97,8 +97,7 @@ function reported(finding: Finding): Opened {
   return { kind: 'reported', findings: [finding] };
 }
 
-/** Checks a database that is open, on a connection of its own. */
-export async function checkOpened(
+async function checkOpened(
   connection: ConnectionSettings,
   config: Where,
   faulty: ReadonlySet<string>,
@@ -109,8 +108,42 @@ export async function checkOpened(
     poolSize: 1,
     statementTimeoutMs,
   });
+  const address = connection.connectionString ?? null;
   try {
-    const server = await checkServer(database, connection.connectionString ?? null, now);
+    return await inspect({ database, address, config, now }, () =>
+      checkContent(database, config, faulty),
+    );
+  } finally {
+    await database.destroy();
+  }
+}
+
+/**
+ * Checks the database that a running process uses, but no stored secrets: decrypting all of them would keep it from its requests.
+ */
+export function checkLive(
+  database: Database,
+  { primary, connectionString }: Pick<ConnectionSettings, 'primary' | 'connectionString'>,
+  config: Where,
+): Promise<Finding[]> {
+  const address = primary?.url ?? connectionString ?? null;
+  return inspect({ database, address, config, now: Date.now }, () => checkQueue(database, config));
+}
+
+type Inspected = {
+  database: Database;
+  /** Null: embedded. */
+  address: string | null;
+  config: Where;
+  now: () => number;
+};
+
+async function inspect(
+  { database, address, config, now }: Inspected,
+  checkInside: () => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    const server = await checkServer(database, address, now);
     if (!server.isUsable) return server.findings;
     const { isComplete, findings } = await checkMigrations(database);
     return [
@@ -119,7 +152,7 @@ export async function checkOpened(
       ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
       ...(await checkReplicas(database, config.databaseReadUrls)),
       ...findings,
-      ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
+      ...(isComplete ? await checkInside() : [notMigrated]),
     ];
   } catch (error) {
     // A missing privilege, or a connection that broke between two checks.
@@ -130,8 +163,6 @@ export async function checkOpened(
         'fix this error, and run doctor again',
       ),
     ];
-  } finally {
-    await database.destroy();
   }
 }
 

@@ -1,5 +1,6 @@
 import { sql, type Database } from '../database/database.ts';
 import { oldestServer } from '../database/migrate.ts';
+import { connectionsMax } from './check-connections.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** `isUsable`: the server responds, so further checks make sense. */
@@ -111,8 +112,7 @@ const advice: Record<string, string> = {
   '28P01': 'fix user and password in DATABASE_URL; percent-encode special characters in them',
   '28000': 'allow this user and machine in pg_hba.conf',
   '3D000': "create it, for example with: create database orgdir encoding 'UTF8' template template0",
-  '53300':
-    'increase max_connections of the server: a process of the service uses up to 27, and with WORKERS up to 21 and 11 for each worker',
+  '53300': `increase max_connections of the server: a process of the service uses up to ${connectionsMax.process}, and with WORKERS up to ${connectionsMax.api} and ${connectionsMax.worker} for each worker`,
 };
 
 /** The address without user, password and options. */

@@ -4,9 +4,9 @@
  */
 import { checkConfig } from './check-config.ts';
 import { checkDataDir } from './check-data-dir.ts';
-import type { ConnectionSettings } from '../database/database.ts';
+import type { ConnectionSettings, Database } from '../database/database.ts';
 import type { Config } from '../settings/config.ts';
-import { type DatabaseCheckOptions, checkDatabase, checkOpened } from './check-database.ts';
+import { type DatabaseCheckOptions, checkDatabase, checkLive } from './check-database.ts';
 import { checkMail } from './check-mail.ts';
 import { checkPorts } from './check-ports.ts';
 import { checkSecretKey } from './check-secret-key.ts';
@@ -37,16 +37,14 @@ export async function runChecks({
   return redacted(listSecrets(env), [checkNode(nodeVersion), ...findings, ...groups.flat()]);
 }
 
-/** The findings about what a running process uses: its database, the queue, replicas and the mail server. */
+/** The findings about the database that a running process uses, its replicas, workers and queue. */
 export async function runLiveChecks(
+  database: Database,
   connection: ConnectionSettings,
   config: Config,
 ): Promise<Finding[]> {
-  const groups = await Promise.all([
-    settled('database', checkOpened(connection, config, new Set(), Date.now)),
-    settled('mail', checkMail(config, new Set())),
-  ]);
-  return redacted(config.secretsToHide, groups.flat());
+  const findings = await settled('database', checkLive(database, connection, config));
+  return redacted(config.secretsToHide, findings);
 }
 
 function redacted(secrets: string[], findings: Finding[]): Finding[] {

@@ -14,11 +14,12 @@ import type { TaskParts } from './create-parts.ts';
 export async function createListeners(parts: TaskParts) {
   const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
   const internal = createInternalParts(parts);
-  const { writes, publisher } = internal;
+  const ofConsole = { ...createConsoleParts(parts), publisher: internal.publisher };
   return {
     signIn,
-    app: signIn && (await createPublicApp(parts, signIn, { writes, publisher })),
+    app: signIn && (await createPublicApp(parts, signIn, ofConsole)),
     ...internal,
+    ...ofConsole,
   };
 }
 
@@ -43,7 +44,7 @@ function createConfiguredSignIn(parts: TaskParts): SignIn {
 async function createPublicApp(
   parts: TaskParts,
   signIn: SignIn,
-  { writes, publisher }: Pick<ReturnType<typeof createInternalParts>, 'writes' | 'publisher'>,
+  ofConsole: ReturnType<typeof createConsoleParts> & { publisher: Publisher },
 ): ReturnType<typeof createApp> {
   const { config, database, replicas, revisions, search, health, apiProcesses } = parts;
   const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
@@ -76,10 +77,8 @@ async function createPublicApp(
     signingKeys: parts.signingKeys,
     metrics: parts.metrics,
     readQueue: parts.readQueue,
-    readChecks: parts.readChecks,
     syncs: parts.syncs,
-    writes,
-    publisher,
+    ...ofConsole,
     settingsInForce: config.settingsInForce,
     log: parts.log,
     attemptLog: parts.attemptLog,
@@ -94,6 +93,26 @@ const writesPool = {
   statementTimeoutMs: 60_000,
   idleInTransactionMs: 30_000,
 };
+
+/** The pool of the console: its lists may be slow, and its writes wait for locks, behind which nobody else must wait. */
+const consolePool = {
+  applicationName: `orgdir console, pid ${process.pid}`,
+  poolSize: 2,
+  // The portal's pages wait longer, so nobody is told that a write has failed that has not.
+  statementTimeoutMs: 10_000,
+};
+
+function createConsoleParts({ config, connection }: TaskParts) {
+  const consoleDatabase = openDatabase(connection, consolePool);
+  return {
+    consoleDatabase,
+    readChecks: async () => {
+      // Loaded when somebody looks at the console.
+      const { runLiveChecks } = await import('../doctor/doctor.ts');
+      return runLiveChecks(consoleDatabase, connection, config);
+    },
+  };
+}
 
 /** The internal listener's application, and the parts that only it uses. */
 function createInternalParts(parts: TaskParts) {

@@ -92,6 +92,7 @@ export async function createWorkerProcessParts(options: PartsOptions) {
     signIn: null,
     writes: null,
     publishing: null,
+    consoleDatabase: null,
     workers: null,
   };
 }
@@ -152,8 +153,6 @@ function createShared(options: PartsOptions) {
     ),
     metrics,
     readQueue,
-    // Loaded when somebody looks at the console.
-    readChecks: async () => (await import('../doctor/doctor.ts')).runLiveChecks(connection, config),
     attemptLog: createAttemptLog(log),
     stopLoggingSetAside: onSetAside((row) => log.error(row, 'row.set_aside')),
     revisions,

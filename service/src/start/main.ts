@@ -228,8 +228,8 @@ const traceTimeoutMs = 1_000;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void> {
-  const { app, internalApp, watching, writes, publishing, readiness, worker, mailSender, syncs } =
-    parts;
+  const { app, internalApp, watching, writes, publishing, consoleDatabase } = parts;
+  const { readiness, worker, mailSender, syncs } = parts;
   const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
   const { signIn, workers, usage } = parts;
   readiness.stop();
@@ -257,7 +257,7 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   await Promise.race([
     Promise.all([
       usage.stop(),
-      ...[watching, writes, publishing].map(async (pool) => pool?.destroy()),
+      ...[watching, writes, publishing, consoleDatabase].map(async (pool) => pool?.destroy()),
     ]),
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);

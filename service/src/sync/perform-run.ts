@@ -21,19 +21,21 @@ import {
   runningRun,
   tryRunLock,
   type Completion,
+  type StartedBy,
 } from './runs.ts';
 import { SyncFailure } from './sync-failure.ts';
 
-export type RunRequest = Pick<SyncRun, 'kind' | 'source' | 'trigger'> & {
-  /** The source as everyone sees it. */
-  publicSource: string;
-  /** Aborts the run because its process stops. */
-  signal: AbortSignal;
-  /** Called when the run is recorded as running. */
-  onStart?: ((run: SyncRun) => void) | undefined;
-  /** Set only for scheduled runs. */
-  due?: DueTime | undefined;
-};
+export type RunRequest = Pick<SyncRun, 'kind' | 'source' | 'trigger'> &
+  StartedBy & {
+    /** The source as everyone sees it. */
+    publicSource: string;
+    /** Aborts the run because its process stops. */
+    signal: AbortSignal;
+    /** Called when the run is recorded as running. */
+    onStart?: ((run: SyncRun) => void) | undefined;
+    /** Set only for scheduled runs. */
+    due?: DueTime | undefined;
+  };
 
 /** The due time that a run is for. Both functions are called under the run's lock. */
 export type DueTime = {

@@ -1,5 +1,7 @@
 /** Records the runs of both syncs and reads them for operators. */
 import { v7 as uuidv7 } from 'uuid';
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
 import { cutText } from '../contract/cut-text.ts';
 import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
@@ -35,6 +37,9 @@ export async function releaseRunLock(session: Database, kind: SyncKind): Promise
   await sql`select pg_advisory_unlock(${runLock}, ${lockOf[kind]})`.execute(session);
 }
 
+/** Whoever asked for a run; nobody did for a scheduled one. */
+export type StartedBy = { actor?: Actor | undefined };
+
 type Row = {
   id: string;
   kind: SyncKind;
@@ -58,7 +63,7 @@ const interruptedMessage = 'the process that ran it ended without a word';
 /** Starts a run. The caller holds the lock, so any other run that is recorded as running was interrupted. */
 export async function beginRun(
   session: Database,
-  { kind, source, trigger }: Pick<SyncRun, 'kind' | 'source' | 'trigger'>,
+  { kind, source, trigger, actor }: Pick<SyncRun, 'kind' | 'source' | 'trigger'> & StartedBy,
 ): Promise<SyncRun> {
   return session.transaction().execute(async (tx) => {
     await sql`
@@ -72,7 +77,15 @@ export async function beginRun(
       values (${uuidv7()}, ${kind}, ${source}, ${trigger}, 'running', clock_timestamp())
       returning ${columns}
     `.execute(tx);
-    return toRun(rows[0] as Row);
+    const run = toRun(rows[0] as Row);
+    if (actor)
+      await recordAudit(tx, actor, {
+        action: 'sync.started',
+        subject: { kind: 'sync', id: run.id },
+        appId: null,
+        details: { kind },
+      });
+    return run;
   });
 }
 

@@ -10,6 +10,7 @@ import { createHttpClient } from './http-client.ts';
 import { mergeBlueprints } from './merge-blueprints.ts';
 import { openSource, type OpenedSource, type SourceState } from './open-source.ts';
 import { performRun, type CompleteRun, type DueTime, type RunOutcome } from './perform-run.ts';
+import type { StartedBy } from './runs.ts';
 import { readRows } from './read-rows.ts';
 import { lastValidators, type Completion, type Validators } from './runs.ts';
 import {
@@ -20,7 +21,7 @@ import {
 } from './source-location.ts';
 import { stageBlueprints } from './stage-blueprints.ts';
 
-export type BlueprintSyncRequest = {
+export type BlueprintSyncRequest = StartedBy & {
   location: SourceLocation;
   trigger: SyncRun['trigger'];
   /**
@@ -48,11 +49,11 @@ export async function syncBlueprints(
   connection: ConnectionSettings,
   request: BlueprintSyncRequest,
 ): Promise<RunOutcome> {
-  const { location, trigger, signal, onStart, due } = request;
+  const { location, trigger, actor, signal, onStart, due } = request;
   const [source, publicSource] = [locationName(location), publicLocationName(location)];
   return performRun(
     connection,
-    { kind: 'blueprints', source, publicSource, trigger, signal, onStart, due },
+    { kind: 'blueprints', source, publicSource, trigger, actor, signal, onStart, due },
     (session, complete) => perform(session, complete, request),
   );
 }

@@ -7,9 +7,10 @@ import { sql, type ConnectionSettings, type Database } from '../database/databas
 import { writeMemberCounts, type ChatCount } from '../directory/member-counts.ts';
 import type { ChatAnswer, ChatProvider } from './chat-provider.ts';
 import { performRun, type CompleteRun, type DueTime, type RunOutcome } from './perform-run.ts';
+import type { StartedBy } from './runs.ts';
 import { SyncFailure } from './sync-failure.ts';
 
-export type ChatSyncRequest = {
+export type ChatSyncRequest = StartedBy & {
   provider: ChatProvider;
   trigger: SyncRun['trigger'];
   signal: AbortSignal;
@@ -31,7 +32,7 @@ export async function syncChat(
   connection: ConnectionSettings,
   request: ChatSyncRequest,
 ): Promise<RunOutcome> {
-  const { provider, trigger, signal, onStart, due } = request;
+  const { provider, trigger, actor, signal, onStart, due } = request;
   return performRun(
     connection,
     {
@@ -39,6 +40,7 @@ export async function syncChat(
       source: provider.name,
       publicSource: provider.name,
       trigger,
+      actor,
       signal,
       onStart,
       due,

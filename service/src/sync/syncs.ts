@@ -2,6 +2,7 @@
  * Runs the syncs of a process: on schedule if it is a worker, and on request. One run at a time over all processes;
  * stopping aborts the run of this process and records that.
  */
+import type { Actor } from '../access/actor.ts';
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../settings/config.ts';
@@ -16,7 +17,7 @@ import type { ChatProvider } from './chat-provider.ts';
 import { createChatProvider } from './create-chat-provider.ts';
 import { dueTime, plan, untilDue } from './due-times.ts';
 import type { DueTime, RunOutcome } from './perform-run.ts';
-import { lastSuccesses } from './runs.ts';
+import { lastSuccesses, type StartedBy } from './runs.ts';
 import { readLocation } from './source-location.ts';
 import { syncBlueprints } from './sync-blueprints.ts';
 import { syncChat } from './sync-chat.ts';
@@ -41,18 +42,19 @@ export type StartedSync =
 
 export type Syncs = {
   /** Starts a run from the configured source and returns when it is recorded; the run continues in the background. */
-  begin(kind: SyncKind, options: SyncOptions): Promise<StartedSync>;
+  begin(kind: SyncKind, options: SyncOptions, actor: Actor): Promise<StartedSync>;
   /** Starts following the schedule. */
   start(): void;
   /** May be called twice. */
   stop(): Promise<void>;
 };
 
-type Asked = SyncOptions & {
-  trigger: SyncRun['trigger'];
-  onStart?: (run: SyncRun) => void;
-  due?: DueTime;
-};
+type Asked = SyncOptions &
+  StartedBy & {
+    trigger: SyncRun['trigger'];
+    onStart?: (run: SyncRun) => void;
+    due?: DueTime;
+  };
 
 /** The longest wait for a due time, because a clock may be changed and a process may freeze. */
 const waitMsMax = 30_000;
@@ -81,12 +83,13 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   });
 
   return {
-    async begin(kind, options) {
+    async begin(kind, options, actor) {
       if (!syncs[kind]) return { kind: 'unconfigured' };
       const { promise: begun, resolve: begin } = Promise.withResolvers<StartedSync>();
       const asked: Asked = {
         ...options,
         trigger: 'api',
+        actor,
         onStart: (started) => begin({ kind: 'started', run: started }),
       };
       const ended = runner.perform(kind, asked);

@@ -495,8 +495,8 @@ test('orgdir lists, retries and drops what was set aside or rejected', async () 
   assert.deepEqual(
     entries.map(({ action, subject, details }) => [action, subject.id, details]),
     [
-      ['event.retried', aside?.id, { count: 1 }],
-      ['event.dropped', rejected?.id, { count: 1 }],
+      ['event.retried', aside?.id, { count: 1, ids: [aside?.id] }],
+      ['event.dropped', rejected?.id, { count: 1, ids: [rejected?.id] }],
     ],
   );
 });

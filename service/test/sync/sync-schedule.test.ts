@@ -9,6 +9,7 @@ import type { SyncRun } from '../../src/contract/sync-run.ts';
 import { listRuns } from '../../src/sync/runs.ts';
 import { Session } from '../../src/database/session.ts';
 import { createSyncs, type Syncs } from '../../src/sync/syncs.ts';
+import { testActor } from '../support/actor.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { blueprint, put } from '../support/directory.ts';
 import { startDiscord } from '../support/discord-server.ts';
@@ -177,7 +178,7 @@ test('a due run waits for a manual run and then starts', async () => {
     log: createLogger('silent'),
   });
   after(() => asked.stop());
-  const begun = await asked.begin('blueprints', { force: false, skipBad: false });
+  const begun = await asked.begin('blueprints', { force: false, skipBad: false }, testActor);
   assert.equal(begun.kind, 'started');
   await receiver.waitFor(1);
   await makeDue();

@@ -63,6 +63,7 @@ const response = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
 export const maintenanceOperations = [
   operation({
     operationId: 'getMaintenance',
+    tagged: true,
     method: 'GET',
     path: '/maintenance',
     summary: 'Get the state of maintenance',

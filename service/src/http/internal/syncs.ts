@@ -3,7 +3,6 @@
  * can read its result.
  */
 import { Type } from 'typebox';
-import { recordAudit } from '../../access/audit-log.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject } from '../../contract/shapes.ts';
@@ -114,15 +113,11 @@ export const syncOperations = [
 ];
 
 async function begin(
-  { syncs, database, actor }: Pick<InternalContext, 'syncs' | 'database' | 'actor'>,
+  { syncs, actor }: Pick<InternalContext, 'syncs' | 'actor'>,
   kind: SyncKind,
   options: SyncOptions,
 ) {
-  const run = requireStarted(kind, await syncs.begin(kind, options));
-  const subject = { kind: 'sync', id: run.id } as const;
-  const entry = { action: 'sync.started', subject, appId: null, details: { kind } } as const;
-  await database.transaction().execute((tx) => recordAudit(tx, actor, entry));
-  return envelope(run);
+  return envelope(requireStarted(kind, await syncs.begin(kind, options, actor)));
 }
 
 function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {

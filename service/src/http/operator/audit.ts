@@ -16,7 +16,6 @@ const text = (description: string) =>
 
 const AuditQuery = Type.Object(
   {
-    actor: text('Return only changes by this actor: a kind, an id or a name.'),
     action: text('Return only this action, such as `key.revoked`, or a group, such as `key`.'),
     subject: Type.Optional(
       uuid({ description: 'Return only changes of the object with this id.' }),
@@ -52,9 +51,9 @@ export const auditOperations = [
       schema: cursorList(OperatorAuditEntry, 'OperatorAuditList'),
       example: olderPageOf([example]),
     },
-    async run({ database, query: { actor, action, subject, app, before } }) {
+    async run({ database, query: { action, subject, app, before } }) {
       const entries = await listAudit(database, {
-        actor: actor ?? null,
+        actor: null,
         action: action ?? null,
         subjectId: subject ?? null,
         appId: app ?? null,

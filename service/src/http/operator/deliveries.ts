@@ -1,6 +1,7 @@
 /** The console's operations on deliveries, and on what the worker could not process. */
 import { Type } from 'typebox';
 import { recordAudit } from '../../access/audit-log.ts';
+import { hoursAgo, listedHours } from '../../contract/periods.ts';
 import { cursorList, envelope } from '../../contract/envelope.ts';
 import { exampleId, examples, exampleTime } from '../../contract/examples.ts';
 import {
@@ -11,20 +12,18 @@ import {
   RefusedRow,
   RevealedUrl,
 } from '../../contract/operator.ts';
+import { requireReason } from '../../access/suspensions.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
 import { listAllDeliveries } from '../../webhooks/management/list-all-deliveries.ts';
 import { urlHost } from '../../webhooks/sending/url-host.ts';
-import { onOnePage } from '../portal/surface.ts';
-import { listOf, oneOf } from '../responses/responses.ts';
+import { oneOf } from '../responses/responses.ts';
 import { changeRefused, listRefused, type RefusedVerb } from './refused.ts';
 import { operation } from './surface.ts';
 
 /** A page of what is too much to count. */
 export const olderPage = 50;
-/** Of rows that were refused. Each of them is a fault, so there are few. */
-const refusedMax = 100;
 
 const DeliveryQuery = Type.Object(
   {
@@ -80,7 +79,7 @@ export const operatorDeliveries = [
     method: 'GET',
     path: '/deliveries',
     summary: 'List deliveries to all webhooks',
-    description: 'Returns them newest first, without what was sent and received.',
+    description: `Returns them newest first, without what was sent and received; with a status and without a webhook, those of the last ${listedHours} hours.`,
     query: DeliveryQuery,
     returns: { 200: 'The deliveries.' },
     response: {
@@ -88,8 +87,12 @@ export const operatorDeliveries = [
       example: olderPageOf([example]),
     },
     async run({ database, query: { webhook = null, ...filter } }) {
+      const { status } = filter;
+      // Without an index for all webhooks, few in a long history would take long to find.
+      const isSearched = webhook === null && status !== undefined && status !== 'pending';
+      const since = isSearched ? hoursAgo(listedHours).toISOString() : undefined;
       const limit = olderPage + 1;
-      return olderPageOf(await listAllDeliveries(database, webhook, { ...filter, limit }));
+      return olderPageOf(await listAllDeliveries(database, webhook, { ...filter, since, limit }));
     },
   }),
   operation({
@@ -98,12 +101,13 @@ export const operatorDeliveries = [
     path: '/webhooks/:id/url',
     summary: 'See the URL of a webhook',
     description:
-      'Returns the whole URL, which may contain a token of its owner. The audit log keeps who saw it and why, and shows that to its owners.',
+      'Returns the whole URL, which may contain a token of its owner. The audit log keeps who saw it and why, and shows that to the members of its app.',
     body: Reason,
     returns: { 200: 'The URL.' },
     response: oneOf(RevealedUrl, 'RevealedUrlResponse', { url: 'https://hooks.example.org/in' }),
-    run: ({ database, actor, params: { id }, body: { reason } }) =>
+    run: ({ database, actor, params: { id }, body }) =>
       database.transaction().execute(async (tx) => {
+        const reason = requireReason(body.reason);
         const { rows } = await sql<{ id: string; appId: string; url: string }>`
           select id, app_id as "appId", url from webhooks where id = ${id}
         `.execute(tx);
@@ -123,30 +127,36 @@ export const operatorDeliveries = [
     method: 'GET',
     path: '/refused',
     summary: 'List events and rows that were refused',
-    description: `Returns up to ${refusedMax} events that were rejected and rows that the worker has set aside, newest first, without their data.`,
+    description:
+      'Returns the newest events that were rejected and rows that the worker has set aside, without their data.',
     returns: { 200: 'The rows.' },
-    response: listOf(RefusedRow, 'RefusedRowList', {
-      id: exampleId,
-      stage: 'record',
-      event: 'org.created',
-      org: null,
-      alliance: null,
-      createdAt: exampleTime,
-      rejectedAt: exampleTime,
-      code: '22P02',
-      reason: 'invalid input syntax for type uuid',
-      eventId: exampleId,
-      deliveryId: exampleId,
-      webhookId: exampleId,
-    }),
+    response: {
+      schema: cursorList(RefusedRow, 'RefusedRowList'),
+      example: olderPageOf([
+        {
+          id: exampleId,
+          stage: 'record',
+          event: 'org.created',
+          org: null,
+          alliance: null,
+          createdAt: exampleTime,
+          rejectedAt: exampleTime,
+          code: '22P02',
+          reason: 'invalid input syntax for type uuid',
+          eventId: exampleId,
+          deliveryId: exampleId,
+          webhookId: exampleId,
+        },
+      ]),
+    },
     async run({ database }) {
-      const filter = { event: null, since: new Date(0), limit: refusedMax };
+      const filter = { event: null, since: new Date(0), limit: olderPage + 1 };
       const rows = await listRefused(database, filter);
       const times = ({ createdAt, rejectedAt }: (typeof rows)[number]) => ({
         createdAt: createdAt?.toISOString() ?? null,
         rejectedAt: rejectedAt.toISOString(),
       });
-      return onOnePage(rows.map((row) => Object.assign(row, times(row))));
+      return olderPageOf(rows.map((row) => Object.assign(row, times(row))));
     },
   }),
   changeOperation(

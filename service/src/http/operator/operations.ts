@@ -177,9 +177,10 @@ const ownOperations = [
       const { count, withinMs } = summarise(metrics.requests);
       const { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside } =
         await readQueue();
-      const rows = Object.values(setAside).reduce((sum, each) => sum + each, 0);
+      const { rejected, ...installation } = await readInstallation();
+      const rows = Object.values(setAside).reduce((sum, each) => sum + each, rejected);
       return envelope({
-        ...(await readInstallation()),
+        ...installation,
         responses: { count, p50Ms: withinMs(0.5), p99Ms: withinMs(0.99) },
         queue: { due, oldestDueSeconds, eventsWaiting, oldestEventSeconds, setAside: rows },
       });
@@ -289,7 +290,7 @@ const ownOperations = [
     path: '/checks',
     summary: 'Check what the service uses',
     description:
-      'Returns what `orgdir doctor` finds about the database, replicas, workers, retention, the queue and the mail server. Checked every few seconds at most.',
+      'Returns what `orgdir doctor` finds about the database, replicas, workers, retention and the queue. A result is used for some seconds.',
     returns: { 200: 'The findings.' },
     response: listOf(OperatorCheck, 'OperatorCheckList', {
       check: 'replicas',

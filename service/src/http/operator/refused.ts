@@ -45,8 +45,8 @@ export async function listRefused(
 }
 
 /**
- * Processes rows again, or deletes them for good; `ids` null: all. Returns how many. Throws `not_found` if one of `ids` is not
- * there any more, and `conflict` if a row is refused again, without changing any of them.
+ * Processes rows again, or deletes them for good; `ids` null: all, a batch after the other. Returns how many. Throws `not_found` if
+ * one of `ids` is not there any more, and `conflict` if a row is refused again, which changes nothing of its batch.
  */
 export async function changeRefused(
   database: Database,
@@ -58,7 +58,7 @@ export async function changeRefused(
   const chosen = ids ?? (await listRefusedIds(database));
   let done = 0;
   for (let start = 0; start < chosen.length; start += batchSize)
-    done += await explainRefusal(() =>
+    done += await explainRefusal(done, () =>
       database.transaction().execute(async (tx) => {
         const batch = chosen.slice(start, start + batchSize);
         let count = 0;
@@ -67,13 +67,13 @@ export async function changeRefused(
         if (ids && count < batch.length)
           throw new ServiceError(
             'not_found',
-            `${batch.length - count} of these ids are not listed by: orgdir events list --rejected`,
+            `${batch.length - count} of these ids are neither rejected nor set aside. Nothing was changed.`,
           );
         await recordAudit(tx, actor, {
           action: `event.${past}`,
           subject: { kind: 'event', id: batch.length === 1 ? (batch[0] ?? null) : null },
           appId: null,
-          details: { count },
+          details: { count, ids: batch },
         });
         return count;
       }),
@@ -81,14 +81,14 @@ export async function changeRefused(
   return done;
 }
 
-async function explainRefusal<Result>(run: () => Promise<Result>): Promise<Result> {
+async function explainRefusal<Result>(done: number, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run();
   } catch (error) {
     if (!isRefusal(error)) throw error;
     throw new ServiceError(
       'conflict',
-      `Nothing was changed, because a row was refused again (${(error as Error).message}). Fix the cause, or choose other ids.`,
+      `${done === 0 ? 'Nothing was changed' : `After ${done} rows nothing more was changed`}, because a row was refused again (${(error as Error).message}). Fix the cause, or choose other ids.`,
       { cause: error },
     );
   }

@@ -1,5 +1,6 @@
 /** The surface of the console's operations: below the portal's server side, and absent for everybody but operators. */
 import { coalesce } from '../../database/coalesce.ts';
+import type { Database } from '../../database/database.ts';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { suspendableKinds } from '../../contract/suspension.ts';
@@ -25,14 +26,17 @@ export type OperatorDependencies = {
   readChecks: () => Promise<OperatorCheck[]>;
   settingsInForce: SettingInForce[];
   metrics: Pick<Metrics, 'requests'>;
-} & Pick<InternalContext, 'writes' | 'publisher' | 'syncs' | 'search'>;
+  /** Its own connections. */
+  consoleDatabase: Database;
+} & Pick<InternalContext, 'publisher' | 'syncs' | 'search'>;
 export type OperatorContext = PortalContext &
+  Pick<InternalContext, 'writes'> &
   OperatorDependencies & { readInstallation: () => ReturnType<typeof readInstallation> };
 
 /** It looks at every webhook, and open pages of the console ask for it all the time. */
 const installationBounds = { timeoutMs: 10_000, reuseMs: 5_000 };
 /** They open connections, and look twice at a queue that is late. */
-const checksBounds = { timeoutMs: 25_000, reuseMs: 15_000 };
+const checksBounds = { timeoutMs: 25_000, reuseMs: 15_000, abandonAfterMs: 60_000 };
 
 export const operation = operationFor<OperatorContext>();
 
@@ -46,18 +50,14 @@ export function proven(operations: Operation<OperatorContext>[]): Operation<Oper
 export function operatorSurfaceOf(
   dependencies: PortalRouteDependencies & OperatorDependencies,
 ): Surface<OperatorContext> {
+  const database = dependencies.consoleDatabase;
   const portal = surfaceOf(dependencies);
-  const { readQueue, settingsInForce, metrics, writes, publisher, syncs, search } = dependencies;
   const more = {
-    readQueue,
-    settingsInForce,
-    metrics,
-    writes,
-    publisher,
-    syncs,
-    search,
+    ...dependencies,
+    database,
+    writes: database,
     readChecks: coalesce(dependencies.readChecks, checksBounds),
-    readInstallation: coalesce(() => readInstallation(dependencies.database), installationBounds),
+    readInstallation: coalesce(() => readInstallation(database), installationBounds),
   };
   return {
     ...portal,

@@ -7,12 +7,14 @@ import { urlHost } from '../sending/url-host.ts';
 import { readServiceStats } from './service-stats.ts';
 
 const receiversMax = 10;
+/** Counting stops here, as that of the queue does. */
+const rejectedMax = 10_000;
 
 export async function readInstallation(
   executor: Executor,
-): Promise<Omit<OperatorOverview, 'queue' | 'responses'>> {
+): Promise<Omit<OperatorOverview, 'queue' | 'responses'> & { rejected: number }> {
   const { rows } = await sql<
-    Pick<OperatorOverview, 'today' | 'yesterday' | 'webhooks' | 'receivers'>
+    Pick<OperatorOverview, 'today' | 'yesterday' | 'webhooks' | 'receivers'> & { rejected: number }
   >`
     with state as materialized (
       select w.app_id, w.url, substring(w.url from '^[a-z]+://[^/?#]+') as origin, ${webhookHealth} as health
@@ -29,7 +31,8 @@ export async function readInstallation(
           where health in ('deactivated', 'failing', 'retrying')
           group by origin order by webhooks desc, origin limit ${receiversMax}
         ) r
-      ) as receivers
+      ) as receivers,
+      (select count(*) from (select from published_events where rejected_at is not null limit ${rejectedMax}) r) as rejected
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new Error('the installation was not read');
