@@ -74,7 +74,10 @@ export function EntryTable<Entry>({
                 {name}
               </Table.Th>
               {cells.slice(0, columns.length - 1).map((cell, index) => (
-                <Table.Td key={columns[index + 1]}>{cell}</Table.Td>
+                // Words stay whole: the table scrolls.
+                <Table.Td key={columns[index + 1]} style={{ overflowWrap: 'break-word' }}>
+                  {cell}
+                </Table.Td>
               ))}
             </Table.Tr>
           ))}

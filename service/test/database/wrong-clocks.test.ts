@@ -73,6 +73,7 @@ for (const offset of ['+30d', '-30d'])
       });
       const [first, second] = await receiver.waitFor(2);
       assert.ok(first && second);
+      assert.equal(second.headers['webhook-id'], first.headers['webhook-id'], 'a retry came next');
       const waitedMs = second.at - first.at;
       assert.ok(waitedMs > 1_000 && waitedMs < 20_000, `waited ${waitedMs} ms`);
       for (const { headers } of [first, second])
@@ -96,6 +97,10 @@ for (const offset of ['+30d', '-30d'])
         const { rows: left } = await sql`select from pending_deliveries`.execute(opened.database);
         return left.length === 0;
       });
+      const sent = receiver.received.map(({ headers }) => headers['webhook-id']);
+      assert.equal(sent.length, 5, 'nothing is sent twice');
+      assert.deepEqual(sent.slice(0, 3), Array(3).fill(sent[0]), 'two attempts and a redelivery');
+      assert.equal(new Set(sent).size, 3, 'the event, the test and what the command published');
 
       const email = `ada${offset}@example.org`.replace('+', 'p');
       const ada = await signUp(right, email);
