@@ -48,7 +48,7 @@ export class Usage {
   }
 
   /** A request that has ended. */
-  addRequest(caller: Caller, { status, bytes }: { status: number | 'aborted'; bytes: number }) {
+  addRequest(caller: Caller, status: number | 'aborted', bytes: number): void {
     const noted = this.#of(caller.keyId, caller.appId);
     noted.atMs = 0;
     noted.requests += 1;

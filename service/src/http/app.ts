@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Config } from '../settings/config.ts';
 import { ServiceError } from '../errors.ts';
 import { registerAdmission, type AdmitDependencies } from './admission/admit.ts';
-import { countByOperation, countConnections, countUnrouted } from './count-requests.ts';
+import { countConnections, countUnrouted } from './count-requests.ts';
 import { defer } from './defer.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import { registerClient } from './site/client.ts';
@@ -115,7 +115,6 @@ async function createDocs(dependencies: AppDependencies) {
 
 /** The settings that all routes of the public port share. */
 function prepare(app: FastifyInstance, dependencies: SiteDependencies): FastifyInstance {
-  countByOperation(app);
   traceRequests(app, { fromCaller: false });
   applyDefaults(app);
   showErrorPages(app, dependencies);

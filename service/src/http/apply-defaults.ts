@@ -1,10 +1,10 @@
 /** The settings that the applications of all listeners share. */
-import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Counters } from './count-requests.ts';
+import { RequestCounter, type Counters } from './count-requests.ts';
 import { supportAllMethods } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
@@ -22,8 +22,7 @@ export function serverOptions({ log }: ServerDependencies) {
   const loggerInstance: FastifyBaseLogger = log;
   return {
     loggerInstance,
-    // A failed request is logged where it fails; the others are only counted.
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new RequestCounter(),
     // Log lines carry the request id themselves; a logger per request would cost more than the key check.
     childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     genReqId: requestIdOf,

@@ -4,54 +4,30 @@
  */
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../access/keys.ts';
+import {
+  LogController,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import type { KeyKind, RequestCounts } from '../runtime/request-counts.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** What its requests are counted as. Absent: they are unknown. */
-    countedAs?: string;
-  }
-}
 
 /** Of the process, and of each key. */
 export type Counters = { requests: RequestCounts; usage: Usage };
 
 const unknown = 'unknown';
-
-/** A request without the end of its response. A connection reuses one, because each would be garbage after 50 µs. */
-class Running {
-  /** Null: it has ended. */
-  response: ServerResponse | null = null;
-  operation = unknown;
-  caller: Caller | null = null;
-  isSignedIn = false;
-  startedAt = 0;
-  readonly connection: Connection;
-
-  constructor(connection: Connection) {
-    this.connection = connection;
-  }
-
-  begin(response: ServerResponse): this {
-    this.response = response;
-    this.operation = unknown;
-    this.caller = null;
-    this.isSignedIn = false;
-    this.startedAt = performance.now();
-    return this;
-  }
-}
+/** RFC 9110, 15.5.18: to an `Expect` that is not `100-continue`. */
+const expectationFailed = 417;
 
 /** Counts the requests of one connection. */
 class Connection {
   readonly #socket: Socket;
   readonly #counters: Counters;
-  readonly #first = new Running(this);
-  /** Requests that came before the response to the first one had ended. */
-  readonly #pipelined = new Set<Running>();
+  /** The request without the end of its response. */
+  #running: FastifyReply | null = null;
+  /** Requests that came meanwhile. */
+  readonly #pipelined = new Set<FastifyReply>();
   /** `bytesWritten` after what was counted last. */
   #written = 0;
 
@@ -60,46 +36,61 @@ class Connection {
     this.#counters = counters;
   }
 
-  begin({ headers }: IncomingMessage, response: ServerResponse): Running {
+  begin(reply: FastifyReply): void {
+    const { raw, request } = reply;
     // Node.js has written that it may continue.
-    if (headers.expect !== undefined) this.#takeBytes();
-    this.#countOthers();
-    if (this.#first.response === null) return this.#first.begin(response);
-    const running = new Running(this).begin(response);
-    this.#pipelined.add(running);
-    return running;
+    if (request.raw.headers.expect !== undefined) this.#takeBytes();
+    // Another application may have handed it on (`defer.ts`).
+    this.#take(raw);
+    if (this.#running === null) {
+      this.#running = reply;
+      return;
+    }
+    this.#pipelined.add(reply);
+    endBeforeTheNext(this.#running.raw);
+    endBeforeTheNext(raw);
   }
 
-  end(running: Running, status: number | 'aborted'): void {
-    if (running.response === null) return;
-    running.response = null;
-    if (running !== this.#first) this.#pipelined.delete(running);
-    const { operation, caller, startedAt } = running;
+  /** May be called again for the same response. */
+  end(response: ServerResponse, status: number | 'aborted'): void {
+    const reply = this.#take(response);
+    if (reply === null) return;
+    const { request, elapsedTime } = reply;
     const bytes = this.#takeBytes();
     const { requests, usage } = this.#counters;
-    if (caller) usage.addRequest(caller, { status, bytes });
-    const durationMs = performance.now() - startedAt;
-    requests.add({ operation, key: kindOf(running), status, durationMs, bytes });
+    if (request.caller) usage.addRequest(request.caller, status, bytes);
+    requests.add(operationOf(request), kindOf(request), status, elapsedTime, bytes);
   }
 
   /** Its end. Without a response, what was written then was that the request is malformed or too late. */
   close(): void {
-    this.#countOthers();
-    for (const running of [this.#first, ...this.#pipelined]) {
-      const { response } = running;
-      const isRefused =
-        response?.headersSent === false && this.#socket.bytesWritten > this.#written;
-      this.end(running, isRefused ? 400 : 'aborted');
+    for (const reply of [this.#running, ...this.#pipelined]) {
+      if (reply === null) continue;
+      const isRefused = !reply.raw.headersSent && this.#socket.bytesWritten > this.#written;
+      this.end(reply.raw, isRefused ? 400 : 'aborted');
     }
+    // What Node.js refused before there was a request.
+    if (this.#socket.bytesWritten > this.#written) this.countUnread(400);
   }
 
-  /** What Node.js has refused itself: no other bytes were written meanwhile. */
-  #countOthers(): void {
-    if (this.#first.response !== null || this.#pipelined.size > 0) return;
-    if (this.#socket.bytesWritten === this.#written) return;
-    const bytes = this.#takeBytes();
-    const { requests } = this.#counters;
-    requests.add({ operation: unknown, key: 'none', status: 400, durationMs: 0, bytes });
+  /** Counts a request that Fastify does not see. */
+  countUnread(status: number): void {
+    this.#counters.requests.add(unknown, 'none', status, 0, this.#takeBytes());
+  }
+
+  #take(response: ServerResponse): FastifyReply | null {
+    const running = this.#running;
+    if (running?.raw === response) {
+      this.#running = null;
+      return running;
+    }
+    if (this.#pipelined.size === 0) return null;
+    for (const reply of this.#pipelined) {
+      if (reply.raw !== response) continue;
+      this.#pipelined.delete(reply);
+      return reply;
+    }
+    return null;
   }
 
   #takeBytes(): number {
@@ -110,79 +101,69 @@ class Connection {
   }
 }
 
-const ofSocket = Symbol('counts the requests of this connection');
-const ofResponse = Symbol('is counted at the end of this response');
-type Watched = Socket & { [ofSocket]?: Connection };
-type Counted = ServerResponse & { [ofResponse]?: Running };
+const counts = Symbol('counts the requests of this connection');
+type Counted = Socket & { [counts]?: Connection };
 
 /** For the application that listens. */
 export function countConnections(app: FastifyInstance, counters: Counters): void {
-  app.server.on('connection', (socket: Watched) => {
+  app.server.on('connection', (socket: Counted) => {
     const connection = new Connection(socket, counters);
-    socket[ofSocket] = connection;
+    socket[counts] = connection;
     socket.once('close', () => connection.close());
+  });
+  // As Node.js responds itself, which nobody would count.
+  app.server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    response.once('finish', () => (socket as Counted)[counts]?.countUnread(expectationFailed));
+    response.writeHead(expectationFailed).end();
   });
 }
 
 /**
- * Counts requests by their operation: its operationId, or the route of what is no operation. Before the routes, for each
- * application, also those that another one hands requests to (`defer.ts`).
+ * Fastify tells it of every request and of its end: hooks and listeners of our own would cost a cached page two percent more.
+ * It logs nothing: a failed request is logged where it fails.
  */
-export function countByOperation(app: FastifyInstance): void {
-  app.addHook('onRoute', (route) => {
-    const { schema, url } = route;
-    route.config = { ...route.config, countedAs: schema?.operationId ?? url };
-  });
-  app.addHook('onRequest', (request, reply, done) => {
-    const running = begin(request, reply);
-    if (running) running.operation = request.routeOptions.config.countedAs ?? unknown;
-    done();
-  });
+export class RequestCounter extends LogController {
+  constructor() {
+    super({ disableRequestLogging: true });
+  }
+
+  override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
+    connectionOf(request)?.begin(reply);
+  }
+
+  /** Also called if the connection broke before everything was written. */
+  override requestCompleted(_error: unknown, request: FastifyRequest, { raw }: FastifyReply): void {
+    connectionOf(request)?.end(raw, statusOf(raw, request.raw.socket));
+  }
 }
 
-/** Counts a request that reaches no route, because its address is malformed. */
-export function countUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-  begin(request, reply);
+/** Counts a request that reaches no route, because its address is malformed: Fastify does not tell of its end. */
+export function countUnrouted(request: FastifyRequest, { raw }: FastifyReply): void {
+  raw.once('finish', () => connectionOf(request)?.end(raw, raw.statusCode));
 }
 
-/** A listener for the end of each response would cost a cached page more, and so would a class of their own. */
-function begin({ raw }: FastifyRequest, reply: FastifyReply): Running | undefined {
-  const response: Counted = reply.raw;
-  const begun = response[ofResponse];
-  if (begun) return begun;
-  const running = (raw.socket as Watched)[ofSocket]?.begin(raw, response);
-  if (!running) return undefined;
-  response[ofResponse] = running;
-  response.detachSocket = detachSocket;
-  return running;
+function connectionOf({ raw }: FastifyRequest): Connection | undefined {
+  return (raw.socket as Counted)[counts];
 }
 
-/** Node.js calls it at the end of the response, also if the connection broke before everything was written. */
-function detachSocket(this: Counted, socket: Socket): void {
-  ServerResponse.prototype.detachSocket.call(this, socket);
-  const running = runningOf(this);
-  running?.connection.end(running, socket.destroyed ? 'aborted' : this.statusCode);
+/** With requests that came together, the next response is written before Fastify tells of the end of this one. */
+function endBeforeTheNext(response: ServerResponse): void {
+  response.detachSocket = function detachSocket(socket: Socket): void {
+    ServerResponse.prototype.detachSocket.call(this, socket);
+    (socket as Counted)[counts]?.end(this, statusOf(this, socket));
+  };
 }
 
-/** Undefined if the response has ended: the next request of the connection may have the same `Running`. */
-function runningOf(response: Counted): Running | undefined {
-  const running = response[ofResponse];
-  return running?.response === response ? running : undefined;
+function statusOf({ statusCode }: ServerResponse, { destroyed }: Socket): number | 'aborted' {
+  return destroyed ? 'aborted' : statusCode;
 }
 
-/** Counts the request as one with this key. */
-export function countCaller({ raw }: FastifyReply, caller: Caller): void {
-  const running = runningOf(raw);
-  if (running) running.caller = caller;
+function operationOf({ routeOptions: { schema, url } }: FastifyRequest): string {
+  return schema?.operationId ?? url ?? unknown;
 }
 
-/** Counts the request as one of somebody who is signed in. */
-export function countSession({ raw }: FastifyReply): void {
-  const running = runningOf(raw);
-  if (running) running.isSignedIn = true;
-}
-
-function kindOf({ caller, isSignedIn }: Running): KeyKind {
+/** What an application does not know, its requests do not have. */
+function kindOf({ caller, signedIn }: Partial<FastifyRequest>): KeyKind {
   if (caller) return caller.appId === null ? 'platform' : 'app';
-  return isSignedIn ? 'session' : 'none';
+  return signedIn ? 'session' : 'none';
 }

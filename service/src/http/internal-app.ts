@@ -7,7 +7,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
-import { countByOperation, countConnections, countUnrouted } from './count-requests.ts';
+import { countConnections, countUnrouted } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import {
@@ -48,7 +48,6 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
   applyDefaults(app);
   endStalledResponses(app);
   countConnections(app, countersOf(dependencies));
-  countByOperation(app);
   endUnfinishedBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({

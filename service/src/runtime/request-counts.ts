@@ -8,16 +8,6 @@ type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'aborted';
 /** Who called: nobody known, a key of an app, a platform key, or somebody who is signed in to the portal. */
 export type KeyKind = 'none' | 'app' | 'platform' | 'session';
 
-export type EndedRequest = {
-  /** An operationId, or the route of what is no operation. Never a path, of which there are any number. */
-  operation: string;
-  key: KeyKind;
-  status: number | 'aborted';
-  durationMs: number;
-  /** With the headers of the response. */
-  bytes: number;
-};
-
 export type OperationCounts = {
   requests: Map<KeyKind, Record<StatusClass, number>>;
   bytes: number;
@@ -37,7 +27,17 @@ export class RequestCounts {
   readonly operations = new Map<string, OperationCounts>();
   readonly rateLimited: Record<KeyKind, number> = { none: 0, app: 0, platform: 0, session: 0 };
 
-  add({ operation, key, status, durationMs, bytes }: EndedRequest): void {
+  /**
+   * Adds a request that has ended. `operation`: an operationId, or the route of what is no operation; never a path, of which
+   * there are any number. `bytes`: of the response, with its headers. One by one, because an object would be garbage.
+   */
+  add(
+    operation: string,
+    key: KeyKind,
+    status: number | 'aborted',
+    durationMs: number,
+    bytes: number,
+  ): void {
     let counts = this.operations.get(operation);
     if (!counts) this.operations.set(operation, (counts = newCounts()));
     let byStatus = counts.requests.get(key);

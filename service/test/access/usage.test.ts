@@ -113,10 +113,10 @@ test('what an unavailable database does not take is written later, once', async 
   const { opened, cut, mend } = await openCuttableDatabase(service);
   const made = await makeKey(service);
   const usage = new Usage(opened.database, log);
-  usage.addRequest(callerOf(made), { status: 200, bytes: 100 });
+  usage.addRequest(callerOf(made), 200, 100);
   cut();
   await usage.stop();
-  usage.addRequest(callerOf(made), { status: 500, bytes: 10 });
+  usage.addRequest(callerOf(made), 500, 10);
   await usage.stop();
   assert.equal((await readAppUsage(database, made.appId, 1)).days[0]?.requests, 0);
   mend();
@@ -139,7 +139,7 @@ test('a key that somebody has locked keeps back no counts', async () => {
     await client.query('begin');
     await client.query('select from orgdir.api_keys where id = $1 for update', [locked.keyId]);
     const usage = new Usage(database, log);
-    for (const made of [locked, other]) usage.addRequest(callerOf(made), { status: 200, bytes: 1 });
+    for (const made of [locked, other]) usage.addRequest(callerOf(made), 200, 1);
     await usage.stop();
     for (const { appId } of [locked, other])
       assert.equal((await readAppUsage(database, appId, 1)).days[0]?.requests, 1);

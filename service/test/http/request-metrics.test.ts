@@ -109,6 +109,20 @@ test('requests that never reach a route count', async () => {
   );
 });
 
+test('an expectation that Node.js refuses counts, and so do requests that come together', async () => {
+  const head = `GET /api/v1/orgs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n`;
+  await assertCounted(
+    service,
+    { [requestsOf('unknown', 'none', '4xx')]: 1, [requestsOf('listOrgs', 'app', '2xx')]: 4 },
+    async () => {
+      const refused = `${head}Expect: tea\r\n\r\n`;
+      await sendBytes(service.url, `${refused}${head}Connection: close\r\n\r\n`);
+      const together = `${head}\r\n`.repeat(2);
+      await sendBytes(service.url, `${together}${head}Connection: close\r\n\r\n`);
+    },
+  );
+});
+
 test('a request whose caller leaves counts as aborted, and an idle connection that breaks does not', async () => {
   await assertCounted(service, { [requestsOf('createWebhook', 'app', 'aborted')]: 1 }, async () => {
     const { hostname, port } = new URL(service.url);
@@ -191,6 +205,24 @@ test('bytes are those that were sent, and every request has a duration', async (
   assert.equal(sent, Buffer.byteLength(text));
   const all = 'orgdir_http_request_duration_seconds_bucket{le="+Inf",operation="getStatus"}';
   assert.equal(after.get(all), after.get(countName));
+});
+
+test('requests that come together each count their own bytes', async () => {
+  const bytesName = 'orgdir_http_response_bytes_total{operation="getStatus"}';
+  const before = await scrape(service);
+  const request = (path: string) =>
+    `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n`;
+  const text = await sendBytes(
+    service.url,
+    `${request('/orgs/acme?')}\r\n${request('/status')}Connection: close\r\n\r\n`,
+  );
+  const second = text.slice(text.lastIndexOf('HTTP/1.1 200'));
+  const after = await eventually(async () => {
+    const now = await scrape(service);
+    return now.get(bytesName) !== before.get(bytesName) && now;
+  });
+  const sent = (after.get(bytesName) ?? 0) - (before.get(bytesName) ?? 0);
+  assert.equal(sent, Buffer.byteLength(second));
 });
 
 test('pages from memory are hits', async () => {

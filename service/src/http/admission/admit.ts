@@ -8,7 +8,6 @@ import type { Caller, KeyScope } from '../../access/keys.ts';
 import { refuseSuspended } from '../../access/suspensions.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Health } from '../../system/health.ts';
-import { countCaller } from '../count-requests.ts';
 import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
 import { createCallerCounter, type CallerUsage } from './caller-counter.ts';
 import type { KeyCounterDependencies } from './key-counter.ts';
@@ -61,7 +60,6 @@ export function registerAdmission(app: FastifyInstance, dependencies: AdmitDepen
     done: () => void,
   ): void {
     request.caller = caller;
-    if (caller) countCaller(reply, caller);
     const usage = count(request, caller);
     if (!(usage instanceof Promise)) return check(request, reply, scope, usage, done);
     // oxlint-disable-next-line promise/no-callback-in-promise -- as above

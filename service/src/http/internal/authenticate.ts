@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
-import { countCaller } from '../count-requests.ts';
 import { presentedKey, requireRights, unauthorized } from '../admission/admit.ts';
 
 export type AuthenticationDependencies = { keyCache: KeyCache };
@@ -13,7 +12,7 @@ export function registerAuthentication(
   { keyCache }: AuthenticationDependencies,
 ): void {
   v1.decorateRequest('caller', null);
-  v1.addHook('onRequest', async (request, reply) => {
+  v1.addHook('onRequest', async (request) => {
     // Runs before the body is read: an unknown address gets a 404 whatever its body is.
     if (request.is404) throw new ServiceError('not_found');
     const { scope } = request.routeOptions.config;
@@ -21,9 +20,8 @@ export function registerAuthentication(
     const key = presentedKey(request);
     const caller = key === null ? null : await keyCache.authenticate(key);
     if (!caller) throw unauthorized();
-    countCaller(reply, caller);
-    requireRights(caller, scope);
     request.caller = caller;
+    requireRights(caller, scope);
   });
 }
 

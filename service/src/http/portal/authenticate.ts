@@ -11,7 +11,6 @@ import { userAgentCharsMax, type Caller } from '../../sign-in/caller.ts';
 import type { MissingFactor } from '../../sign-in/session-proof.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
-import { countSession } from '../count-requests.ts';
 import { createLimit, rejectDuringMaintenance } from '../admission/admit.ts';
 
 declare module 'fastify' {
@@ -63,7 +62,6 @@ export function registerAuthentication(
       if (who === 'operator' && !signedIn?.operatorRole) throw new ServiceError('not_found');
       missing = signedIn?.missingFactor ?? null;
       if (missing === null || whileMissing.includes(missing)) request.signedIn = signedIn;
-      if (request.signedIn) countSession(reply);
     }
     const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;
     if (who !== 'open' && request.signedIn === null && missing !== null)

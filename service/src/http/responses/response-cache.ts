@@ -66,7 +66,8 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   return {
     lookups,
     peek(address) {
-      const location = locations.get(address);
+      // One that falls out comes back with its next request: to note each use would cost more.
+      const location = locations.peek(address);
       const entry = location && entries.get(location.key);
       if (!entry || entry.revision !== revisions.current(location.scope)) return null;
       lookups.hit += 1;
