@@ -22,6 +22,8 @@ export type Call = {
   path: readonly string[];
   query?: Query | undefined;
   body?: object | undefined;
+  /** Default: JSON. */
+  accept?: string;
   /** Makes a write idempotent. */
   idempotencyKey?: string | undefined;
   options?: RequestOptions | undefined;
@@ -107,13 +109,13 @@ function buildUrl(base: URL, { path, query = {} }: Call): URL {
 }
 
 function buildInit(
-  { method = 'GET', body, idempotencyKey }: Call,
+  { method = 'GET', body, accept = 'application/json', idempotencyKey }: Call,
   authorization: object,
 ): RequestInit {
   return {
     method,
     headers: {
-      accept: 'application/json',
+      accept,
       ...authorization,
       ...checkIdempotencyKey(idempotencyKey),
       ...(body && { 'content-type': 'application/json' }),

@@ -2,9 +2,8 @@
 import type { Connection } from './connection.ts';
 import { NetworkError } from './network-error.ts';
 import type { RequestOptions } from './options.ts';
-import { TimeoutError } from './timeout-error.ts';
+import { readChunks } from './read-chunks.ts';
 import { UnexpectedResponseError } from './unexpected-response-error.ts';
-import { withDeadline } from './with-deadline.ts';
 
 export type Download<Entry> = {
   /** Where changes go on: the `changedSince` of `list`. */
@@ -27,7 +26,10 @@ export async function download<Entry>(
       requestId: response.headers.get('x-request-id'),
       retryAfter: null,
     });
-  const chunks = readChunks(response.body, { timeoutMs, signals: signals(options) });
+  const chunks = readChunks(response.body, 'the download', {
+    timeoutMs,
+    signals: signals(options),
+  });
   return { nextCursor, batches: parseLines<Entry>(chunks) };
 }
 
@@ -42,35 +44,4 @@ async function* parseLines<Entry>(
     if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Entry);
   }
   if (rest !== '') throw new NetworkError('the download ended within an entry');
-}
-
-/** The time limit is that of each chunk, because a large directory takes longer. */
-async function* readChunks(
-  body: ReadableStream<Uint8Array>,
-  limits: { timeoutMs: number; signals: AbortSignal[] },
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const ending = await withDeadline(limits, async (signal) =>
-        Promise.race([reader.read(), rejectOn(signal)]),
-      );
-      if (ending.kind === 'aborted') throw ending.reason;
-      if (ending.kind === 'timedOut')
-        throw new TimeoutError(`the download paused for ${limits.timeoutMs} ms`, limits.timeoutMs);
-      if (ending.kind === 'failed')
-        throw new NetworkError('the download was interrupted', { cause: ending.cause });
-      if (ending.value.done) return;
-      yield ending.value.value;
-    }
-  } finally {
-    // The result of cancelling does not matter.
-    void reader.cancel().catch(() => {});
-  }
-}
-
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-  });
 }

@@ -1,5 +1,6 @@
-/** Pulls by cursor the same events that webhooks push. Requires the scope `read:events`. */
+/** The same events that webhooks push, by cursor and as they come. Requires the scope `read:events`. */
 import type { Connection } from './connection.ts';
+import { streamEvents } from './event-stream.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
 import { pageLimitMax, type Loose } from './pages.ts';
@@ -24,7 +25,10 @@ export type EventsQuery = Loose<Omit<ListEventsQuery, 'after'>> & {
 };
 
 export type FollowQuery = EventsQuery & {
-  /** How long to wait between polls when there are no more events, in milliseconds, at least 100. Default: 5,000. */
+  /**
+   * How long to wait between polls when there are no more events and no stream can be had, in milliseconds, at least 100.
+   * Default: 5,000.
+   */
   pollMs?: number | undefined;
   /**
    * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, in milliseconds. Default:
@@ -42,9 +46,9 @@ export type Events = {
     options?: RequestOptions,
   ): AsyncGenerator<DirectoryEvent, void, undefined>;
   /**
-   * Iterates over pages without end: after the newest event it polls, also while the service is unavailable. It ends by
-   * `break`, by a signal, or with an error that is permanent or lasts longer than `patienceMs`. Continue from the last
-   * cursor that you stored.
+   * Iterates over pages without end: after the newest event it reads the stream of events, and polls where there is none or
+   * while the service is unavailable. It ends by `break`, by a signal, or with an error that is permanent or lasts longer than
+   * `patienceMs`. Continue from the last cursor that you stored.
    */
   follow(query?: FollowQuery, options?: RequestOptions): AsyncGenerator<EventPage, void, undefined>;
 };
@@ -53,8 +57,15 @@ const defaultPollMs = 5000;
 const pollMsMin = 100;
 /** The longest `Retry-After` of the service. */
 const defaultPatienceMs = 3_600_000;
+/** A stream that lasts for less is no better than polling. */
+const shortStreamMs = 10_000;
+/** How long it polls before it asks for a stream again: a proxy may not let streams through, and an app can have five. */
+const streamAgainMs = 60_000;
+/** Spreads clients whose streams ended at the same time. */
+const spreadMs = 1_000;
 
-export function events({ send, signals }: Connection): Events {
+export function events(connection: Connection): Events {
+  const { send, signals } = connection;
   const list: Events['list'] = (query, options) => send({ path: ['events'], query, options });
 
   async function* all(
@@ -78,6 +89,7 @@ export function events({ send, signals }: Connection): Events {
     checkDuration('patienceMs', patienceMs, 0);
     let { after = null } = query;
     let failingSince: number | null = null;
+    let streamAt = 0;
     for (;;) {
       const page = await list({ limit: pageLimitMax, ...query, after }, options).catch(toFailure);
       if (page instanceof OrgdirError) {
@@ -90,7 +102,29 @@ export function events({ send, signals }: Connection): Events {
       const { nextCursor, hasMore } = page.pagination;
       if (nextCursor !== after) yield page;
       after = nextCursor;
-      if (!hasMore) await wait(pollMs, signals(options));
+      if (hasMore) continue;
+      let pauseMs = pollMs;
+      // Without a cursor, what comes before the stream begins would be missed.
+      if (after !== null && Date.now() >= streamAt) {
+        const startedAt = Date.now();
+        try {
+          const { event, limit = pageLimitMax } = query;
+          for await (const { events: data, cursor } of streamEvents<DirectoryEvent>(
+            connection,
+            { after, event },
+            options,
+          )) {
+            after = cursor;
+            yield { data, pagination: { limit, nextCursor: cursor, hasMore: false } };
+          }
+        } catch (error) {
+          // The next page has the same error if it is permanent.
+          if (!(error instanceof OrgdirError)) throw error;
+        }
+        if (Date.now() - startedAt < shortStreamMs) streamAt = Date.now() + streamAgainMs;
+        else pauseMs = Math.min(pollMs, Math.random() * spreadMs);
+      }
+      await wait(pauseMs, signals(options));
     }
   }
 

@@ -1311,6 +1311,24 @@ export interface ListEventsQuery {
     | 'resource.offer.created';
 }
 
+/** The query parameters of `streamEvents`. */
+export interface StreamEventsQuery {
+  /** An `id` of the stream, or a `nextCursor` of `GET /events`. Defaults to the newest event: only later ones are sent. */
+  after?: string;
+  /** Return only this event. */
+  event?:
+    | 'org.created'
+    | 'alliance.created'
+    | 'blueprint.sync.completed'
+    | 'chat.sync.completed'
+    | 'system.maintenance.enabled'
+    | 'system.maintenance.disabled'
+    | 'application.created'
+    | 'event.created'
+    | 'resource.request.created'
+    | 'resource.offer.created';
+}
+
 /** The query parameters of `listWebhooks`. */
 export interface ListWebhooksQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */

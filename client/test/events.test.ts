@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { suspend } from '../../service/src/access/suspensions.ts';
+import { testActor } from '../../service/test/support/actor.ts';
 import { put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
 import { startProxy } from '../../service/test/support/proxy.ts';
-import { startTestService } from '../../service/test/support/service.ts';
+import { makeKey, startTestService } from '../../service/test/support/service.ts';
 import { ApiError, createClient, NetworkError, type DirectoryEvent } from '@orgdir/client';
 
 const service = await startTestService({ worker: true });
@@ -100,6 +103,91 @@ test('follow waits out temporary failures only', async () => {
   await assert.rejects(watched.events.follow({ ...query, patienceMs: 0 }).next(), NetworkError);
   const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_nobody' });
   await assert.rejects(stranger.events.follow().next(), ApiError);
+});
+
+const isStream = (input: Parameters<typeof fetch>[0]) =>
+  (input instanceof Request ? input.url : input.toString()).includes('/events/stream');
+
+/** How often each of the two operations was asked. */
+function counting(fetchAs: typeof fetch = fetch) {
+  const asked = { list: 0, stream: 0 };
+  const counted = createClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    fetch: (input, init) => {
+      asked[isStream(input) ? 'stream' : 'list'] += 1;
+      return fetchAs(input, init);
+    },
+  });
+  return { asked, counted };
+}
+
+/** Begins after the newest event, and calls `act` when it waits for more. */
+async function nextNames(
+  from: typeof client,
+  pollMs: number,
+  act: () => Promise<unknown>,
+): Promise<(string | null)[]> {
+  const { pagination } = await client.events.list({ limit: 100 });
+  const pages = from.events.follow({ after: pagination.nextCursor, pollMs });
+  const next = pages.next();
+  await act();
+  const names = (await next).value?.data.map(nameOf) ?? [];
+  await pages.return();
+  return names;
+}
+
+test('follow gets events as they come, without polling', async () => {
+  const { asked, counted } = counting();
+  const open = eventually(async () => asked.stream === 1);
+  const names = await nextNames(counted, 3_600_000, async () => {
+    await open;
+    await announce('Streamed');
+  });
+  assert.deepEqual(names, ['Streamed']);
+  assert.deepEqual(asked, { list: 1, stream: 1 });
+});
+
+test('follow polls if there is no stream, or something else in its place', async () => {
+  const instead = [
+    () => new Response('Not found', { status: 404 }),
+    () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+    () => new Response('retry: 1\n\n', { headers: { 'content-type': 'text/event-stream' } }),
+  ];
+  for (const [index, answer] of instead.entries()) {
+    const { asked, counted } = counting((input, init) =>
+      isStream(input) ? Promise.resolve(answer()) : fetch(input, init),
+    );
+    const names = await nextNames(counted, 100, () => announce(`Polled ${index}`));
+    assert.deepEqual(names, [`Polled ${index}`]);
+    // It does not ask again for a minute.
+    assert.equal(asked.stream, 1);
+  }
+});
+
+test('follow goes on where a stream broke off, and throws when its key is refused', async () => {
+  const { appId, key, keyId } = await makeKey(service);
+  const own = createClient({ baseUrl: service.url, apiKey: key });
+  const seen: (string | null)[] = [];
+  await announce('Before');
+  const following = (async () => {
+    for await (const { data } of own.events.follow({ pollMs: 100 })) seen.push(...data.map(nameOf));
+  })();
+  await eventually(async () => seen.at(-1) === 'Before');
+  const { database } = service;
+  const end = (reason: string) =>
+    database
+      .transaction()
+      .execute((tx) =>
+        suspend(tx, testActor, { kind: 'key', id: keyId, appId, details: {} }, reason),
+      );
+  await announce('Streamed too');
+  await eventually(async () => seen.at(-1) === 'Streamed too');
+  await end('Leaked.');
+  await assert.rejects(
+    following,
+    (error) => error instanceof ApiError && error.code === 'suspended',
+  );
 });
 
 test('follow never polls without a pause', async () => {

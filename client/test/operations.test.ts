@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blueprint, put } from '../../service/test/support/directory.ts';
+import { announce, blueprint, put } from '../../service/test/support/directory.ts';
 import { endedDelivery, eventually } from '../../service/test/support/eventually.ts';
 import { checkAnswer, openApi } from '../../service/test/support/openapi-check.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
@@ -143,6 +143,12 @@ test('events are listed', async () => {
   const { data, pagination } = await client.events.list({ event: 'org.created' });
   const names = data.map((event) => (event.event === 'org.created' ? event.data.name : null));
   assert.deepEqual([names, pagination.hasMore], [['Novelty'], false]);
+  const pages = client.events.follow({ after: pagination.nextCursor });
+  const next = pages.next();
+  await eventually(async () => called.has('streamEvents'));
+  await announce(service.database);
+  assert.equal((await next).value?.data.length, 1);
+  await pages.return();
 });
 
 test('there is a method for every operation of openapi.json', () => {

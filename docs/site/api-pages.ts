@@ -20,7 +20,11 @@ type Content = {
 type Response = {
   $ref?: string;
   description: string;
-  content?: { 'application/json': Content; 'application/x-ndjson'?: Content };
+  content?: {
+    'application/json': Content;
+    'application/x-ndjson'?: Content;
+    'text/event-stream'?: Content;
+  };
 };
 type Operation = {
   operationId: string;
@@ -136,6 +140,13 @@ function responsePart(operation: Operation): string[] {
       '## Response',
       `${status}: ${response.description} One JSON object per line.`,
       fence('json', lines.example as string),
+    ];
+  const stream = response.content?.['text/event-stream'];
+  if (stream)
+    return [
+      '## Response',
+      `${status}: ${response.description}`,
+      fence('text', stream.example as string),
     ];
   const content = response.content?.['application/json'];
   if (!content) throw new Error(`${operation.operationId} returns nothing`);

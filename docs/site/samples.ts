@@ -18,6 +18,7 @@ const methods: Record<string, string> = {
   downloadAlliances: 'alliances.download',
   downloadBlueprints: 'blueprints.download',
   listEvents: 'events.list',
+  streamEvents: 'events.follow',
   listWebhooks: 'webhooks.list',
   createWebhook: 'webhooks.create',
   getWebhook: 'webhooks.get',
@@ -59,9 +60,9 @@ function requiredQuery(parameters: SampleRequest['parameters']) {
 }
 
 function curl(request: SampleRequest): string {
-  const { method, scope, body } = request;
+  const { operationId, method, scope, body } = request;
   return [
-    `curl${method === 'GET' ? '' : ` -X ${method}`} "${addressOf(request)}"`,
+    `curl${isStream(operationId) ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} "${addressOf(request)}"`,
     ...(scope ? ['-H "Authorization: Bearer $KEY"'] : []),
     ...(body ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body)}'`] : []),
   ].join(' \\\n  ');
@@ -92,7 +93,12 @@ function typescript({ operationId, parameters, body, scope }: SampleRequest): st
           `const { batches } = await client.${method}();`,
           'for await (const entries of batches) console.log(entries);',
         ]
-      : [`const result = await client.${method}(${given.join(', ')});`, 'console.log(result);']),
+      : isStream(operationId)
+        ? [
+            `for await (const { data, pagination } of client.${method}())`,
+            '  console.log(data, pagination.nextCursor);',
+          ]
+        : [`const result = await client.${method}(${given.join(', ')});`, 'console.log(result);']),
   ].join('\n');
 }
 
@@ -101,20 +107,33 @@ function isDownload(operationId: string): boolean {
   return operationId.startsWith('download');
 }
 
+/** It does not end. */
+function isStream(operationId: string): boolean {
+  return operationId.startsWith('stream');
+}
+
 function toLiteral(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .replace(/"(\w+)":/g, '$1:')
     .replaceAll('"', "'");
 }
 
+function pythonPrint(operationId: string): string[] {
+  if (isDownload(operationId))
+    return ['    for line in response:', '        print(json.loads(line))'];
+  if (isStream(operationId))
+    return ['    for line in response:', '        print(line.decode(), end="", flush=True)'];
+  return ['    print(json.load(response))'];
+}
+
 function python(request: SampleRequest): string {
-  const { method, body, scope } = request;
+  const { operationId, method, body, scope } = request;
   const headers = [
     ...(scope ? [`"Authorization": f"Bearer {os.environ['KEY']}"`] : []),
     ...(body ? ['"Content-Type": "application/json"'] : []),
   ];
   return [
-    'import json',
+    ...(isStream(operationId) ? [] : ['import json']),
     ...(scope ? ['import os'] : []),
     'import urllib.request',
     '',
@@ -125,9 +144,7 @@ function python(request: SampleRequest): string {
     ...(body ? [`    data=json.dumps(${toPython(body)}).encode(),`] : []),
     ')',
     'with urllib.request.urlopen(request) as response:',
-    ...(isDownload(request.operationId)
-      ? ['    for line in response:', '        print(json.loads(line))']
-      : ['    print(json.load(response))']),
+    ...pythonPrint(operationId),
   ].join('\n');
 }
 
@@ -141,13 +158,14 @@ function toPython(value: unknown): string {
 const pythonWords: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
 
 function go(request: SampleRequest): string {
-  const { method, body, scope } = request;
+  const { operationId, method, body, scope } = request;
+  const streams = isStream(operationId);
   const imports = [
-    'fmt',
+    ...(streams ? [] : ['fmt']),
     'io',
     'log',
     'net/http',
-    ...(scope ? ['os'] : []),
+    ...(scope || streams ? ['os'] : []),
     ...(body ? ['strings'] : []),
   ];
   return `package main
@@ -166,10 +184,10 @@ ${scope ? '\trequest.Header.Set("Authorization", "Bearer "+os.Getenv("KEY"))\n' 
 		log.Fatal(err)
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(response.Status, string(text))
+${
+  streams
+    ? '\tif _, err := io.Copy(os.Stdout, response.Body); err != nil {\n\t\tlog.Fatal(err)\n\t}'
+    : '\ttext, err := io.ReadAll(response.Body)\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfmt.Println(response.Status, string(text))'
+}
 }`;
 }

@@ -268,6 +268,18 @@ test('of a huge download the page reads and shows the beginning only', skip, asy
   assert.ok(bytes > 400_000 && bytes < 600_000, `${bytes} bytes`);
 });
 
+test('of a stream the page shows what comes within some seconds', skip, async () => {
+  assert.ok(portal);
+  const page = await openDocs('/api/streamEvents');
+  await page.getByLabel('API key').fill(portal.service.key);
+  await page.getByRole('button', { name: 'Send request' }).click();
+  await page
+    .getByRole('status')
+    .getByText(/^Status 200, .*The stream goes on/)
+    .waitFor();
+  assert.match((await page.getByLabel('Response').textContent()) ?? '', /^retry: \d+\nid: \S+/);
+});
+
 test('nobody who is signed out gets a key', skip, async () => {
   const page = await openDocs('/api/listOrgs');
   await page.getByRole('button', { name: 'Get a temporary key' }).click();

@@ -98,22 +98,38 @@ async function send(form: HTMLFormElement, key: string | null): Promise<Outcome>
   const { text, isWhole } = await readText(response);
   const ms = Math.round(performance.now() - started);
   const { status } = response;
-  const summary = `Status ${status}, ${ms} ms${isWhole ? '' : `. The response is longer; this is its first ${shownKibMax} KiB.`}`;
+  const rest = isStream(response)
+    ? `. The stream goes on; this is what came within ${streamSeconds} seconds.`
+    : `. The response is longer; this is its first ${shownKibMax} KiB.`;
+  const summary = `Status ${status}, ${ms} ms${isWhole ? '' : rest}`;
   return { summary, status, body: isWhole ? indent(text) : text };
 }
 
 /** Room for openapi.json, the largest response except for downloads. Showing a whole download would stop the page for minutes. */
 const shownKibMax = 512;
 
+/** How long a stream is read, which does not end. */
+const streamSeconds = 5;
+
+function isStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+}
+
 /** Reads as much of a response as is shown. */
-async function readText({ body }: Response): Promise<{ text: string; isWhole: boolean }> {
-  const reader = body?.getReader();
+async function readText(response: Response): Promise<{ text: string; isWhole: boolean }> {
+  const reader = response.body?.getReader();
+  let isLate = false;
+  if (isStream(response))
+    setTimeout(() => {
+      isLate = true;
+      void reader?.cancel();
+    }, streamSeconds * 1_000);
   const decoder = new TextDecoder();
   let text = '';
   let bytesLeft = shownKibMax * 1024;
   for (;;) {
     const { value } = (await reader?.read()) ?? {};
-    if (!value) return { text: text + decoder.decode(), isWhole: true };
+    if (!value) return { text: text + decoder.decode(), isWhole: !isLate };
     text += decoder.decode(value.subarray(0, bytesLeft), { stream: true });
     bytesLeft -= value.length;
     if (bytesLeft >= 0) continue;

@@ -284,27 +284,43 @@ export async function findCaller(
   database: Database,
   hash: Buffer,
 ): Promise<{ revision: number; caller: Caller | null }> {
+  const { revision, callers } = await selectCallers(database, sql`k.hash = ${hash}`);
+  return { revision, caller: callers[0] ?? null };
+}
+
+/** The same for many keys, by their ids. */
+export async function findCallers(
+  database: Database,
+  keyIds: readonly string[],
+): Promise<{ revision: number; callers: ReadonlyMap<string, Caller> }> {
+  const { revision, callers } = await selectCallers(database, sql`k.id = any(${keyIds}::uuid[])`);
+  return { revision, callers: new Map(callers.map((caller) => [caller.keyId, caller])) };
+}
+
+async function selectCallers(database: Database, condition: ReturnType<typeof sql>) {
   const { rows } = await sql<{ revision: number } & LeftJoined<KeyRow>>`
     select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at, ${ownQuota(sql`k.app_id`, 'rate')} as rate, s.*
-    from revisions r left join api_keys k on k.hash = ${hash} and k.revoked_at is null
+    from revisions r left join api_keys k on ${condition} and k.revoked_at is null
     left join lateral ${suspensionOf('key', sql`k.id`, sql`k.app_id`)} s on true
     where r.scope = 'access'
   `.execute(database);
-  const [row] = rows;
-  if (!row) throw new Error('the revision of access is missing');
-  if (row.id === null) return { revision: row.revision, caller: null };
-  const expiresAtMs = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
+  const [first] = rows;
+  if (!first) throw new Error('the revision of access is missing');
   return {
-    revision: row.revision,
-    caller: {
-      keyId: row.id,
-      keyName: row.name,
-      appId: row.app_id,
-      scopes: new Set(row.scopes),
-      expiresAtMs,
-      rate: row.rate,
-      suspension: suspensionIn(row),
-    },
+    revision: first.revision,
+    callers: rows.flatMap((row) => (row.id === null ? [] : [toCaller(row)])),
+  };
+}
+
+function toCaller(row: KeyRow): Caller {
+  return {
+    keyId: row.id,
+    keyName: row.name,
+    appId: row.app_id,
+    scopes: new Set(row.scopes),
+    expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    rate: row.rate,
+    suspension: suspensionIn(row),
   };
 }
 

@@ -7,8 +7,10 @@ import {
   createCipheriv,
   createDecipheriv,
   createHmac,
+  createSecretKey,
   hkdfSync,
   timingSafeEqual,
+  type KeyObject,
 } from 'node:crypto';
 
 export type Cursors = {
@@ -31,7 +33,8 @@ const positionBytes = 8;
 export const cursorLength = ((nonceBytes + positionBytes) * 4) / 3;
 const cipherName = 'aes-256-ctr';
 
-type Keys = { mac: Buffer; cipher: Buffer };
+/** Node.js takes four times as long with bytes. */
+type Keys = { mac: KeyObject; cipher: KeyObject };
 
 /** `secretKeys` as in SECRET_KEY: the first encrypts, all decrypt. */
 export function createCursors(secretKeys: readonly Buffer[]): Cursors {
@@ -70,7 +73,10 @@ export function createSealedCursors(secretKeys: readonly Buffer[]): SealedCursor
 
 function deriveKeys(secretKey: Buffer): Keys {
   const bytes = Buffer.from(hkdfSync('sha256', secretKey, '', 'orgdir cursors v1', 64));
-  return { mac: bytes.subarray(0, 32), cipher: bytes.subarray(32) };
+  return {
+    mac: createSecretKey(bytes.subarray(0, 32)),
+    cipher: createSecretKey(bytes.subarray(32)),
+  };
 }
 
 function encrypt({ mac, cipher }: Keys, subject: string, content: Buffer): Buffer {

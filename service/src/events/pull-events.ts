@@ -7,7 +7,8 @@ import { invalid } from '../errors.ts';
 import type { EventName } from './catalogue.ts';
 import type { Cursors } from './cursors.ts';
 
-type PulledEvent = {
+export type PulledEvent = {
+  position: number;
   id: string;
   event: EventName;
   createdAt: string;
@@ -39,17 +40,26 @@ export async function pullEvents(
   appId: string,
   { after, limit, event }: PullOptions,
 ): Promise<EventPage> {
-  const start = after === null ? 0 : decode(cursors, appId, after);
+  const start = after === null ? 0 : decodeCursor(cursors, appId, after, 'query.after');
+  const { events, hasMore } = await readEvents(database, appId, { start, limit, event });
+  const last = events.at(-1);
+  return {
+    events,
+    nextCursor: last ? cursors.encode(appId, last.position) : after,
+    hasMore,
+  };
+}
+
+/** The events after the position `start`. */
+export async function readEvents(
+  database: Database,
+  appId: string,
+  { start, limit, event }: { start: number; limit: number; event: string | null },
+): Promise<{ events: PulledEvent[]; hasMore: boolean }> {
   const { rows } = await sql<EventRow>`
     ${eventsOf(appId, { isOnPage: sql`e.position > ${start}::bigint`, order: sql`e.position`, limit, event })}
   `.execute(database);
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    events: shown.map(toEvent),
-    nextCursor: last ? cursors.encode(appId, last.position) : after,
-    hasMore: rows.length > limit,
-  };
+  return { events: rows.slice(0, limit).map(toEvent), hasMore: rows.length > limit };
 }
 
 export type RecentEvent = {
@@ -124,18 +134,25 @@ function eventsOf(appId: string, { isOnPage, order, limit, event }: Part) {
 const everybody = sql`'00000000-0000-0000-0000-000000000000'::uuid`;
 const subjectOf = sql`(case e.audience when 'global' then ${everybody} else coalesce(e.org_id, e.alliance_id) end)`;
 
-function decode(cursors: Cursors, appId: string, cursor: string): number {
+/** `path`: where the request has it. Throws `validation_failed`. */
+export function decodeCursor(
+  cursors: Cursors,
+  appId: string,
+  cursor: string,
+  path: string,
+): number {
   const position = cursors.decode(appId, cursor);
   if (position !== null) return position;
+  const name = path.slice(path.indexOf('.') + 1);
   throw invalid({
-    path: 'query.after',
-    message:
-      'must be the nextCursor of an earlier response to this app; start again without after, and skip the events whose ids you know',
+    path,
+    message: `must be the nextCursor of an earlier response to this app; start again without ${name}, and skip the events whose ids you know`,
   });
 }
 
 function toEvent(row: EventRow): PulledEvent {
   return {
+    position: row.position,
     id: row.id,
     event: row.name,
     createdAt: row.created_at.toISOString(),

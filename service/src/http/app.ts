@@ -163,6 +163,7 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
       'X-API-Key',
       'Content-Type',
       'If-None-Match',
+      'Last-Event-ID',
       'Idempotency-Key',
       'X-Request-Id',
     ],

@@ -13,6 +13,13 @@ import {
 import type { Usage } from '../access/usage.ts';
 import type { KeyKind, RequestCounts } from '../runtime/request-counts.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether its responses end when their callers like, so that their duration says nothing. */
+    isStream?: boolean;
+  }
+}
+
 /** Of the process, and of each key. */
 export type Counters = { requests: RequestCounts; usage: Usage };
 
@@ -59,7 +66,9 @@ class Connection {
     const bytes = this.#takeBytes();
     const { requests, usage } = this.#counters;
     if (request.caller) usage.addRequest(request.caller, status, bytes);
-    requests.add(operationOf(request), kindOf(request), status, elapsedTime, bytes);
+    const { schema, url, config } = request.routeOptions;
+    const operation = schema?.operationId ?? url ?? unknown;
+    requests.add(operation, kindOf(request), status, config.isStream ? null : elapsedTime, bytes);
   }
 
   /** Its end. Without a response, what was written then was that the request is malformed or too late. */
@@ -156,10 +165,6 @@ function endBeforeTheNext(response: ServerResponse): void {
 
 function statusOf({ statusCode }: ServerResponse, { destroyed }: Socket): number | 'aborted' {
   return destroyed ? 'aborted' : statusCode;
-}
-
-function operationOf({ routeOptions: { schema, url } }: FastifyRequest): string {
-  return schema?.operationId ?? url ?? unknown;
 }
 
 /** What an application does not know, its requests do not have. */

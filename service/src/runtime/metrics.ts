@@ -48,6 +48,8 @@ export type Metrics = {
   synced(run: { kind: SyncKind; outcome: 'succeeded' | 'failed' }): void;
   /** Sets the function that counts the running attempts of this process at a scrape. */
   inFlight(read: () => number): void;
+  /** Sets the function that counts the open streams of events of this process. */
+  eventStreams(read: () => number): void;
   /** Sets the function that reads the queue at a scrape. If it throws, the database counts as unreachable. */
   queue(read: () => Promise<QueueState>): void;
   /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
@@ -141,12 +143,26 @@ export function createMetrics(): Metrics {
 function createReaders(
   registry: Registry,
   shared: Registry,
-): Pick<Metrics, 'inFlight' | 'primary' | 'retention' | 'expiringKeys' | 'lastSyncs'> {
+): Pick<
+  Metrics,
+  'inFlight' | 'eventStreams' | 'primary' | 'retention' | 'expiringKeys' | 'lastSyncs'
+> {
   return {
     inFlight(read) {
       const gauge = new Gauge({
         name: 'orgdir_delivery_attempts_in_flight',
         help: 'Attempts in progress in this process.',
+        registers: [],
+        collect() {
+          this.set(read());
+        },
+      });
+      registry.registerMetric(gauge);
+    },
+    eventStreams(read) {
+      const gauge = new Gauge({
+        name: 'orgdir_event_streams',
+        help: 'Open streams of events in this process.',
         registers: [],
         collect() {
           this.set(read());

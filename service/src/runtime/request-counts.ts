@@ -29,13 +29,13 @@ export class RequestCounts {
 
   /**
    * Adds a request that has ended. `operation`: an operationId, or the route of what is no operation; never a path, of which
-   * there are any number. `bytes`: of the response, with its headers. One by one, because an object would be garbage.
+   * there are any number. `durationMs`: null if it says nothing. `bytes`: of the response, with its headers. One by one, because an object would be garbage.
    */
   add(
     operation: string,
     key: KeyKind,
     status: number | 'aborted',
-    durationMs: number,
+    durationMs: number | null,
     bytes: number,
   ): void {
     let counts = this.operations.get(operation);
@@ -45,11 +45,12 @@ export class RequestCounts {
     const statusClass = status === 'aborted' ? status : statusClasses[Math.floor(status / 100) - 2];
     byStatus[statusClass ?? '5xx'] += 1;
     counts.bytes += bytes;
+    if (status === tooManyRequests) this.rateLimited[key] += 1;
+    if (durationMs === null) return;
     counts.seconds += durationMs / 1_000;
     let bucket = 0;
     while (bucket < bucketsMs.length && durationMs > (bucketsMs[bucket] ?? 0)) bucket += 1;
     counts.durations[bucket] = (counts.durations[bucket] ?? 0) + 1;
-    if (status === tooManyRequests) this.rateLimited[key] += 1;
   }
 }
 

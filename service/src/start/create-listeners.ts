@@ -2,6 +2,7 @@
 import { httpAddress } from '../settings/config.ts';
 import { openDatabase } from '../database/database.ts';
 import { Publisher, publishingPool } from '../directory/publish-in-groups.ts';
+import { EventFeed } from '../events/event-feed.ts';
 import { createQueueNotifier } from '../events/queue-channel.ts';
 import { createApp } from '../http/app.ts';
 import { createInternalApp } from '../http/internal-app.ts';
@@ -15,9 +16,11 @@ export async function createListeners(parts: TaskParts) {
   const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
   const internal = createInternalParts(parts);
   const ofConsole = { ...createConsoleParts(parts), publisher: internal.publisher };
+  const feed = new EventFeed(parts.database, parts.session);
   return {
     signIn,
-    app: signIn && (await createPublicApp(parts, signIn, ofConsole)),
+    feed,
+    app: signIn && (await createPublicApp(parts, signIn, feed, ofConsole)),
     ...internal,
     ...ofConsole,
   };
@@ -44,6 +47,7 @@ function createConfiguredSignIn(parts: TaskParts): SignIn {
 async function createPublicApp(
   parts: TaskParts,
   signIn: SignIn,
+  feed: EventFeed,
   ofConsole: ReturnType<typeof createConsoleParts> & { publisher: Publisher },
 ): ReturnType<typeof createApp> {
   const { config, database, replicas, revisions, search, health, apiProcesses } = parts;
@@ -64,6 +68,7 @@ async function createPublicApp(
     search,
     health,
     apiProcesses,
+    feed,
     keyCache: parts.keyCache,
     usage: parts.usage,
     responseCache: parts.responseCache,

@@ -34,6 +34,13 @@ import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
 import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
+import {
+  heartbeatSeconds,
+  reconnectSeconds,
+  streamsPerAddressMax,
+  streamsPerAppMax,
+  waitingBytesMax as streamBytesMax,
+} from '../../src/http/v1/event-streams.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { retentionDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
@@ -138,6 +145,8 @@ const rows: Record<string, Record<string, string>> = {
     'time for a request to arrive': `${requestTimeoutMs / 1_000} s`,
     'reading a response': `${bytesPerSecondMin / 1_024} KiB/s of what waits to be sent, over ${stalled.windowMs / 1_000} s; otherwise the connection is closed. The internal listener has the same limit. While more than ${mib(waitingBytesMax)} wait in a process`,
     'downloads per minute and app': n(downloadsPerMinute),
+    '[streams](events.md#live-stream) in each process: of an app · of an address': `${streamsPerAppMax} · ${streamsPerAddressMax}`,
+    'events of a stream that wait to be read': kib(streamBytesMax),
     '`limit` · `page`': `1 to 100 · 1 to ${n(pageMax)}`,
     'values per facet · suggestions': list(facetValuesMax, suggestionsMax),
     'values of a repeated filter': n(repeatedMax),
@@ -263,7 +272,14 @@ const sentences: Record<string, string[]> = {
     `its last ${attemptsShownMax} attempts`,
     retention,
   ],
-  'events.md': [retention, `A cursor is ${cursorLength} characters`],
+  'events.md': [
+    retention,
+    `A cursor is ${cursorLength} characters`,
+    `every ${heartbeatSeconds} seconds`,
+    `\`retry: ${reconnectSeconds * 1_000}\``,
+    `than ${kib(streamBytesMax)} wait for it`,
+    `${streamsPerAppMax} streams and an address ${streamsPerAddressMax}`,
+  ],
   'feeding.md': [
     `up to ${aliasesMax} other names of up to ${aliasLengthMax} characters`,
     `Nobody else gets the old one for ${slugReservedDays} days`,

@@ -27,13 +27,20 @@ export function rawRequest(
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
+      const { statusCode: status = 0, headers: received } = response;
+      const end = () => {
         const bytes = Buffer.concat(chunks);
-        const { statusCode: status = 0, headers: received } = response;
         resolve({ status, headers: received, bytes, text: bytes.toString() });
+      };
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        // Of what does not end, the beginning.
+        if (!received['content-type']?.startsWith('text/event-stream')) return;
+        end();
+        response.destroy();
       });
+      response.on('error', reject);
+      response.on('end', end);
     });
     sent.on('error', reject);
     sent.end(body);

@@ -1,4 +1,4 @@
-/** GET /events lets a client pull the events that webhooks push. */
+/** GET /events lets a client pull the events that webhooks push, GET /events/stream sends them as they come. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { cursorList, envelope, meta } from '../../contract/envelope.ts';
@@ -8,12 +8,24 @@ import type { Usage } from '../../access/usage.ts';
 import type { Database } from '../../database/database.ts';
 import { listedEvents, listedNames } from '../../events/catalogue.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
-import { pullEvents, type EventPage } from '../../events/pull-events.ts';
+import { decodeCursor, pullEvents, type EventPage } from '../../events/pull-events.ts';
 import { callerOf } from '../admission/admit.ts';
+import { addressBucket } from '../admission/rate-limit.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { entryOf } from '../responses/response-cache.ts';
+import {
+  EventStreams,
+  heartbeatSeconds,
+  streamsPerAddressMax,
+  streamsPerAppMax,
+  toJson,
+  type StreamDependencies,
+} from './event-streams.ts';
 import { keyedSurface } from './surface.ts';
 
+const onlyThis = Type.Optional(
+  Type.Enum(listedEvents, { type: 'string', description: 'Return only this event.' }),
+);
 const EventQuery = Type.Object(
   {
     after: Type.Optional(
@@ -29,12 +41,32 @@ const EventQuery = Type.Object(
       default: 20,
       description: 'The maximum number of entries on a page.',
     }),
-    event: Type.Optional(
-      Type.Enum(listedEvents, { type: 'string', description: 'Return only this event.' }),
-    ),
+    event: onlyThis,
   },
   { additionalProperties: false },
 );
+const StreamQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({
+        ...noNul,
+        description:
+          'An `id` of the stream, or a `nextCursor` of `GET /events`. Defaults to the newest event: only later ones are sent.',
+      }),
+    ),
+    event: onlyThis,
+  },
+  { additionalProperties: false },
+);
+const StreamHeaders = Type.Object({
+  'last-event-id': Type.Optional(
+    Type.String({
+      ...noNul,
+      description:
+        'The last `id` that was read. Clients that reconnect send it; it replaces `after`.',
+    }),
+  ),
+});
 
 const EventRecord = strictObject(
   {
@@ -62,7 +94,7 @@ const example = {
   pagination: { limit: 20, nextCursor: 'q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp', hasMore: false },
 };
 
-export type EventDependencies = {
+export type EventDependencies = Omit<StreamDependencies, 'cursors'> & {
   database: Database;
   usage: Usage;
   /** As in SECRET_KEY, newest first. */
@@ -71,25 +103,35 @@ export type EventDependencies = {
 
 export function registerEvents(
   app: FastifyInstance,
-  { database, secretKeys, usage }: EventDependencies,
+  { secretKeys, ...dependencies }: EventDependencies,
 ): void {
+  const { database, usage } = dependencies;
   const cursors = createCursors(secretKeys);
+  const streams = new EventStreams({ ...dependencies, cursors });
   const surface = {
     ...keyedSurface('read:events'),
     contextOf: (request: FastifyRequest) => ({
       database,
       cursors,
       usage,
+      streams,
       caller: callerOf(request),
     }),
   };
   mountOperations(app, surface, 'Events', [listEvents]);
+  const streaming = { ...surface.config, isStream: true };
+  mountOperations(app, { ...surface, config: streaming, conditional: false }, 'Events', [
+    streamEvents,
+  ]);
+  // Before the server waits for requests in flight.
+  app.addHook('preClose', async () => streams.close());
 }
 
 type EventContext = {
   database: Database;
   cursors: Cursors;
   usage: Usage;
+  streams: EventStreams;
   caller: ReturnType<typeof callerOf>;
 };
 
@@ -111,12 +153,55 @@ const listEvents = operationFor<EventContext>()({
   },
 });
 
+const streamExample = `id: q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp
+event: org.created
+data: ${JSON.stringify({ id: exampleId, event: 'org.created', createdAt: exampleTime, data: { slug: 'acme-corporation' } })}
+
+`;
+
+const streamEvents = operationFor<EventContext>()({
+  operationId: 'streamEvents',
+  method: 'GET',
+  path: '/events/stream',
+  summary: 'Stream events',
+  description: `Sends the same events as \`GET /events\` as they come, as server-sent events: first those after the cursor, if there is one. Each has its cursor as \`id\`, its name as \`event\`, and as \`data\` what an entry of \`GET /events\` has. A comment every ${heartbeatSeconds} seconds shows that the stream is alive. The last event is \`stream.ended\`, with a \`code\` and a \`message\`, if the service ends the stream. An app can have ${streamsPerAppMax} streams and an address ${streamsPerAddressMax}.`,
+  query: StreamQuery,
+  headers: StreamHeaders,
+  returns: { 200: 'The events, without end.' },
+  response: {
+    schema: Type.String({ description: 'Server-sent events.' }),
+    example: streamExample,
+    mediaType: 'text/event-stream',
+  },
+  async run({ cursors, streams, caller, query, request, reply }) {
+    const { after: fromQuery, event = null } = query;
+    const resumed = request.headers['last-event-id'];
+    const decode = (cursor: string, path: string) =>
+      decodeCursor(cursors, caller.appId, cursor, path);
+    const after =
+      typeof resumed === 'string' && resumed !== ''
+        ? decode(resumed, 'headers.last-event-id')
+        : fromQuery === undefined
+          ? null
+          : decode(fromQuery, 'query.after');
+    const headers = {
+      ...reply.getHeaders(),
+      'content-type': 'text/event-stream; charset=utf-8',
+      // A proxy that compresses or buffers would keep events back.
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    };
+    if (request.method === 'HEAD') return reply.headers(headers).send();
+    const address = addressBucket(request.ip);
+    const begin = await streams.open(reply.raw, { caller, address, event, after });
+    reply.hijack();
+    begin(headers);
+    return reply;
+  },
+});
+
 /** Builds the JSON from text, because `data` is JSON text already and parsing it would change its bytes. */
 function render({ events, nextCursor, hasMore }: EventPage, limit: number): string {
-  const data = events.map(
-    ({ id, event, createdAt, data: recorded }) =>
-      `{"id":"${id}","event":"${event}","createdAt":"${createdAt}","data":${recorded}}`,
-  );
   const pagination = { limit, nextCursor, hasMore };
-  return `{"success":true,"data":[${data.join(',')}],"meta":${JSON.stringify(meta)},"pagination":${JSON.stringify(pagination)}}`;
+  return `{"success":true,"data":[${events.map(toJson).join(',')}],"meta":${JSON.stringify(meta)},"pagination":${JSON.stringify(pagination)}}`;
 }

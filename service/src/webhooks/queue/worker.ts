@@ -29,7 +29,12 @@ import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/di
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
 import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
-import { eventsNotice, queueChannel, workersChannel } from '../../events/queue-channel.ts';
+import {
+  eventsNotice,
+  FollowersNotifier,
+  queueChannel,
+  workersChannel,
+} from '../../events/queue-channel.ts';
 import { recoverLeases, renewDueTimes } from './record/recover-leases.ts';
 import { listHealed, replayHealed } from '../replay/replay.ts';
 
@@ -113,6 +118,7 @@ class Run {
   readonly #database: Database;
   readonly #dispatcher: Dispatcher;
   readonly #tasks: Record<Task, Loop>;
+  readonly #followers: FollowersNotifier;
   readonly #leader: Listener;
   readonly #connected: Listener;
   /** Where the next looks at expired leases and at changes of totals begin. */
@@ -141,6 +147,7 @@ class Run {
       database: this.#database,
       wake: (task) => this.#wake(task),
     });
+    this.#followers = new FollowersNotifier(this.#database);
     const turns = Object.entries(this.#turns(this.#dispatcher));
     this.#tasks = Object.fromEntries(
       turns.map(([name, turn]) => [name, new Loop({ name, log, turn })]),
@@ -152,9 +159,10 @@ class Run {
       { exclusive: leaderLock },
     );
     // A server that crashed uses transaction ids again, and another one may have an earlier clock: floors can be too high.
-    this.#connected = session.createListener([workersChannel], (channel) =>
-      channel === null ? this.#lookAtEverything() : this.#tasks.join.wake(),
-    );
+    this.#connected = session.createListener([workersChannel], (channel, payload) => {
+      if (channel === null) this.#lookAtEverything();
+      else if (!this.#followers.heard(payload)) this.#tasks.join.wake();
+    });
     this.#leader.start();
     this.#connected.start();
     for (const task of Object.values(this.#tasks)) task.start();
@@ -201,6 +209,10 @@ class Run {
       parked: onceJoined(() => dispatcher.claimAllParked()),
       health: () => dispatcher.updateHealth(),
       replays: () => this.#replay(),
+      followers: async () => {
+        if (this.#followers.anybody()) await this.#followers.tell();
+        return rarelyMs;
+      },
       leases: () => this.#recoverLeases(),
       totals: () => this.#foldTotals(),
       changes: async () => {

@@ -124,7 +124,7 @@ test('an event is sent with its fan-out, and a failed attempt falls due again so
   await dispatcher.fanOutAll(0);
   await receiver.waitFor(1);
   await eventually(async () => signals.includes('due'));
-  assert.deepEqual(signals.toSorted(), ['due', 'health']);
+  assert.deepEqual(signals.toSorted(), ['due', 'followers', 'health']);
   await eventually(async () => {
     await claimAll(dispatcher);
     return (await endedOf(webhook)).length > 0;

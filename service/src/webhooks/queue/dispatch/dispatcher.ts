@@ -41,7 +41,7 @@ export type DispatcherDependencies = DeliverDependencies & {
     floor: string,
   ) => Promise<{ accepted: number; rejected: Rejection[]; more: boolean }>;
   /** Called with a step that has work now. */
-  wake: (step: 'fan-out' | 'due' | 'parked' | 'health' | 'replays') => void;
+  wake: (step: 'fan-out' | 'due' | 'parked' | 'health' | 'replays' | 'followers') => void;
 };
 
 /** How long work may wait if its notification is lost. */
@@ -154,10 +154,11 @@ export class Dispatcher {
   }
 
   #pass({ events, deliveries, leased, parked, atMs, byParts }: FanOut, work: Work): void {
-    const { metrics, log } = this.#dependencies;
+    const { metrics, log, wake } = this.#dependencies;
     if (byParts) this.#findParked();
     if (events + deliveries === 0) return;
     metrics.fannedOut({ events, deliveries });
+    if (events > 0) wake('followers');
     log.info({ events, deliveries }, 'events.fanned_out');
     this.#start(leased, work);
     this.#park(parked, atMs);

@@ -1,0 +1,65 @@
+/** Reads events as they come, from server-sent events. */
+import type { Connection } from './connection.ts';
+import { NetworkError } from './network-error.ts';
+import type { RequestOptions } from './options.ts';
+import { readChunks } from './read-chunks.ts';
+
+export type Streamed<Event> = {
+  events: Event[];
+  /** Where the stream goes on after them. */
+  cursor: string;
+};
+
+/** The service sends something every 15 seconds. */
+const silenceMsMax = 45_000;
+/** An event has 64 KiB, doubled for escapes; the rest is room. */
+const blockCharsMax = 1024 * 1024;
+
+/**
+ * Yields the events after the cursor, those that came together at once. Ends when the service ends the stream, and throws if it cannot be opened,
+ * breaks off or falls silent.
+ */
+export async function* streamEvents<Event>(
+  { open, signals }: Connection,
+  query: { after: string; event?: string | undefined },
+  options: RequestOptions = {},
+): AsyncGenerator<Streamed<Event>, void, undefined> {
+  const { response } = await open({
+    path: ['events', 'stream'],
+    query,
+    accept: 'text/event-stream',
+    options: { ...options, retries: 0 },
+  });
+  const type = response.headers.get('content-type') ?? '';
+  if (response.body === null || !type.startsWith('text/event-stream')) {
+    await response.body?.cancel();
+    throw new NetworkError('GET events/stream: the response is no stream of events');
+  }
+  const limits = { timeoutMs: silenceMsMax, signals: signals(options) };
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of readChunks(response.body, 'the stream', limits)) {
+    const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
+    rest = blocks.pop() ?? '';
+    if (rest.length > blockCharsMax) throw new NetworkError('the stream has no end of an event');
+    const messages = blocks.map(parse).filter(({ data }) => data !== '');
+    // The last one has no id.
+    const sent = messages.filter(({ id }) => id !== '');
+    const last = sent.at(-1);
+    if (last) yield { events: sent.map(({ data }) => JSON.parse(data) as Event), cursor: last.id };
+    if (sent.length < messages.length) return;
+  }
+}
+
+type Message = { id: string; data: string };
+
+/** https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation */
+function parse(block: string): Message {
+  const message: Message = { id: '', data: '' };
+  for (const line of block.split(/\r?\n/)) {
+    const [, name = '', value = ''] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
+    if (name === 'data') message.data += message.data === '' ? value : `\n${value}`;
+    else if (name === 'id') message.id = value;
+  }
+  return message;
+}

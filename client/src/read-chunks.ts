@@ -1,0 +1,36 @@
+/** Reads the body of a response as it arrives. */
+import { NetworkError } from './network-error.ts';
+import { TimeoutError } from './timeout-error.ts';
+import { withDeadline } from './with-deadline.ts';
+
+/** The time limit is that of each chunk, because the whole may take longer. `what` names it in errors. */
+export async function* readChunks(
+  body: ReadableStream<Uint8Array>,
+  what: string,
+  limits: { timeoutMs: number; signals: AbortSignal[] },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const ending = await withDeadline(limits, async (signal) =>
+        Promise.race([reader.read(), rejectOn(signal)]),
+      );
+      if (ending.kind === 'aborted') throw ending.reason;
+      if (ending.kind === 'timedOut')
+        throw new TimeoutError(`${what} paused for ${limits.timeoutMs} ms`, limits.timeoutMs);
+      if (ending.kind === 'failed')
+        throw new NetworkError(`${what} was interrupted`, { cause: ending.cause });
+      if (ending.value.done) return;
+      yield ending.value.value;
+    }
+  } finally {
+    // The result of cancelling does not matter.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+}

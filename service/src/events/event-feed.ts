@@ -1,0 +1,153 @@
+/**
+ * Gives the open streams of this process the events of everybody as they are distributed. One read per batch serves all of
+ * them, and decides by app who may have what. Workers notify while somebody says that streams are open (`queue-channel.ts`);
+ * notifications may be lost, so it also looks by itself.
+ */
+import { sql, type Database } from '../database/database.ts';
+import { createRefresh } from '../database/revisions.ts';
+import type { Listener, Session } from '../database/session.ts';
+import type { PulledEvent } from './pull-events.ts';
+import { distributedChannel, saySomebodyFollows, sayFollowsMs } from './queue-channel.ts';
+
+export type Follower = {
+  readonly appId: string;
+  /** Called with events that the app may have, in their order. */
+  take(events: readonly PulledEvent[]): void;
+  /** Called after a failover that lost events: later ones have positions after this one. */
+  goBack(position: number): void;
+};
+
+/** An event has 64 KiB at most, so a batch has 4 MiB. */
+const batchMax = 64;
+const lookMs = 1_000;
+
+export class EventFeed {
+  readonly #database: Database;
+  readonly #listener: Listener;
+  readonly #followers = new Set<Follower>();
+  readonly #refresh = createRefresh(
+    () => this.#readAll(),
+    () => this.#followers.size > 0,
+  );
+  /** That of the last event that was looked at. Null: not known yet. */
+  #position: number | null = null;
+  #beginning: Promise<number> | null = null;
+  #timers: NodeJS.Timeout[] = [];
+
+  constructor(database: Database, session: Session) {
+    this.#database = database;
+    this.#listener = session.createListener([distributedChannel], (channel) => {
+      if (channel === null) void this.#goBack().catch(() => {});
+      this.#refresh.soon();
+    });
+  }
+
+  /** Resolves when it gets every event from the next one on. */
+  async follow(follower: Follower): Promise<void> {
+    this.#followers.add(follower);
+    if (this.#followers.size === 1) this.#start();
+    if (this.#position !== null) return;
+    try {
+      const newest = await (this.#beginning ??= readPosition(this.#database));
+      this.#position ??= newest;
+    } catch (error) {
+      await this.leave(follower);
+      throw error;
+    } finally {
+      this.#beginning = null;
+    }
+  }
+
+  async leave(follower: Follower): Promise<void> {
+    if (this.#followers.delete(follower) && this.#followers.size === 0) await this.#stop();
+  }
+
+  /** That of the newest event that was looked at. Only while somebody follows. */
+  get position(): number {
+    return this.#position ?? 0;
+  }
+
+  #start(): void {
+    const say = () => void saySomebodyFollows(this.#database);
+    this.#timers = [setInterval(say, sayFollowsMs), setInterval(this.#refresh.soon, lookMs)];
+    say();
+    this.#listener.start();
+  }
+
+  async #stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#position = null;
+    await this.#listener.stop();
+  }
+
+  /** A standby that was promoted may lack the last events, and gives their positions to others. */
+  async #goBack(): Promise<void> {
+    const before = this.#position;
+    const newest = await readPosition(this.#database);
+    if (before === null || newest >= before) return;
+    this.#position = newest;
+    for (const follower of this.#followers) follower.goBack(newest);
+  }
+
+  async #readAll(): Promise<void> {
+    for (;;) {
+      const from = this.#position;
+      if (from === null) return;
+      const rows = await readBatch(this.#database, from, [
+        ...new Set([...this.#followers].map(({ appId }) => appId)),
+      ]).catch(() => []);
+      const last = rows.at(-1);
+      // It has stopped or gone back meanwhile.
+      if (last === undefined || this.#position !== from) return;
+      this.#position = last.position;
+      this.#pass(rows);
+      if (rows.length < batchMax) return;
+    }
+  }
+
+  #pass(rows: readonly Row[]): void {
+    const events = rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
+    for (const follower of this.#followers) {
+      const { appId } = follower;
+      const may = events.filter(({ forAll, apps }) => forAll || apps?.includes(appId));
+      if (may.length > 0) follower.take(may);
+    }
+  }
+}
+
+type Row = Omit<PulledEvent, 'createdAt'> & {
+  createdAt: Date;
+  forAll: boolean;
+  /** Those of the given ones that may have it, if not all may. */
+  apps: string[] | null;
+};
+
+/** The next events after a position, whoever may have them, without the data of those that none of these apps may have. */
+async function readBatch(database: Database, after: number, apps: string[]): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    select position, id, event, "createdAt", for_all as "forAll", apps,
+      case when for_all or apps is not null then data else '' end as data
+    from (
+      select e.position, e.id, e.name as event, e.created_at as "createdAt", e.data,
+        k.name is not null and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, o.listed, null, null, null) as for_all,
+        (
+          select array_agg(b.app_id) from bindings b
+          where k.name is not null and e.audience <> 'global' and b.app_id = any(${apps}::uuid[])
+            and (b.org_id = e.org_id or b.alliance_id = e.alliance_id) and e.position > b.after_position
+            and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, o.listed, b.org_id, b.alliance_id, b.created_at)
+        ) as apps
+      from (select * from events where position > ${after}::bigint order by position limit ${batchMax}) e
+      left join event_kinds k on k.name = e.name collate "C"
+      left join orgs o on o.id = e.org_id
+    ) e order by position
+  `.execute(database);
+  return rows;
+}
+
+/** That of the newest event; 0 without any. */
+async function readPosition(database: Database): Promise<number> {
+  const { rows } = await sql<{ position: number }>`
+    select coalesce((select position from events where position is not null order by position desc limit 1), 0) as position
+  `.execute(database);
+  return rows[0]?.position ?? 0;
+}

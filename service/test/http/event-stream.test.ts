@@ -1,0 +1,404 @@
+/** GET /events/stream sends the events that an app may have as they come, and ends when it may not have them any more. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { bindApp, unbindApp } from '../../src/access/bindings.ts';
+import { revokeKey } from '../../src/access/keys.ts';
+import { addManager } from '../../src/access/managers.ts';
+import { suspend } from '../../src/access/suspensions.ts';
+import { sql, type Transaction } from '../../src/database/database.ts';
+import { publishEvent } from '../../src/directory/publish-in-groups.ts';
+import {
+  streamsPerAddressMax,
+  streamsPerAppMax,
+  waitingBytesMax,
+} from '../../src/http/v1/event-streams.ts';
+import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
+import { testActor } from '../support/actor.ts';
+import { toUrl } from '../support/database.ts';
+import { announce, put } from '../support/directory.ts';
+import { openStream } from '../support/event-stream.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { makeKey, startTestService, testPublicUrl } from '../support/service.ts';
+import { startProcess } from '../support/start-process.ts';
+
+const service = await startTestService({ worker: true });
+const { database, url } = service;
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'other', name: 'Other' },
+]);
+
+const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
+  database.transaction().execute(work);
+const publish = (name: string, org: string, data: object) =>
+  inTransaction((tx) =>
+    publishEvent(tx, { name, org, alliance: null, data, publicUrl: testPublicUrl }),
+  );
+const created = { name: 'org.created', alliance: null, data: null, publicUrl: testPublicUrl };
+/** Publishes events with this text as their data, as another release might. */
+const publishAs = (data: string, count = 1) =>
+  inTransaction(async (tx) => {
+    const ids: string[] = [];
+    while (ids.length < count) ids.push(await publishEvent(tx, { ...created, org: 'acme' }));
+    await sql`update outbox set data = ${data} where id = any(${ids}::uuid[])`.execute(tx);
+    return ids;
+  });
+const application = { id: 'a-1', applicantHandle: 'h', submittedAt: '2026-11-20T12:00:00.000Z' };
+const { rows: orgs } = await sql<{ id: string }>`select id from orgs where slug = 'acme'`.execute(
+  database,
+);
+const acme = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
+/** A key of an app of its own, so that limits of apps are apart. */
+const newKey = async (options?: Parameters<typeof makeKey>[1]) => makeKey(service, options);
+/** A stream that has begun: its first read waits for an event, and what comes from now on is in it. */
+const follow = async (key: string, options?: Parameters<typeof openStream>[2]) => {
+  const stream = await openStream(url, key, options);
+  assert.equal(stream.status, 200);
+  return stream;
+};
+const samplesOf = async () => samples(await service.metrics.render());
+/** The next event, whose id is also the cursor to go on from. */
+const nextId = async ({ next }: { next: () => Promise<{ data: any } | null> }) =>
+  (await next())?.data.id as string | undefined;
+const distributed = (id: string) =>
+  eventually(async () => {
+    const { rows } = await sql`select from events where id = ${id}`.execute(database);
+    return rows.length === 1;
+  });
+
+test('an event arrives as GET /events returns it, with a cursor of both, uncompressed and unbuffered', async () => {
+  const { key } = await newKey();
+  const headers = { 'accept-encoding': 'gzip, br' };
+  const stream = await follow(key, { headers });
+  assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+  assert.equal(stream.headers.get('content-encoding'), null);
+  assert.equal(stream.headers.get('x-accel-buffering'), 'no');
+  assert.equal(stream.headers.get('cache-control'), 'no-store, no-transform');
+  const id = await announce(database);
+  const event = await stream.next();
+  assert.ok(event);
+  const { body } = await service.call('/events?limit=100', { key });
+  assert.deepEqual([event.event, event.data], ['org.created', body.data.at(-1)]);
+  assert.deepEqual([event.data.id, event.id], [id, body.pagination.nextCursor]);
+});
+
+test('what was missed comes first, by Last-Event-ID, by after, and from a cursor of GET /events', async () => {
+  const { key } = await newKey();
+  const first = await follow(key);
+  const seen = await announce(database);
+  assert.equal(await nextId(first), seen);
+  first.close();
+  const missed = [await announce(database), await announce(database)];
+  const cursor = first.lastId();
+  for (const options of [
+    { headers: { 'last-event-id': cursor } },
+    { query: `?after=${cursor}` },
+    // The header is of the last connection, the address of the first.
+    {
+      query: `?after=${(await service.call('/events?limit=1', { key })).body.pagination.nextCursor}`,
+      headers: { 'last-event-id': cursor },
+    },
+  ]) {
+    const stream = await follow(key, options);
+    assert.deepEqual([await nextId(stream), await nextId(stream)], missed);
+    stream.close();
+  }
+  const { body } = await service.call('/events?limit=100', { key });
+  const stream = await follow(key, { query: `?after=${body.pagination.nextCursor}` });
+  const later = await announce(database);
+  assert.equal(await nextId(stream), later);
+});
+
+test('a stream that ends before its first event can go on from where it began', async () => {
+  const { key } = await newKey();
+  const stream = await follow(key);
+  stream.close();
+  const missed = await announce(database);
+  await distributed(missed);
+  const again = await follow(key, { headers: { 'last-event-id': stream.lastId() } });
+  assert.equal(await nextId(again), missed);
+});
+
+test('nothing is lost or doubled while many events come during the first pages', async () => {
+  const { key } = await newKey();
+  const before = (await service.call('/events?limit=100', { key })).body.pagination.nextCursor;
+  const ids: string[] = [];
+  for (let count = 0; count < 150; count += 1) ids.push(await announce(database));
+  const stream = await follow(key, { query: before === null ? '' : `?after=${before}` });
+  for (let count = 0; count < 150; count += 1) ids.push(await announce(database));
+  const got: (string | undefined)[] = [];
+  while (got.length < ids.length) got.push(await nextId(stream));
+  assert.deepEqual(got, ids);
+});
+
+test('only the named event is sent, and a name that does not exist is refused', async () => {
+  const { key } = await newKey({ bindTo: acme });
+  const stream = await follow(key, { query: '?event=application.created' });
+  await announce(database);
+  const id = await publish('application.created', 'acme', application);
+  assert.equal(await nextId(stream), id);
+  const refused = await service.call('/events/stream?event=org.crated', { key });
+  assert.equal(refused.status, 400);
+});
+
+test('events of an organisation go to apps bound to it, from the binding to its end', async () => {
+  const [bound, other, owner] = [
+    await newKey({ bindTo: acme }),
+    await newKey(),
+    'owner@example.org',
+  ];
+  const later = await newKey({ owner });
+  await inTransaction((tx) => addManager(tx, testActor, acme, owner));
+  const streams = {
+    bound: await follow(bound.key),
+    other: await follow(other.key),
+    later: await follow(later.key),
+  };
+  const hidden = await publish('application.created', 'acme', application);
+  assert.equal(await nextId(streams.bound), hidden);
+  await inTransaction((tx) => bindApp(tx, testActor, later.appId, acme));
+  await publish('application.created', 'other', application);
+  const shown = await publish('application.created', 'acme', application);
+  assert.equal(await nextId(streams.later), shown);
+  assert.equal(await nextId(streams.bound), shown);
+  await inTransaction((tx) => unbindApp(tx, testActor, later.appId));
+  await publish('application.created', 'acme', application);
+  const forAll = await announce(database);
+  // The first that the other gets: none of the others came.
+  assert.equal(await nextId(streams.other), forAll);
+  assert.equal(await nextId(streams.later), forAll);
+});
+
+test('an event of an organisation that is hidden meanwhile is not sent', async () => {
+  const { key } = await newKey();
+  const stream = await follow(key);
+  await inTransaction(async (tx) => {
+    await publishEvent(tx, { ...created, org: 'other' });
+    await sql`update orgs set listed = false where slug = 'other'`.execute(tx);
+  });
+  const shown = await announce(database);
+  assert.equal(await nextId(stream), shown);
+  await sql`update orgs set listed = true where slug = 'other'`.execute(database);
+});
+
+test('line ends inside of the data are between its tokens, and mean nothing', async () => {
+  const { key } = await newKey();
+  const stream = await follow(key);
+  const data = '{\n  "slug":\r "acme",\r\n\n  "name": "A\\nB"\n}';
+  await publishAs(data);
+  const event = await stream.next();
+  assert.deepEqual(event?.data.data, { slug: 'acme', name: 'A\nB' });
+});
+
+test('whoever may not read events gets an error, not a stream', async () => {
+  const { key } = await newKey({ scopes: ['read:directory'] });
+  assert.equal((await service.call('/events/stream', { key })).status, 403);
+  assert.equal((await service.call('/events/stream', { key: null })).status, 401);
+  const [own, foreign] = [await newKey(), await newKey()];
+  const stream = await follow(foreign.key);
+  await announce(database);
+  const id = (await stream.next())?.id ?? '';
+  for (const [headers, path] of [
+    [{ 'last-event-id': id }, 'headers.last-event-id'],
+    [{ 'last-event-id': 'x' }, 'headers.last-event-id'],
+  ] as const) {
+    const { status, body } = await service.call('/events/stream', { key: own.key, headers });
+    assert.equal(status, 400);
+    assert.equal(body.error.details.issues[0].path, path);
+  }
+  const { status, body } = await service.call(`/events/stream?after=${id}`, { key: own.key });
+  assert.deepEqual([status, body.error.details.issues[0].path], [400, 'query.after']);
+  const head = await fetch(`${url}/api/v1/events/stream`, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${own.key}` },
+  });
+  assert.deepEqual(
+    [head.status, head.headers.get('content-type')],
+    [200, 'text/event-stream; charset=utf-8'],
+  );
+});
+
+for (const [what, code, act] of [
+  ['a key that is revoked', 'unauthorized', ({ keyId }) => revokeAt(keyId)],
+  ['a key that expires', 'unauthorized', ({ keyId }) => expireAt(keyId)],
+  ['a key that is suspended', 'suspended', ({ keyId, appId }) => suspendAt('key', keyId, appId)],
+  ['an app that is suspended', 'suspended', ({ appId }) => suspendAt('app', appId, appId)],
+  ['a key that loses the scope', 'forbidden', ({ keyId }) => takeScope(keyId)],
+] as [string, string, (made: { keyId: string; appId: string }) => Promise<unknown>][])
+  test(`${what} ends its streams within a second, says why, and ends no others`, async () => {
+    const [made, other] = [await newKey(), await newKey()];
+    const [stream, bystander] = [await follow(made.key), await follow(other.key)];
+    await announce(database);
+    for (const each of [stream, bystander]) assert.equal((await each.next())?.event, 'org.created');
+    await act(made);
+    const at = performance.now();
+    const last = await stream.next();
+    assert.deepEqual([last?.event, last?.data.code], ['stream.ended', code]);
+    assert.equal(await stream.next(), null);
+    assert.ok(performance.now() - at < 5_000, 'long before any time-out');
+    assert.ok((await service.call('/events/stream', { key: made.key })).status >= 401);
+    const id = await announce(database);
+    assert.equal(await nextId(bystander), id);
+  });
+
+const revokeAt = (keyId: string) => inTransaction((tx) => revokeKey(tx, testActor, keyId));
+const expireAt = (keyId: string) =>
+  sql`update api_keys set expires_at = now() where id = ${keyId}`.execute(database);
+const takeScope = (keyId: string) =>
+  sql`update api_keys set scopes = array['read:directory'] where id = ${keyId}`.execute(database);
+const suspendAt = (kind: 'key' | 'app', id: string, appId: string) =>
+  inTransaction((tx) => suspend(tx, testActor, { kind, id, appId, details: {} }, 'Leaked.'));
+
+test('maintenance ends all streams, and a stream can be opened after it', async () => {
+  const { key } = await newKey();
+  const query = '?event=org.created';
+  const stream = await follow(key, { query });
+  await enableMaintenance(database, testActor, { message: 'Moving house.', expectedEnd: null });
+  const last = await stream.next();
+  assert.deepEqual(last?.data, { code: 'maintenance', message: 'Moving house.' });
+  assert.equal((await service.call('/events/stream', { key })).status, 503);
+  await disableMaintenance(database, testActor);
+  await eventually(async () => (await service.call('/orgs')).status === 200);
+  const again = await follow(key, { query });
+  const id = await announce(database);
+  assert.equal(await nextId(again), id);
+});
+
+test('an app has five streams, an address twenty, and one that ends makes room', async () => {
+  const made = await newKey();
+  const streams = [];
+  for (let count = 0; count < streamsPerAppMax; count += 1) streams.push(await follow(made.key));
+  const refused = await service.call('/events/stream', { key: made.key });
+  assert.equal(refused.status, 429);
+  assert.match(refused.body.error.message, new RegExp(`An app .* ${streamsPerAppMax} streams`));
+  streams[0]?.close();
+  await eventually(async () => {
+    const stream = await openStream(url, made.key);
+    if (stream.status === 200) streams.push(stream);
+    return stream.status === 200;
+  });
+  const beside = await startTestService({ beside: service });
+  const filling = [];
+  for (let count = 0; count < streamsPerAddressMax; count += 1) {
+    const { key } = await newKey();
+    filling.push(await openStream(beside.url, key));
+  }
+  assert.ok(filling.every(({ status }) => status === 200));
+  const { status, body } = await beside.call('/events/stream', { key: (await newKey()).key });
+  assert.equal(status, 429);
+  assert.match(body.error.message, new RegExp(`An address .* ${streamsPerAddressMax} streams`));
+  for (const each of [...streams, ...filling]) each.close();
+});
+
+test('a client that does not read is told so and disconnected, and holds up no other', async () => {
+  const [slow, quick] = [await newKey({ bindTo: acme }), await newKey({ bindTo: acme })];
+  const bystander = await follow(quick.key);
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    `GET /api/v1/events/stream HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${slow.key}\r\n\r\n`,
+  );
+  await once(socket, 'readable');
+  const data = JSON.stringify({ slug: 'y'.repeat(60_000) });
+  // More than the kernel takes for it.
+  const open = async () => (await samplesOf()).get('orgdir_event_streams') ?? 0;
+  const before = await open();
+  for (let count = 0; (await open()) === before; count += 1) {
+    assert.ok(count < 100, 'a client that reads nothing is disconnected');
+    const ids = await publishAs(data, 20);
+    for (const id of ids) assert.equal(await nextId(bystander), id);
+  }
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'close');
+  const text = Buffer.concat(chunks).toString();
+  assert.ok(text.length > waitingBytesMax);
+  assert.ok(text.includes('"code":"too_slow"'));
+});
+
+test('streams of other processes get events that a worker of its own distributes, also after their notifications were cut', async () => {
+  const env = {
+    DATABASE_URL: toUrl(service.connection),
+    SECRET_KEY: service.secretKeys[0]?.toString('base64') ?? '',
+    PUBLIC_URL: testPublicUrl,
+  };
+  const processes = [await startProcess('api', env), await startProcess('api', env)];
+  const { key } = await newKey();
+  const streams = [];
+  for (const each of processes) streams.push(await openStream(each.url, key));
+  const first = await announce(database);
+  for (const stream of streams) assert.equal(await nextId(stream), first);
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name like 'orgdir listener%'
+  `.execute(database);
+  const second = await announce(database);
+  for (const stream of streams) assert.equal(await nextId(stream), second);
+  const [one] = processes;
+  one?.command.signal('SIGTERM');
+  const last = await streams[0]?.next();
+  assert.deepEqual([last?.event, last?.data.code], ['stream.ended', 'unavailable']);
+  assert.equal((await one?.command.ended)?.code, 0);
+  const third = await announce(database);
+  assert.equal(await nextId(streams[1] as NonNullable<(typeof streams)[1]>), third);
+});
+
+test('after a failover that lost events, those that get their positions are sent', async () => {
+  const { key } = await newKey();
+  const stream = await follow(key);
+  await announce(database);
+  await stream.next();
+  const { rows } = await sql<{ id: string; position: number }>`
+    select id, position from events where position is not null order by position desc limit 1
+  `.execute(database);
+  const [newest] = rows;
+  assert.ok(newest);
+  await inTransaction(async (tx) => {
+    await sql`delete from events where id = ${newest.id}`.execute(tx);
+    await sql`select setval('event_positions', ${newest.position - 1})`.execute(tx);
+  });
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name like 'orgdir listener%'
+  `.execute(database);
+  await eventually(async () => {
+    const listening = await sql`
+      select from pg_stat_activity where datname = current_database() and application_name like 'orgdir listener%'
+        and query like 'listen orgdir_distributed%'
+    `.execute(database);
+    return listening.rows.length > 0;
+  });
+  const id = await announce(database);
+  assert.equal(await nextId(stream), id);
+});
+
+test('what a stream sends counts as used, and its time as no duration', async () => {
+  const { key, keyId } = await newKey();
+  const stream = await follow(key);
+  await announce(database);
+  await stream.next();
+  stream.close();
+  const before = await service.metrics.render();
+  assert.doesNotMatch(
+    before,
+    /orgdir_http_request_duration_seconds_bucket\{[^}]*operation="streamEvents"[^}]*\} [1-9]/,
+  );
+  await service.usage.stop();
+  service.usage.start();
+  const { rows } = await sql<{ events: number }>`
+    select sum(events)::int as events from usage where key_id = ${keyId}
+  `.execute(database);
+  assert.equal(rows[0]?.events, 1);
+});
+
+test('a quiet stream gets a comment, by the clock alone', async () => {
+  const { key } = await newKey();
+  const stream = await follow(key);
+  const reading = stream.next();
+  await eventually(async () => stream.comments() > 0);
+  await announce(database);
+  assert.ok(await reading);
+});
