@@ -19,10 +19,15 @@ export type OpenStream = {
 export async function openStream(
   base: string,
   key: string,
-  { query = '', headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+  {
+    query = '',
+    headers = {},
+    signal,
+  }: { query?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<OpenStream> {
   const abort = new AbortController();
-  after(() => abort.abort());
+  if (signal) signal.addEventListener('abort', () => abort.abort());
+  else after(() => abort.abort());
   const response = await fetch(`${base}/api/v1/events/stream${query}`, {
     headers: { authorization: `Bearer ${key}`, ...headers },
     signal: abort.signal,
