@@ -10,7 +10,8 @@ export type Streamed<Event> = {
   cursor: string;
 };
 
-/** The service sends something every 15 seconds. */
+/** The service begins a stream at once, and then sends something every 15 seconds. */
+const beginMsMax = 5_000;
 const silenceMsMax = 45_000;
 /** An event has 64 KiB, doubled for escapes; the rest is room. */
 const blockCharsMax = 1024 * 1024;
@@ -28,17 +29,18 @@ export async function* streamEvents<Event>(
     path: ['events', 'stream'],
     query,
     accept: 'text/event-stream',
-    options: { ...options, retries: 0 },
+    options: { ...options, retries: 0, timeoutMs: beginMsMax },
   });
   const type = response.headers.get('content-type') ?? '';
   if (response.body === null || !type.startsWith('text/event-stream')) {
     await response.body?.cancel();
     throw new NetworkError('GET events/stream: the response is no stream of events');
   }
-  const limits = { timeoutMs: silenceMsMax, signals: signals(options) };
+  const limits = { timeoutMs: beginMsMax, signals: signals(options) };
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of readChunks(response.body, 'the stream', limits)) {
+    limits.timeoutMs = silenceMsMax;
     const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
     if (rest.length > blockCharsMax) throw new NetworkError('the stream has no end of an event');

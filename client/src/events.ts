@@ -11,6 +11,7 @@ import type {
   WebhookTestDelivery,
 } from './types.ts';
 import { mayRetry, type Failure } from './retry.ts';
+import { TimeoutError } from './timeout-error.ts';
 import { wait } from './wait.ts';
 
 /** Like a delivery, except that `id` is the id of the event. New events may be added. */
@@ -61,6 +62,8 @@ const defaultPatienceMs = 3_600_000;
 const shortStreamMs = 10_000;
 /** How long it polls before it asks for a stream again: a proxy may not let streams through, and an app can have five. */
 const streamAgainMs = 60_000;
+/** The same after one that fell silent: each time, events wait until that is noticed. */
+const silentStreamAgainMs = 600_000;
 /** Spreads clients whose streams ended at the same time. */
 const spreadMs = 1_000;
 
@@ -107,6 +110,7 @@ export function events(connection: Connection): Events {
       // Without a cursor, what comes before the stream begins would be missed.
       if (after !== null && Date.now() >= streamAt) {
         const startedAt = Date.now();
+        let isSilent = false;
         try {
           const { event, limit = pageLimitMax } = query;
           for await (const { events: data, cursor } of streamEvents<DirectoryEvent>(
@@ -120,8 +124,10 @@ export function events(connection: Connection): Events {
         } catch (error) {
           // The next page has the same error if it is permanent.
           if (!(error instanceof OrgdirError)) throw error;
+          isSilent = error instanceof TimeoutError;
         }
-        if (Date.now() - startedAt < shortStreamMs) streamAt = Date.now() + streamAgainMs;
+        if (isSilent) streamAt = Date.now() + silentStreamAgainMs;
+        else if (Date.now() - startedAt < shortStreamMs) streamAt = Date.now() + streamAgainMs;
         else pauseMs = Math.min(pollMs, Math.random() * spreadMs);
       }
       await wait(pauseMs, signals(options));

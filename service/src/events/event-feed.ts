@@ -6,6 +6,7 @@
 import { sql, type Database } from '../database/database.ts';
 import { createRefresh } from '../database/revisions.ts';
 import type { Listener, Session } from '../database/session.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { PulledEvent } from './pull-events.ts';
 import { distributedChannel, saySomebodyFollows, sayFollowsMs } from './queue-channel.ts';
 
@@ -23,6 +24,7 @@ const lookMs = 1_000;
 
 export class EventFeed {
   readonly #database: Database;
+  readonly #log: Logger;
   readonly #listener: Listener;
   readonly #followers = new Set<Follower>();
   readonly #refresh = createRefresh(
@@ -31,13 +33,17 @@ export class EventFeed {
   );
   /** That of the last event that was looked at. Null: not known yet. */
   #position: number | null = null;
+  #mayHaveMoved = false;
+  #hasFailed = false;
   #beginning: Promise<number> | null = null;
   #timers: NodeJS.Timeout[] = [];
 
-  constructor(database: Database, session: Session) {
+  constructor(database: Database, session: Session, log: Logger) {
     this.#database = database;
+    this.#log = log;
     this.#listener = session.createListener([distributedChannel], (channel) => {
-      if (channel === null) void this.#goBack().catch(() => {});
+      // It may be another server now.
+      if (channel === null) this.#mayHaveMoved = true;
       this.#refresh.soon();
     });
   }
@@ -49,7 +55,8 @@ export class EventFeed {
     if (this.#position !== null) return;
     try {
       const newest = await (this.#beginning ??= readPosition(this.#database));
-      this.#position ??= newest;
+      // The last follower may have left meanwhile.
+      if (this.#followers.size > 0) this.#position ??= newest;
     } catch (error) {
       await this.leave(follower);
       throw error;
@@ -80,29 +87,44 @@ export class EventFeed {
     await this.#listener.stop();
   }
 
-  /** A standby that was promoted may lack the last events, and gives their positions to others. */
-  async #goBack(): Promise<void> {
-    const before = this.#position;
-    const newest = await readPosition(this.#database);
-    if (before === null || newest >= before) return;
-    this.#position = newest;
-    for (const follower of this.#followers) follower.goBack(newest);
+  async #readAll(): Promise<void> {
+    try {
+      while (await this.#readNext());
+      this.#hasFailed = false;
+    } catch (err) {
+      // Tried again within a second.
+      if (!this.#hasFailed) this.#log.warn({ err }, 'event_feed.not_read');
+      this.#hasFailed = true;
+    }
   }
 
-  async #readAll(): Promise<void> {
-    for (;;) {
-      const from = this.#position;
-      if (from === null) return;
-      const rows = await readBatch(this.#database, from, [
-        ...new Set([...this.#followers].map(({ appId }) => appId)),
-      ]).catch(() => []);
-      const last = rows.at(-1);
-      // It has stopped or gone back meanwhile.
-      if (last === undefined || this.#position !== from) return;
-      this.#position = last.position;
-      this.#pass(rows);
-      if (rows.length < batchMax) return;
+  /** Returns whether more may wait. */
+  async #readNext(): Promise<boolean> {
+    const from = this.#position;
+    if (from === null) return false;
+    if (this.#mayHaveMoved) {
+      this.#goBack(from, await readPosition(this.#database));
+      return true;
     }
+    const apps = new Set([...this.#followers].map(({ appId }) => appId));
+    const rows = await readBatch(this.#database, from, [...apps]);
+    // All have left, and others may have come.
+    if (this.#position !== from) return true;
+    // What one may have that came meanwhile was not asked for.
+    if ([...this.#followers].some(({ appId }) => !apps.has(appId))) return true;
+    const last = rows.at(-1);
+    if (last === undefined) return false;
+    this.#position = last.position;
+    this.#pass(rows);
+    return rows.length === batchMax;
+  }
+
+  /** A standby that was promoted may lack the last events, and gives their positions to others. */
+  #goBack(from: number, newest: number): void {
+    this.#mayHaveMoved = false;
+    if (newest >= from || this.#position !== from) return;
+    this.#position = newest;
+    for (const follower of this.#followers) follower.goBack(newest);
   }
 
   #pass(rows: readonly Row[]): void {

@@ -46,7 +46,7 @@ class Connection {
   begin(reply: FastifyReply): void {
     const { raw, request } = reply;
     // Node.js has written that it may continue.
-    if (request.raw.headers.expect !== undefined) this.#takeBytes();
+    if (request.raw.headers.expect !== undefined && this.#running === null) this.#takeBytes();
     // Another application may have handed it on (`defer.ts`).
     this.#take(raw);
     if (this.#running === null) {
@@ -54,8 +54,13 @@ class Connection {
       return;
     }
     this.#pipelined.add(reply);
-    endBeforeTheNext(this.#running.raw);
+    this.expectNext();
     endBeforeTheNext(raw);
+  }
+
+  /** Call before another response follows on the running one. */
+  expectNext(): void {
+    if (this.#running) endBeforeTheNext(this.#running.raw);
   }
 
   /** May be called again for the same response. */
@@ -75,8 +80,11 @@ class Connection {
   close(): void {
     for (const reply of [this.#running, ...this.#pipelined]) {
       if (reply === null) continue;
-      const isRefused = !reply.raw.headersSent && this.#socket.bytesWritten > this.#written;
-      this.end(reply.raw, isRefused ? 400 : 'aborted');
+      const { headersSent, statusCode } = reply.raw;
+      const isRefused = !headersSent && this.#socket.bytesWritten > this.#written;
+      // Whoever leaves a stream has got all of it.
+      const isStreamed = headersSent && reply.request.routeOptions.config.isStream;
+      this.end(reply.raw, isStreamed ? statusCode : isRefused ? 400 : 'aborted');
     }
     // What Node.js refused before there was a request.
     if (this.#socket.bytesWritten > this.#written) this.countUnread(400);
@@ -122,7 +130,9 @@ export function countConnections(app: FastifyInstance, counters: Counters): void
   });
   // As Node.js responds itself, which nobody would count.
   app.server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    response.once('finish', () => (socket as Counted)[counts]?.countUnread(expectationFailed));
+    const connection = (socket as Counted)[counts];
+    connection?.expectNext();
+    onDetach(response, () => connection?.countUnread(expectationFailed));
     response.writeHead(expectationFailed).end();
   });
 }
@@ -155,11 +165,17 @@ function connectionOf({ raw }: FastifyRequest): Connection | undefined {
   return (raw.socket as Counted)[counts];
 }
 
-/** With requests that came together, the next response is written before Fastify tells of the end of this one. */
 function endBeforeTheNext(response: ServerResponse): void {
+  onDetach(response, (socket) =>
+    (socket as Counted)[counts]?.end(response, statusOf(response, socket)),
+  );
+}
+
+/** With requests that came together, the next response is written before Fastify tells of the end of this one. */
+function onDetach(response: ServerResponse, act: (socket: Socket) => void): void {
   response.detachSocket = function detachSocket(socket: Socket): void {
     ServerResponse.prototype.detachSocket.call(this, socket);
-    (socket as Counted)[counts]?.end(this, statusOf(this, socket));
+    act(socket);
   };
 }
 

@@ -16,7 +16,7 @@ export async function createListeners(parts: TaskParts) {
   const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
   const internal = createInternalParts(parts);
   const ofConsole = { ...createConsoleParts(parts), publisher: internal.publisher };
-  const feed = new EventFeed(parts.database, parts.session);
+  const feed = new EventFeed(parts.database, parts.session, parts.log);
   return {
     signIn,
     feed,

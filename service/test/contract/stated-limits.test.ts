@@ -37,6 +37,7 @@ import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
 import {
   heartbeatSeconds,
   reconnectSeconds,
+  slowSeconds,
   streamsPerAddressMax,
   streamsPerAppMax,
   waitingBytesMax as streamBytesMax,
@@ -146,7 +147,7 @@ const rows: Record<string, Record<string, string>> = {
     'reading a response': `${bytesPerSecondMin / 1_024} KiB/s of what waits to be sent, over ${stalled.windowMs / 1_000} s; otherwise the connection is closed. The internal listener has the same limit. While more than ${mib(waitingBytesMax)} wait in a process`,
     'downloads per minute and app': n(downloadsPerMinute),
     '[streams](events.md#live-stream) in each process: of an app · of an address': `${streamsPerAppMax} · ${streamsPerAddressMax}`,
-    'events of a stream that wait to be read': kib(streamBytesMax),
+    'events of a stream that wait to be read': `${kib(streamBytesMax)} for ${slowSeconds} s`,
     '`limit` · `page`': `1 to 100 · 1 to ${n(pageMax)}`,
     'values per facet · suggestions': list(facetValuesMax, suggestionsMax),
     'values of a repeated filter': n(repeatedMax),
@@ -277,7 +278,7 @@ const sentences: Record<string, string[]> = {
     `A cursor is ${cursorLength} characters`,
     `every ${heartbeatSeconds} seconds`,
     `\`retry: ${reconnectSeconds * 1_000}\``,
-    `than ${kib(streamBytesMax)} wait for it`,
+    `more than ${kib(streamBytesMax)} waited for ${slowSeconds} seconds`,
     `${streamsPerAppMax} streams and an address ${streamsPerAddressMax}`,
   ],
   'feeding.md': [

@@ -4,6 +4,7 @@
  * whoever may not have events any more is told why and disconnected.
  */
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { findCallers, type Caller } from '../../access/keys.ts';
 import type { Usage } from '../../access/usage.ts';
@@ -35,17 +36,23 @@ export const streamsPerAddressMax = 20;
 export const heartbeatSeconds = 15;
 /** How long a client waits before it connects again, unless it knows better. */
 export const reconnectSeconds = 3;
-/** What may wait for a client that reads more slowly than events come. */
+/** Of what waits to be read, in this process. A client that has more is sent the rest when it has read that. */
 export const waitingBytesMax = 256 * 1024;
+/** How long it may take to read what waits. */
+export const slowSeconds = 10;
 /** A client that was told why its stream ends has so long to read it. */
 const farewellMs = 5_000;
 /** A right that is lost ends a stream within a second: the other part is that processes learn of it. */
 const lookMs = 250;
+/** Without a look at the rights of callers for so long, an event ends streams instead of being sent. */
+const confirmedMs = 2_000;
 const pageMax = 100;
 /** Pages that are read at the same time, so that streams which were all cut leave connections of the pool to others. */
 const readingMax = 2;
 
 type Opening = {
+  /** Whose end is the end of the stream: a response that was never sent has none. */
+  socket: Socket;
   caller: Caller & { appId: string };
   /** As `addressBucket` gives it. */
   address: string;
@@ -62,7 +69,8 @@ export class EventStreams {
   #timer: NodeJS.Timeout | undefined;
   /** The revision of `access` at which all callers were looked up last. */
   #confirmed: number | null = null;
-  #isLooking = false;
+  #confirmedAt = 0;
+  #isConfirming = false;
   #isClosed = false;
 
   constructor(dependencies: StreamDependencies & { cursors: Cursors }) {
@@ -80,16 +88,24 @@ export class EventStreams {
     response: ServerResponse,
     opening: Opening,
   ): Promise<(headers: Record<string, unknown>) => void> {
-    const { appId } = opening.caller;
-    if (this.#isClosed) throw new ServiceError('unavailable');
+    const { caller, socket } = opening;
+    const { appId } = caller;
+    // It may have gone while its key was looked up.
+    if (this.#isClosed || socket.destroyed) throw new ServiceError('unavailable');
     this.#enforce('An app', streamsPerAppMax, (stream) => stream.appId === appId);
     this.#enforce('An address', streamsPerAddressMax, ({ address }) => address === opening.address);
-    const stream = new EventStream(this.#dependencies, this.#readers, response, opening);
+    const stream = new EventStream(this.#dependencies, {
+      ...opening,
+      response,
+      readers: this.#readers,
+      isConfirmed: () => performance.now() - this.#confirmedAt < confirmedMs,
+    });
     this.#open.add(stream);
     // Its caller may have changed since it was looked up.
     this.#confirmed = null;
-    response.once('close', () => this.#close(stream));
-    this.#timer ??= setInterval(() => void this.#look(), lookMs);
+    if (this.#open.size === 1) this.#confirmedAt = performance.now();
+    socket.once('close', () => this.#close(stream));
+    this.#timer ??= setInterval(() => this.#look(), lookMs);
     try {
       // From here on it is counted, and nothing is lost between what it has missed and what comes.
       await this.#dependencies.feed.follow(stream);
@@ -97,7 +113,7 @@ export class EventStreams {
       this.#close(stream);
       throw error;
     }
-    return (headers) => void stream.begin(headers);
+    return (headers) => stream.begin(headers);
   }
 
   /** Ends all streams, and opens no other. */
@@ -123,54 +139,60 @@ export class EventStreams {
     this.#timer = undefined;
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
-      const { health } = this.#dependencies;
-      const now = Date.now();
-      for (const stream of this.#open) {
-        stream.endIf(() => rejectDuringMaintenance(health));
-        stream.endIf(() => requireCaller(stream.caller, now));
-        stream.beat();
-      }
-      await this.#confirmCallers();
-    } catch (err) {
-      // They get nothing meanwhile: events come from the same database.
-      this.#dependencies.log.warn({ err }, 'streams.unconfirmed');
-    } finally {
-      this.#isLooking = false;
+  #look(): void {
+    const { health, log } = this.#dependencies;
+    for (const stream of this.#open) {
+      stream.endIf(() => rejectDuringMaintenance(health));
+      stream.endIf(() => requireCaller(stream.caller));
+      stream.beat();
     }
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    this.#confirmCallers()
+      .catch((err: unknown) => log.warn({ err }, 'streams.unconfirmed'))
+      .finally(() => (this.#isConfirming = false));
   }
 
   async #confirmCallers(): Promise<void> {
     const { database, revisions } = this.#dependencies;
+    const at = performance.now();
     const current = revisions.current('access');
-    if (this.#open.size === 0 || (current !== null && current === this.#confirmed)) return;
-    const looked = [...this.#open];
-    const keyIds = [...new Set(looked.map(({ caller }) => caller.keyId))];
-    const { revision, callers } = await findCallers(database, keyIds);
-    for (const stream of looked)
-      stream.endIf(() => requireCaller(callers.get(stream.caller.keyId) ?? null, Date.now()));
-    this.#confirmed = looked.length === this.#open.size ? revision : null;
+    if (current === null || current !== this.#confirmed) {
+      const looked = new Set(this.#open);
+      const keyIds = [...new Set([...looked].map(({ caller }) => caller.keyId))];
+      const { revision, callers } = await findCallers(database, keyIds);
+      for (const stream of looked)
+        stream.endIf(() => {
+          stream.caller = requireCaller(callers.get(stream.caller.keyId) ?? null);
+        });
+      this.#confirmed = this.#open.isSubsetOf(looked) ? revision : null;
+    }
+    this.#confirmedAt = at;
   }
 }
 
 /** Throws what a new request with this key would get. */
-function requireCaller(caller: Caller | null, nowMs: number): void {
-  if (!caller || caller.expiresAtMs <= nowMs) throw unauthorized();
+function requireCaller(caller: Caller | null): Caller {
+  if (!caller || caller.expiresAtMs <= Date.now()) throw unauthorized();
   requireRights(caller, 'read:events');
+  return caller;
 }
+
+type Given = Opening & {
+  response: ServerResponse;
+  readers: LimitFunction;
+  /** Whether the rights of all callers were looked up a moment ago. */
+  isConfirmed: () => boolean;
+};
 
 class EventStream implements Follower {
   readonly appId: string;
   readonly address: string;
-  readonly caller: Caller;
+  caller: Caller;
   isEnding = false;
   readonly #dependencies: StreamDependencies & { cursors: Cursors };
-  readonly #readers: LimitFunction;
+  readonly #given: Given;
   readonly #response: ServerResponse;
-  readonly #event: string | null;
   /** That of the last event that was sent. */
   #position: number | null;
   /** While it is sent what it has missed, others come that the next page will have. */
@@ -178,25 +200,20 @@ class EventStream implements Follower {
   #mayHaveMore = false;
   #beatsAt = 0;
 
-  constructor(
-    dependencies: StreamDependencies & { cursors: Cursors },
-    readers: LimitFunction,
-    response: ServerResponse,
-    { caller, address, event, after }: Opening,
-  ) {
+  constructor(dependencies: StreamDependencies & { cursors: Cursors }, given: Given) {
+    const { caller, address, after, response } = given;
     this.#dependencies = dependencies;
-    this.#readers = readers;
+    this.#given = given;
     this.#response = response;
-    this.appId = caller.appId;
+    this.appId = given.caller.appId;
     this.address = address;
     this.caller = caller;
-    this.#event = event;
     this.#position = after;
   }
 
-  async begin(headers: Record<string, unknown>): Promise<void> {
+  begin(headers: Record<string, unknown>): void {
     const { feed } = this.#dependencies;
-    if (this.isEnding || this.#response.destroyed) return;
+    if (this.isEnding || this.#isGone()) return;
     // Whoever has no cursor has missed nothing, and gets one at once: the connection may break before the first event.
     this.#isCatchingUp = this.#position !== null;
     this.#position ??= feed.position;
@@ -207,23 +224,20 @@ class EventStream implements Follower {
       `retry: ${reconnectSeconds * 1_000}\nid: ${this.#cursor(this.#position)}\n\n`,
     );
     this.#beatsAt = performance.now() + heartbeatSeconds * 1_000;
-    try {
-      if (this.#isCatchingUp) await this.#catchUp();
-    } catch (err) {
-      this.#dependencies.log.warn({ err }, 'stream.not_read');
-      this.end(new ServiceError('unavailable'));
-    }
+    if (this.#isCatchingUp) this.#catchUp();
   }
 
   take(events: readonly PulledEvent[]): void {
     const from = this.#position ?? 0;
-    const mine = events.filter(
-      ({ position, event }) => position > from && (this.#event ?? event) === event,
-    );
+    const mine = events.filter((each) => each.position > from && this.#isWanted(each));
     if (mine.length === 0 || this.isEnding) return;
-    if (this.#isCatchingUp) this.#mayHaveMore = true;
-    else if (this.#response.writableLength > waitingBytesMax) this.end(tooSlow);
-    else this.#send(mine);
+    if (!this.#given.isConfirmed()) this.end(new ServiceError('unavailable'));
+    else if (this.#isCatchingUp) this.#mayHaveMore = true;
+    else if (!this.#sendAll(mine)) this.#catchUp();
+  }
+
+  #isWanted({ event }: PulledEvent): boolean {
+    return this.#given.event === null || this.#given.event === event;
   }
 
   goBack(position: number): void {
@@ -249,35 +263,60 @@ class EventStream implements Follower {
   end({ code, message }: { code: string; message: string }): void {
     if (this.isEnding) return;
     this.isEnding = true;
-    if (!this.#response.headersSent) return void this.#response.destroy();
+    if (!this.#response.headersSent) return void this.#given.socket.destroy();
     const data = JSON.stringify({ code, message });
     this.#response.end(`event: stream.ended\ndata: ${data}\n\n`);
-    setTimeout(() => this.#response.destroy(), farewellMs).unref();
+    setTimeout(() => this.#given.socket.destroy(), farewellMs).unref();
+  }
+
+  #catchUp(): void {
+    this.#isCatchingUp = true;
+    this.#readPages().catch((err: unknown) => {
+      this.#dependencies.log.warn({ err }, 'stream.not_read');
+      this.end(new ServiceError('unavailable'));
+    });
   }
 
   /** A page after the other, as fast as the client reads. */
-  async #catchUp(): Promise<void> {
-    const { database } = this.#dependencies;
-    const event = this.#event;
+  async #readPages(): Promise<void> {
+    const { event, readers, socket } = this.#given;
     let hasMore = true;
     while (hasMore) {
+      if (this.#isFull() && !(await drained(this.#response, socket))) return this.end(tooSlow);
+      if (this.isEnding || this.#isGone()) return;
       this.#mayHaveMore = false;
-      const page = await this.#readers(() =>
-        readEvents(database, this.appId, { start: this.#position ?? 0, limit: pageMax, event }),
+      const page = await readers(() =>
+        readEvents(this.#dependencies.database, this.appId, {
+          start: this.#position ?? 0,
+          limit: pageMax,
+          event,
+        }),
       );
-      if (this.isEnding || this.#response.destroyed) return;
-      if (page.events.length > 0 && !this.#send(page.events)) await drained(this.#response);
-      hasMore = page.hasMore || this.#mayHaveMore;
+      if (this.isEnding || this.#isGone()) return;
+      // What does not fit is read again: to keep it would take memory.
+      const isSent = this.#sendAll(page.events);
+      hasMore = !isSent || page.hasMore || this.#mayHaveMore;
     }
     this.#isCatchingUp = false;
   }
 
-  /** Returns whether the client keeps up. */
-  #send(events: readonly PulledEvent[]): boolean {
-    const text = events.map((event) => `id: ${this.#cursorOf(event)}\n${frameOf(event).text}`);
-    this.#position = events.at(-1)?.position ?? this.#position;
-    this.#dependencies.usage.addEvents(this.caller, events.length);
-    return this.#response.write(text.join(''));
+  /** Returns false if the client has so much to read that it is not sent all of them. */
+  #sendAll(events: readonly PulledEvent[]): boolean {
+    for (const event of events) {
+      if (this.#isFull()) return false;
+      this.#position = event.position;
+      this.#dependencies.usage.addEvents(this.caller, 1);
+      this.#response.write(`id: ${this.#cursorOf(event)}\n${frameOf(event).text}`);
+    }
+    return true;
+  }
+
+  #isFull(): boolean {
+    return this.#response.writableLength > waitingBytesMax;
+  }
+
+  #isGone(): boolean {
+    return this.#response.destroyed || this.#given.socket.destroyed;
   }
 
   #cursorOf(event: PulledEvent): string {
@@ -294,18 +333,23 @@ class EventStream implements Follower {
 
 const tooSlow = {
   code: 'too_slow',
-  message: `More than ${waitingBytesMax / 1_024} KiB waited to be read. Continue with the last id.`,
+  message: `More than ${waitingBytesMax / 1_024} KiB waited for ${slowSeconds} seconds to be read. Continue with the last id.`,
 };
 
-/** Resolves when the client has read what waited, or has gone. */
-function drained(response: ServerResponse): Promise<void> {
+/** Resolves when the client has read what waited, or has gone; with false if it does not in time. */
+function drained(response: ServerResponse, socket: Socket): Promise<boolean> {
   return new Promise((resolve) => {
-    const end = () => {
-      response.off('drain', end).off('close', end);
-      resolve();
+    const end = (isRead: boolean) => {
+      clearTimeout(timer);
+      response.off('drain', read);
+      socket.off('close', read);
+      resolve(isRead);
     };
-    response.on('drain', end).on('close', end);
-    if (response.destroyed) end();
+    const read = () => end(true);
+    const timer = setTimeout(end, slowSeconds * 1_000, false);
+    response.on('drain', read);
+    socket.on('close', read);
+    if (socket.destroyed) read();
   });
 }
 

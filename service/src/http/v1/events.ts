@@ -193,7 +193,13 @@ const streamEvents = operationFor<EventContext>()({
     };
     if (request.method === 'HEAD') return reply.headers(headers).send();
     const address = addressBucket(request.ip);
-    const begin = await streams.open(reply.raw, { caller, address, event, after });
+    const begin = await streams.open(reply.raw, {
+      socket: request.raw.socket,
+      caller,
+      address,
+      event,
+      after,
+    });
     reply.hijack();
     begin(headers);
     return reply;
