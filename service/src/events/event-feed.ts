@@ -3,6 +3,7 @@
  * them, and decides by app who may have what. Workers notify while somebody says that streams are open (`queue-channel.ts`);
  * notifications may be lost, so it also looks by itself.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql, type Database } from '../database/database.ts';
 import { createRefresh } from '../database/revisions.ts';
 import type { Listener, Session } from '../database/session.ts';
@@ -21,6 +22,8 @@ export type Follower = {
 /** An event has 64 KiB at most, so a batch has 4 MiB. */
 const batchMax = 64;
 const lookMs = 1_000;
+/** Followers that get a batch in one turn of the event loop. */
+const perTurn = 32;
 
 export class EventFeed {
   readonly #database: Database;
@@ -115,7 +118,7 @@ export class EventFeed {
     const last = rows.at(-1);
     if (last === undefined) return false;
     this.#position = last.position;
-    this.#pass(rows);
+    await this.#pass(rows);
     return rows.length === batchMax;
   }
 
@@ -127,9 +130,12 @@ export class EventFeed {
     for (const follower of this.#followers) follower.goBack(newest);
   }
 
-  #pass(rows: readonly Row[]): void {
+  async #pass(rows: readonly Row[]): Promise<void> {
     const events = rows.map((row) => ({ ...row, createdAt: row.createdAt.toISOString() }));
-    for (const follower of this.#followers) {
+    const followers = [...this.#followers];
+    for (const [index, follower] of followers.entries()) {
+      // Streams are written to at the end of a turn, and other requests want theirs.
+      if (index % perTurn === perTurn - 1) await nextTurn();
       const { appId } = follower;
       const may = events.filter(({ forAll, apps }) => forAll || apps?.includes(appId));
       if (may.length > 0) follower.take(may);
