@@ -17,8 +17,8 @@ const silenceMsMax = 45_000;
 const blockCharsMax = 1024 * 1024;
 
 /**
- * Yields the events after the cursor, those that came together at once. Ends when the service ends the stream, and throws if it cannot be opened,
- * breaks off or falls silent.
+ * Yields the events after the cursor, those that came together at once. Ends when the service ends the stream, and throws
+ * if it cannot be opened, breaks off or falls silent.
  */
 export async function* streamEvents<Event>(
   { open, signals }: Connection,

@@ -138,7 +138,7 @@ export function countConnections(app: FastifyInstance, counters: Counters): void
 }
 
 /**
- * Fastify tells it of every request and of its end: hooks and listeners of our own would cost a cached page two percent more.
+ * Fastify tells it of every request and of its end, also of those that no hook sees.
  * It logs nothing: a failed request is logged where it fails.
  */
 export class RequestCounter extends LogController {

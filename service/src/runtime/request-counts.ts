@@ -29,7 +29,8 @@ export class RequestCounts {
 
   /**
    * Adds a request that has ended. `operation`: an operationId, or the route of what is no operation; never a path, of which
-   * there are any number. `durationMs`: null if it says nothing. `bytes`: of the response, with its headers. One by one, because an object would be garbage.
+   * there are any number. `durationMs`: null if it says nothing. `bytes`: of the response, with its headers. One by one,
+   * because an object would be garbage.
    */
   add(
     operation: string,

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { findCallers, type Caller } from '../../access/keys.ts';
 import type { Usage } from '../../access/usage.ts';
-import type { Database } from '../../database/database.ts';
+import { isConnectionFault, type Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Cursors } from '../../events/cursors.ts';
@@ -149,7 +149,7 @@ export class EventStreams {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
     this.#confirmCallers()
-      .catch((err: unknown) => log.warn({ err }, 'streams.unconfirmed'))
+      .catch((err: unknown) => logUnlessAway(log, err, 'streams.unconfirmed'))
       .finally(() => (this.#isConfirming = false));
   }
 
@@ -169,6 +169,11 @@ export class EventStreams {
     }
     this.#confirmedAt = at;
   }
+}
+
+/** The log has other lines about a database that is away: here it would be one per stream, and four per second. */
+function logUnlessAway(log: Logger, err: unknown, what: string): void {
+  if (!isConnectionFault(err)) log.warn({ err }, what);
 }
 
 /** Throws what a new request with this key would get. */
@@ -217,7 +222,7 @@ class EventStream implements Follower {
     // Whoever has no cursor has missed nothing, and gets one at once: the connection may break before the first event.
     this.#isCatchingUp = this.#position !== null;
     this.#position ??= feed.position;
-    // Ended by its connection. In chunks, a write would take three times as long.
+    // The end of the connection ends it. In chunks, each write would be three.
     this.#response.useChunkedEncodingByDefault = false;
     this.#response.writeHead(200, headers as Record<string, string>);
     this.#response.write(
@@ -272,7 +277,7 @@ class EventStream implements Follower {
   #catchUp(): void {
     this.#isCatchingUp = true;
     this.#readPages().catch((err: unknown) => {
-      this.#dependencies.log.warn({ err }, 'stream.not_read');
+      logUnlessAway(this.#dependencies.log, err, 'stream.not_read');
       this.end(new ServiceError('unavailable'));
     });
   }

@@ -94,9 +94,7 @@ const example = {
   pagination: { limit: 20, nextCursor: 'q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp', hasMore: false },
 };
 
-export type EventDependencies = Omit<StreamDependencies, 'cursors'> & {
-  database: Database;
-  usage: Usage;
+export type EventDependencies = StreamDependencies & {
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
 };
