@@ -1003,6 +1003,7 @@ table webhook_versions
   events text[]
   valid_from timestamp with time zone not null default clock_timestamp()
   valid_to timestamp with time zone
+  filter_path jsonpath
   webhook_versions_check: CHECK ((valid_to >= valid_from))
   webhook_versions_pkey: PRIMARY KEY (id)
   webhook_versions_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
@@ -1025,6 +1026,8 @@ table webhooks
   previous_secret_expires_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  filters json
+  filter_path jsonpath
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))
@@ -1035,12 +1038,13 @@ table webhooks
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
   CREATE TRIGGER drop_set_aside AFTER DELETE ON orgdir.webhooks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION drop_set_aside()
-  CREATE TRIGGER keep_version_changed AFTER UPDATE ON orgdir.webhooks FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.events IS DISTINCT FROM new.events))) EXECUTE FUNCTION keep_webhook_version()
+  CREATE TRIGGER keep_version_changed AFTER UPDATE ON orgdir.webhooks FOR EACH ROW WHEN ((((old.active IS DISTINCT FROM new.active) OR (old.events IS DISTINCT FROM new.events)) OR ((old.filter_path)::text IS DISTINCT FROM (new.filter_path)::text))) EXECUTE FUNCTION keep_webhook_version()
   CREATE TRIGGER keep_version_created AFTER INSERT ON orgdir.webhooks FOR EACH ROW EXECUTE FUNCTION keep_webhook_version()
 
 table workers
   id uuid not null
   seen_at timestamp(3) with time zone not null
+  migration integer
   workers_pkey: PRIMARY KEY (id)
 
 CREATE OR REPLACE FUNCTION orgdir.alliance_differs(old alliances, new alliances)
@@ -1380,6 +1384,17 @@ begin
   end loop;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.filterable(data text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return data::jsonb;
+exception when data_exception or program_limit_exceeded then
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.is_failing(last_success_at timestamp with time zone, last_failure_at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1469,7 +1484,8 @@ declare
     (select valid_from from webhook_versions where webhook_id = new.id and valid_to is null));
 begin
   update webhook_versions set valid_to = changed_at where webhook_id = new.id and valid_to is null;
-  insert into webhook_versions (webhook_id, active, events, valid_from) values (new.id, new.active, new.events, changed_at);
+  insert into webhook_versions (webhook_id, active, events, filter_path, valid_from)
+  values (new.id, new.active, new.events, new.filter_path, changed_at);
   return null;
 end $function$
 
@@ -1780,6 +1796,15 @@ AS $function$
      (old.slug, old.name, old.tag, old.aliases, old.description, old.primary_activity, old.secondary_activity,
       old.commitment, old.recruiting, old.language, old.timezone, old.location, old.member_count,
       old.logo_url, old.banner_url, old.links, old.alliance_id, old.verified, old.status, old.founded_at)
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.passes_filter(filter_path jsonpath, name text, data jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select filter_path is null
+    or coalesce(jsonb_path_match(coalesce(data, 'null'), filter_path, jsonb_build_object('event', name), true), false)
 $function$
 
 CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)

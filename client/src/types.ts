@@ -458,6 +458,10 @@ export interface CreatedWebhook {
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
@@ -621,9 +625,9 @@ export interface Explanation {
   /**
    * The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.
    *
-   * @maxItems 5
+   * @maxItems 6
    */
-  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed')[];
+  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed' | 'passed')[];
   delivery: Delivery | null;
   /**
    * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.
@@ -645,6 +649,8 @@ export interface ExplanationChecks {
   active: boolean | null;
   /** Whether the webhook was subscribed to the event. */
   subscribed: boolean | null;
+  /** Whether the webhook's filter of the event let it pass. Null without one, and at a time, because a filter decides by the data of an event. */
+  passed?: boolean | null;
 }
 
 /** The current maintenance. */
@@ -1008,6 +1014,10 @@ export interface Webhook {
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
@@ -1051,6 +1061,10 @@ export interface WebhookChanges {
    * @maxItems 50
    */
   events?: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most 50 fields, operators and values in lists, and at most 4 objects in each other. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
@@ -1072,6 +1086,10 @@ export interface WebhookInput {
    * @maxItems 50
    */
   events?: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most 50 fields, operators and values in lists, and at most 4 objects in each other. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
 }
@@ -1309,6 +1327,8 @@ export interface ListEventsQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created';
+  /** The id of a webhook of the app. Return only what it is sent now: by its events and filters, with the opt-in events that it names, also while it is deactivated. */
+  webhook?: string;
 }
 
 /** The query parameters of `streamEvents`. */
@@ -1327,6 +1347,8 @@ export interface StreamEventsQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created';
+  /** The id of a webhook of the app. Return only what it is sent now: by its events and filters, with the opt-in events that it names, also while it is deactivated. */
+  webhook?: string;
 }
 
 /** The query parameters of `listWebhooks`. */

@@ -106,6 +106,12 @@ export const webhooks = (appId: string) =>
 export const webhook = (id: WebhookId) => read<Api.Webhook>(webhookPath(id));
 export const createWebhook = (appId: string, body: Api.WebhookInput) =>
   write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
+export const previewFilters = (appId: string, body: Api.FilterPreviewRequest) =>
+  write<Api.FilterPreview>({
+    method: 'POST',
+    path: `${webhooksPath(appId)}/preview-filters`,
+    body,
+  });
 export const updateWebhook = (id: WebhookId, body: Api.WebhookChanges) =>
   write<Api.Webhook>({ method: 'PATCH', path: webhookPath(id), body });
 export const deleteWebhook = (id: WebhookId) => write({ method: 'DELETE', path: webhookPath(id) });

@@ -257,6 +257,10 @@ export interface ExportedWebhook {
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
@@ -924,6 +928,10 @@ export interface CreatedWebhook {
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
@@ -1174,9 +1182,9 @@ export interface Explanation {
   /**
    * The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.
    *
-   * @maxItems 5
+   * @maxItems 6
    */
-  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed')[];
+  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed' | 'passed')[];
   delivery: Delivery | null;
   /**
    * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.
@@ -1198,12 +1206,37 @@ export interface ExplanationChecks {
   active: boolean | null;
   /** Whether the webhook was subscribed to the event. */
   subscribed: boolean | null;
+  /** Whether the webhook's filter of the event let it pass. Null without one, and at a time, because a filter decides by the data of an event. */
+  passed?: boolean | null;
 }
 
 /** A code. */
 export interface FactorCode {
   /** The code. Spaces and dashes do not matter. */
   code: string;
+}
+
+/** What filters would have let pass. */
+export interface FilterPreview {
+  /** The events, at most 100. */
+  events: number;
+  /** How many of them pass. */
+  passing: number;
+}
+
+/** The events and filters of a webhook. */
+export interface FilterPreviewRequest {
+  /**
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
+   *
+   * @minItems 1
+   * @maxItems 50
+   */
+  events?: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most 50 fields, operators and values in lists, and at most 4 objects in each other. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
 }
 
 /** The new account. */
@@ -2605,6 +2638,10 @@ export interface Webhook {
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
   events: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** Whether the webhook receives events. */
   active: boolean;
   /** The first that applies. `suspended`: by the operator. `deactivated`: see `deactivatedReason`. `failing`: deliveries failed after all attempts, and none has succeeded since. `retrying`: the last attempt failed, and the delivery is tried again. `new`: no attempt has ended yet. `healthy`: the last attempt succeeded. Tests and probes do not count. New values may be added. */
@@ -2648,6 +2685,10 @@ export interface WebhookChanges {
    * @maxItems 50
    */
   events?: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most 50 fields, operators and values in lists, and at most 4 objects in each other. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
@@ -2669,6 +2710,10 @@ export interface WebhookInput {
    * @maxItems 50
    */
   events?: string[] | null;
+  /** Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most 50 fields, operators and values in lists, and at most 4 objects in each other. */
+  filters?: {
+    [k: string]: unknown;
+  } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
 }

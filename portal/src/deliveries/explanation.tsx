@@ -29,6 +29,7 @@ const checkLabels: Record<keyof ExplanationChecks, string> = {
   existed: 'The webhook existed',
   active: 'The webhook was active',
   subscribed: 'The webhook was subscribed to the event',
+  passed: "The webhook's filter let the event pass",
 };
 
 export function ExplanationSection({ explanation }: { explanation: Explanation }) {
@@ -55,12 +56,14 @@ export function ExplanationSection({ explanation }: { explanation: Explanation }
 }
 
 /** Leads to what changes the answer for the next event. */
-function Remedy({ checks: { bound, subscribed, active } }: { checks: ExplanationChecks }) {
+function Remedy({ checks: { bound, subscribed, passed, active } }: { checks: ExplanationChecks }) {
   const { appId, page } = useWebhookId();
   if (bound === false)
     return <PageLink to={`/apps/${appId}`}>Change the binding of the app</PageLink>;
   if (subscribed === false)
     return <PageLink to={`${page}/settings`}>Change the events of the webhook</PageLink>;
+  if (passed === false)
+    return <PageLink to={`${page}/settings`}>Change the filters of the webhook</PageLink>;
   return active === false && <PageLink to={`${page}/settings`}>Activate the webhook</PageLink>;
 }
 

@@ -33,13 +33,18 @@ export function useWriteForm<Values extends object>(
 
 const labels: Record<string, string> = { url: 'URL', expiresAt: 'last day' };
 
-/** Messages by field. The service completes the name of a field, but writes whole sentences for the entries of a list. */
+/**
+ * Messages by field. The service completes the name of a field, but writes whole sentences for the entries of a list. Of what
+ * is deeper in a field, the message begins with where it is.
+ */
 function fieldErrors(error: Error | null, fields: string[]): Record<string, string> {
   const errors: Record<string, string> = {};
   for (const [path, message] of Object.entries(error ? describeError(error).fields : {})) {
-    const [field = '', index] = path.split('.');
+    const [field = '', ...within] = path.split('.');
     const label = labels[field] ?? field.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
-    const sentence = index === undefined ? `The ${label} ${message}.` : `${message}.`;
+    const start = within.length > 1 ? `${within.join('.')} ` : '';
+    const text = `${within.length === 0 ? `The ${label} ` : start}${message}`;
+    const sentence = text.endsWith('?') ? text : `${text}.`;
     if (fields.includes(field))
       errors[field] = errors[field] === undefined ? sentence : `${errors[field]} ${sentence}`;
   }

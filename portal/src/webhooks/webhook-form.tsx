@@ -1,12 +1,26 @@
 import { Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
-import type { Webhook } from '../api/types.ts';
+import type { Webhook, WebhookInput } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { EventChoice } from './event-choice.tsx';
+import { FiltersField, fromFilters, readFilters, toFilters } from './filters-field.tsx';
 
-export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
+/** `filters`: as JSON text, see `filters-field.tsx`. */
+export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'> & { filters: string };
+
+export const noSettings: WebhookSettings = {
+  url: '',
+  description: null,
+  events: null,
+  filters: '',
+};
+
+/** As the service takes them. */
+export function toInput({ filters, ...settings }: WebhookSettings): WebhookInput {
+  return { ...settings, filters: toFilters(filters) };
+}
 
 /** The limits of the service. */
 const urlLengthMax = 2048;
@@ -31,11 +45,12 @@ type Props = {
 
 export function WebhookForm({ appId, initial, action, write, autoFocus = false, cancel }: Props) {
   const { form, formProps } = useWriteForm(write, {
-    initialValues: { url: initial.url, description: initial.description, events: initial.events },
+    initialValues: initial,
     transformValues: normalise,
     validate: {
       url: (url) => (url.trim() === '' ? 'Enter the URL of your server.' : null),
       events: (events) => (events?.length === 0 ? 'Choose at least one event.' : null),
+      filters: (filters) => readFilters(filters).error,
     },
   });
   return (
@@ -64,11 +79,17 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
         value={form.values.description ?? ''}
       />
       <EventChoice appId={appId} {...form.getInputProps('events')} />
+      <FiltersField appId={appId} events={form.values.events} {...form.getInputProps('filters')} />
     </Form>
   );
 }
 
 /** As the service stores them. */
-function normalise({ url, description, events }: WebhookSettings): WebhookSettings {
-  return { url: url.trim(), description: description?.trim() || null, events };
+function normalise({ url, description, events, filters }: WebhookSettings): WebhookSettings {
+  return {
+    url: url.trim(),
+    description: description?.trim() || null,
+    events,
+    filters: fromFilters(toFilters(filters)),
+  };
 }

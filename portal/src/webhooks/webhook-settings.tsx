@@ -3,12 +3,14 @@ import { useRef, useState } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook, WebhookChanges } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { CodeBlock } from '../ui/code-block.tsx';
 import { CopiedId } from '../ui/copied-id.tsx';
 import { DescriptionList } from '../ui/description-list.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
+import { fromFilters, toFilters } from './filters-field.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
@@ -37,13 +39,22 @@ export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) 
   );
 }
 
-function Settings({ webhook: { id, url, description, events, createdAt } }: { webhook: Webhook }) {
+function Settings({ webhook }: { webhook: Webhook }) {
+  const { id, url, description, events, filters, createdAt } = webhook;
   return (
     <DescriptionList
       entries={[
         ['URL', url],
         ['Description', description ?? 'None'],
         ['Events', describeEvents(events)],
+        [
+          'Filters',
+          filters ? (
+            <CodeBlock key="filters" label="JSON" text={fromFilters(filters)} isJson />
+          ) : (
+            'None'
+          ),
+        ],
         ['Created', <Time key="created" at={createdAt} />],
         ['Webhook id', <CopiedId key="id" id={id} thing="webhook" />],
       ]}
@@ -53,8 +64,10 @@ function Settings({ webhook: { id, url, description, events, createdAt } }: { we
 
 function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
   const id = useWebhookId();
+  const { url, description, events } = webhook;
+  const before = { url, description, events, filters: fromFilters(webhook.filters) };
   const save = async (settings: WebhookSettings) => {
-    const changes = changesBetween(webhook, settings);
+    const changes = changesBetween(before, settings);
     if (Object.keys(changes).length === 0) return;
     await updateWebhook(id, changes);
     toastSuccess('Settings saved.');
@@ -63,7 +76,7 @@ function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
   return (
     <WebhookForm
       appId={id.appId}
-      initial={webhook}
+      initial={before}
       action="Save"
       write={write}
       autoFocus
@@ -78,6 +91,7 @@ function changesBetween(before: WebhookSettings, after: WebhookSettings): Webhoo
   if (after.url !== before.url) changes.url = after.url;
   if (after.description !== before.description) changes.description = after.description;
   if (asSet(after.events) !== asSet(before.events)) changes.events = after.events;
+  if (after.filters !== before.filters) changes.filters = toFilters(after.filters);
   return changes;
 }
 

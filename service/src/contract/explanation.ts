@@ -28,6 +28,12 @@ const checks = {
   existed: check('Whether the webhook existed.'),
   active: check('Whether the webhook was active.'),
   subscribed: check('Whether the webhook was subscribed to the event.'),
+  // Optional, because processes of 1.0.0 leave it out.
+  passed: Type.Optional(
+    check(
+      "Whether the webhook's filter of the event let it pass. Null without one, and at a time, because a filter decides by the data of an event.",
+    ),
+  ),
 };
 
 export const Explanation = strictObject(

@@ -35,6 +35,15 @@ const fields = {
     description:
       'The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in.',
   }),
+  // Optional, because processes of 1.0.0 leave it out.
+  filters: Type.Optional(
+    nullable(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          'Filters by the name of an event: only events that match are sent. Events that are not named pass. Null for none.',
+      }),
+    ),
+  ),
   active: Type.Boolean({ description: 'Whether the webhook receives events.' }),
   // Optional, because processes of 1.0.0 leave it out.
   health: Type.Optional(

@@ -13,6 +13,8 @@ import { distributedChannel, saySomebodyFollows, sayFollowsMs } from './queue-ch
 
 export type Follower = {
   readonly appId: string;
+  /** Whose events and filters decide what it gets, of what the app may have. Null: everything except opt-in events. */
+  readonly webhookId: string | null;
   /** Called with events that the app may have, in their order. */
   take(events: readonly PulledEvent[]): void;
   /** Called after a failover that lost events: later ones have positions after this one. */
@@ -109,12 +111,15 @@ export class EventFeed {
       this.#goBack(from, await readPosition(this.#database));
       return true;
     }
-    const apps = new Set([...this.#followers].map(({ appId }) => appId));
-    const rows = await readBatch(this.#database, from, [...apps]);
+    const followers = [...this.#followers];
+    const apps = new Set(followers.map(({ appId }) => appId));
+    const webhooks = new Set(followers.flatMap(({ webhookId }) => webhookId ?? []));
+    const rows = await readBatch(this.#database, from, [...apps], [...webhooks]);
     // All have left, and others may have come.
     if (this.#position !== from) return true;
     // What one may have that came meanwhile was not asked for.
-    if ([...this.#followers].some(({ appId }) => !apps.has(appId))) return true;
+    for (const { appId, webhookId } of this.#followers)
+      if (!apps.has(appId) || (webhookId !== null && !webhooks.has(webhookId))) return true;
     const last = rows.at(-1);
     if (last === undefined) return false;
     this.#position = last.position;
@@ -136,8 +141,12 @@ export class EventFeed {
     for (const [index, follower] of followers.entries()) {
       // Streams are written to at the end of a turn, and other requests want theirs.
       if (index % perTurn === perTurn - 1) await nextTurn();
-      const { appId } = follower;
-      const may = events.filter(({ forAll, apps }) => forAll || apps?.includes(appId));
+      const { appId, webhookId } = follower;
+      const may = events.filter(
+        ({ forAll, apps, listed, webhooks }) =>
+          (forAll || apps?.includes(appId)) &&
+          (webhookId === null ? listed : webhooks?.includes(webhookId)),
+      );
       if (may.length > 0) follower.take(may);
     }
   }
@@ -148,16 +157,31 @@ type Row = Omit<PulledEvent, 'createdAt'> & {
   forAll: boolean;
   /** Those of the given ones that may have it, if not all may. */
   apps: string[] | null;
+  /** Whether it is no opt-in event. */
+  listed: boolean;
+  /** Those of the given ones that are subscribed to it and let it pass. */
+  webhooks: string[] | null;
 };
 
 /** The next events after a position, whoever may have them, without the data of those that none of these apps may have. */
-async function readBatch(database: Database, after: number, apps: string[]): Promise<Row[]> {
+async function readBatch(
+  database: Database,
+  after: number,
+  apps: string[],
+  webhooks: string[],
+): Promise<Row[]> {
+  const takers = sql`(
+    select array_agg(w.id) from webhooks w
+    where w.id = any(${webhooks}::uuid[]) and takes_event(true, w.events, e.name)
+      and passes_filter(w.filter_path, e.name, filterable(e.data))
+  )`;
   const { rows } = await sql<Row>`
-    select position, id, event, "createdAt", for_all as "forAll", apps,
-      case when for_all or apps is not null then data else '' end as data
+    select position, id, event, "createdAt", for_all as "forAll", apps, listed, webhooks,
+      case when (for_all or apps is not null) and (listed or webhooks is not null) then data else '' end as data
     from (
       select e.position, e.id, e.name as event, e.created_at as "createdAt", e.data,
-        k.name is not null and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, o.listed, null, null, null) as for_all,
+        k.name is not null as listed, ${webhooks.length === 0 ? sql`null::uuid[]` : takers} as webhooks,
+        may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, o.listed, null, null, null) as for_all,
         (
           select array_agg(b.app_id) from bindings b
           where k.name is not null and e.audience <> 'global' and b.app_id = any(${apps}::uuid[])

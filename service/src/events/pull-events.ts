@@ -21,7 +21,13 @@ export type EventPage = {
   nextCursor: string | null;
   hasMore: boolean;
 };
-export type PullOptions = { after: string | null; limit: number; event: string | null };
+export type PullOptions = {
+  after: string | null;
+  limit: number;
+  event: string | null;
+  /** Only what this webhook of the app would be sent now: by its events and filters, also the opt-in ones. */
+  webhookId: string | null;
+};
 
 type EventRow = {
   id: string;
@@ -38,28 +44,78 @@ export async function pullEvents(
   database: Database,
   cursors: Cursors,
   appId: string,
-  { after, limit, event }: PullOptions,
+  { after, ...options }: PullOptions,
 ): Promise<EventPage> {
   const start = after === null ? 0 : decodeCursor(cursors, appId, after, 'query.after');
-  const { events, hasMore } = await readEvents(database, appId, { start, limit, event });
-  const last = events.at(-1);
+  const { events, end, hasMore } = await readEvents(database, appId, { ...options, start });
   return {
     events,
-    nextCursor: last ? cursors.encode(appId, last.position) : after,
+    nextCursor: end > start ? cursors.encode(appId, end) : after,
     hasMore,
   };
 }
 
-/** The events after the position `start`. */
+type ReadOptions = Omit<PullOptions, 'after'> & { start: number };
+
+/** The events after the position `start`, up to `end`. Those that do not pass the webhook's filters make the page shorter. */
 export async function readEvents(
   database: Database,
   appId: string,
-  { start, limit, event }: { start: number; limit: number; event: string | null },
-): Promise<{ events: PulledEvent[]; hasMore: boolean }> {
-  const { rows } = await sql<EventRow>`
-    ${eventsOf(appId, { isOnPage: sql`e.position > ${start}::bigint`, order: sql`e.position`, limit, event })}
+  { start, limit, event, webhookId }: ReadOptions,
+): Promise<{ events: PulledEvent[]; end: number; hasMore: boolean }> {
+  const page = {
+    isOnPage: sql`e.position > ${start}::bigint`,
+    order: sql`e.position`,
+    limit,
+    event,
+  };
+  const webhook = sql`select * from webhooks where id = ${webhookId} and app_id = ${appId}`;
+  const { rows } = await sql<EventRow & { passes: boolean }>`
+    ${
+      webhookId === null
+        ? sql`select *, true as passes from (${eventsOf(appId, { ...page, names: listed })}) e`
+        : sql`
+          with webhook as materialized (${webhook})
+          select e.*, passes_filter(webhook.filter_path, e.name, filterable(e.data)) as passes
+          from webhook cross join lateral (
+            ${eventsOf(appId, { ...page, names: subscribed(sql`(select events from webhook)`) })}
+          ) e order by e.position
+        `
+    }
   `.execute(database);
-  return { events: rows.slice(0, limit).map(toEvent), hasMore: rows.length > limit };
+  const onPage = rows.slice(0, limit);
+  return {
+    events: onPage.filter(({ passes }) => passes).map(toEvent),
+    end: onPage.at(-1)?.position ?? start,
+    hasMore: rows.length > limit,
+  };
+}
+
+/**
+ * Counts the newest events to which a webhook with these `events` would be subscribed, and those that pass `filterPath`,
+ * which is what `webhooks/filters/compile-filters.ts` makes.
+ */
+export async function countPassing(
+  database: Database,
+  appId: string,
+  {
+    events,
+    filterPath,
+    limit,
+  }: { events: string[] | null; filterPath: string | null; limit: number },
+): Promise<{ events: number; passing: number }> {
+  const newest = {
+    isOnPage: sql`true`,
+    order: sql`e.position desc`,
+    limit: limit - 1,
+    event: null,
+  };
+  const { rows } = await sql<{ events: number; passing: number }>`
+    select count(*)::int as events,
+      (count(*) filter (where passes_filter(${filterPath}::jsonpath, e.name, filterable(e.data))))::int as passing
+    from (${eventsOf(appId, { ...newest, names: subscribed(sql`${events}::text[]`) })}) e
+  `.execute(database);
+  return rows[0] ?? { events: 0, passing: 0 };
 }
 
 export type RecentEvent = {
@@ -80,7 +136,7 @@ export async function recentEvents(
     where id = ${before} and app_may_receive(f.audience, f.org_id, f.alliance_id, f.created_at, ${appId})
   `;
   const isOnPage = before === null ? sql`true` : sql`e.position < (${position})`;
-  const newest = { isOnPage, order: sql`e.position desc`, limit, event: null };
+  const newest = { isOnPage, order: sql`e.position desc`, limit, event: null, names: listed };
   const { rows } = await sql<RecentEvent>`
     select e.id, e.name, e.created_at, s.*
     from (${eventsOf(appId, newest)}) e
@@ -100,16 +156,30 @@ type Part = {
   order: ReturnType<typeof sql>;
   limit: number;
   event: string | null;
+  /** Rows of `event_kinds`. */
+  names: ReturnType<typeof sql>;
 };
 
+/** All names of the database: while a newer version is rolled out, it has events that this one does not know. */
+const listed = sql`select k from event_kinds k`;
+
+/** Those to which a webhook with these events is subscribed. Opt-in events are for everybody, and not in `event_kinds`. */
+function subscribed(events: ReturnType<typeof sql>) {
+  return sql`
+    select k from event_kinds k where takes_event(true, ${events}, k.name)
+    union all
+    select row(o.name, null, false)::event_kinds from unnest(${events}) o(name)
+    where o.name not in (select name from event_kinds)
+  `;
+}
+
 /** One more than the limit. */
-function eventsOf(appId: string, { isOnPage, order, limit, event }: Part) {
+function eventsOf(appId: string, { isOnPage, order, limit, event, names }: Part) {
   return sql`
     select e.*
-    -- All names of the database: while a newer version is rolled out, it has events that this one does not know.
     -- As an array, because PostgreSQL has no statistics of so small a table: it would expect a thousand names, and compile
     -- the statement for seconds.
-    from unnest(array(select k from event_kinds k)) k
+    from unnest(array(${names})) k
     left join bindings b on b.app_id = ${appId}
     cross join lateral (values
       (${everybody}, 0),

@@ -33,6 +33,7 @@ import { lineBytesMax } from '../../src/directory/import-source.ts';
 import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
+import { previewedMax } from '../../src/http/portal/preview-filters.ts';
 import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
 import {
   heartbeatSeconds,
@@ -42,6 +43,8 @@ import {
   streamsPerAppMax,
   waitingBytesMax as streamBytesMax,
 } from '../../src/http/v1/event-streams.ts';
+import { filterDepthMax, filterNodesMax } from '../../src/webhooks/filters/compile-filters.ts';
+import { filterTextMax } from '../../src/webhooks/filters/filter-values.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { retentionDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
@@ -134,6 +137,8 @@ const rows: Record<string, Record<string, string>> = {
     'response headers kept': kib(keptHeaderBytesMax),
     'attempts shown per delivery': n(attemptsShownMax),
     '`overlapSeconds`': `0 to ${n(overlapSecondsMax)} (default ${n(overlapSecondsDefault)})`,
+    'a [filter](events.md#filters): fields, operators and values in lists · objects in each other · characters of a text':
+      list(filterNodesMax, filterDepthMax, filterTextMax),
     'tests per minute and app': n(testsPerMinute),
     'requests that redeliver, recover or replay per minute and app · deliveries per request to redeliver, in the portal':
       list(redeliveriesPerMinute, redeliveredMax),
@@ -279,6 +284,8 @@ const sentences: Record<string, string[]> = {
     `every ${heartbeatSeconds} seconds`,
     `\`retry: ${reconnectSeconds * 1_000}\``,
     `more than ${kib(streamBytesMax)} waited for ${slowSeconds} seconds`,
+    `at most ${filterNodesMax} fields, operators and values in lists, at most ${filterDepthMax} objects in each other, and texts of at most ${filterTextMax} characters`,
+    `how many of the last ${previewedMax} events`,
     `${streamsPerAppMax} streams and an address ${streamsPerAddressMax}`,
   ],
   'feeding.md': [

@@ -263,6 +263,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
         after,
         limit,
         event,
+        webhookId: null,
       });
       const ids = events.map((one) => one.id);
       return { page: { ids, data: events.map(({ data }) => data), nextCursor, hasMore } };

@@ -43,7 +43,7 @@ const webhookLevels: string[][] = [
   ['management'],
   ['queue'],
   ['replay'],
-  ['sending', 'notifications', 'history'],
+  ['filters', 'sending', 'notifications', 'history'],
 ];
 
 const part = (file: string) => file.split('/')[0] as string;

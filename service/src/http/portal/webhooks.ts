@@ -9,6 +9,7 @@ import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
 import { actorOf, emailOf } from './authenticate.ts';
+import { previewFilters } from './preview-filters.ts';
 import { countRecoverableDeliveries } from './recoverable.ts';
 import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
 
@@ -39,6 +40,7 @@ export function registerWebhooks(
     ...webhookOperations,
     ...deliveryOperations,
     countRecoverableDeliveries,
+    previewFilters,
   ]);
 }
 

@@ -56,8 +56,10 @@ type Opening = {
   caller: Caller & { appId: string };
   /** As `addressBucket` gives it. */
   address: string;
-  /** Null: only this event. */
+  /** Only this event, unless it is null. */
   event: string | null;
+  /** Only what this webhook would be sent, unless it is null. */
+  webhookId: string | null;
   /** The position after which it begins. Null: the newest. */
   after: number | null;
 };
@@ -192,6 +194,7 @@ type Given = Opening & {
 
 class EventStream implements Follower {
   readonly appId: string;
+  readonly webhookId: string | null;
   readonly address: string;
   caller: Caller;
   isEnding = false;
@@ -211,6 +214,7 @@ class EventStream implements Follower {
     this.#given = given;
     this.#response = response;
     this.appId = given.caller.appId;
+    this.webhookId = given.webhookId;
     this.address = address;
     this.caller = caller;
     this.#position = after;
@@ -284,22 +288,26 @@ class EventStream implements Follower {
 
   /** A page after the other, as fast as the client reads. */
   async #readPages(): Promise<void> {
-    const { event, readers, socket } = this.#given;
+    const { event, webhookId, readers, socket } = this.#given;
     let hasMore = true;
     while (hasMore) {
       if (this.#isFull() && !(await drained(this.#response, socket))) return this.end(tooSlow);
       if (this.isEnding || this.#isGone()) return;
       this.#mayHaveMore = false;
+      const start = this.#position ?? 0;
       const page = await readers(() =>
         readEvents(this.#dependencies.database, this.appId, {
-          start: this.#position ?? 0,
+          start,
           limit: pageMax,
           event,
+          webhookId,
         }),
       );
       if (this.isEnding || this.#isGone()) return;
       // What does not fit is read again: to keep it would take memory.
       const isSent = this.#sendAll(page.events);
+      // Also past what its filters keep back.
+      if (isSent && page.end > start) this.#position = page.end;
       hasMore = !isSent || page.hasMore || this.#mayHaveMore;
     }
     this.#isCatchingUp = false;

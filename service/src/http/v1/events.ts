@@ -5,7 +5,8 @@ import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Usage } from '../../access/usage.ts';
-import type { Database } from '../../database/database.ts';
+import { sql, type Database } from '../../database/database.ts';
+import { invalid } from '../../errors.ts';
 import { listedEvents, listedNames } from '../../events/catalogue.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
 import { decodeCursor, pullEvents, type EventPage } from '../../events/pull-events.ts';
@@ -26,6 +27,12 @@ import { keyedSurface } from './surface.ts';
 const onlyThis = Type.Optional(
   Type.Enum(listedEvents, { type: 'string', description: 'Return only this event.' }),
 );
+const ofWebhook = Type.Optional(
+  uuid({
+    description:
+      'The id of a webhook of the app. Return only what it is sent now: by its events and filters, with the opt-in events that it names, also while it is deactivated.',
+  }),
+);
 const EventQuery = Type.Object(
   {
     after: Type.Optional(
@@ -42,6 +49,7 @@ const EventQuery = Type.Object(
       description: 'The maximum number of entries on a page.',
     }),
     event: onlyThis,
+    webhook: ofWebhook,
   },
   { additionalProperties: false },
 );
@@ -55,6 +63,7 @@ const StreamQuery = Type.Object(
       }),
     ),
     event: onlyThis,
+    webhook: ofWebhook,
   },
   { additionalProperties: false },
 );
@@ -144,12 +153,23 @@ const listEvents = operationFor<EventContext>()({
   returns: { 200: 'The events.' },
   response: { schema: cursorList(EventRecord, 'EventList'), example },
   async run({ database, cursors, usage, caller, query }) {
-    const { after = null, limit, event = null } = query;
-    const page = await pullEvents(database, cursors, caller.appId, { after, limit, event });
+    const { after = null, limit, event = null, webhook: webhookId = null } = query;
+    if (webhookId !== null) await requireOwn(database, caller.appId, webhookId);
+    const options = { after, limit, event, webhookId };
+    const page = await pullEvents(database, cursors, caller.appId, options);
     usage.addEvents(caller, page.events.length);
     return entryOf(0, Buffer.from(render(page, limit)));
   },
 });
+
+/** Throws `validation_failed`, also for another app's webhook. */
+async function requireOwn(database: Database, appId: string, webhookId: string): Promise<void> {
+  const { rows } = await sql`
+    select from webhooks where id = ${webhookId} and app_id = ${appId}
+  `.execute(database);
+  if (rows.length === 0)
+    throw invalid({ path: 'query.webhook', message: 'must be the id of a webhook of the app' });
+}
 
 const streamExample = `id: q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp
 event: org.created
@@ -171,8 +191,9 @@ const streamEvents = operationFor<EventContext>()({
     example: streamExample,
     mediaType: 'text/event-stream',
   },
-  async run({ cursors, streams, caller, query, request, reply }) {
-    const { after: fromQuery, event = null } = query;
+  async run({ database, cursors, streams, caller, query, request, reply }) {
+    const { after: fromQuery, event = null, webhook: webhookId = null } = query;
+    if (webhookId !== null) await requireOwn(database, caller.appId, webhookId);
     const resumed = request.headers['last-event-id'];
     const decode = (cursor: string, path: string) =>
       decodeCursor(cursors, caller.appId, cursor, path);
@@ -196,6 +217,7 @@ const streamEvents = operationFor<EventContext>()({
       caller,
       address,
       event,
+      webhookId,
       after,
     });
     reply.hijack();

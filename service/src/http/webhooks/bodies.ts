@@ -18,6 +18,7 @@ import {
 } from '../../contract/periods.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, subjectEvents, subscribableEvents } from '../../events/catalogue.ts';
+import { filterDepthMax, filterNodesMax } from '../../webhooks/filters/compile-filters.ts';
 
 const address = Type.String({
   ...noNul,
@@ -34,6 +35,9 @@ const events = Type.Array(
     description: `The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. ${eventNames}`,
   },
 );
+const filters = Type.Record(Type.String({ maxLength: 100 }), Type.Unknown(), {
+  description: `Filters by the name of an event: only events that match are sent. Events that are not named pass. Each has at most ${filterNodesMax} fields, operators and values in lists, and at most ${filterDepthMax} objects in each other.`,
+});
 const note = Type.String({
   ...plainText,
   maxLength: 500,
@@ -44,6 +48,7 @@ export const WebhookInput = strictObject(
   {
     url: address,
     events: Type.Optional(nullable(events)),
+    filters: Type.Optional(nullable(filters)),
     description: Type.Optional(nullable(note)),
   },
   {
@@ -53,6 +58,7 @@ export const WebhookInput = strictObject(
       {
         url: 'https://example.org/hooks',
         events: ['org.created'],
+        filters: { 'org.created': { recruiting: true } },
         description: 'Announces new organisations',
       },
     ],
@@ -72,6 +78,7 @@ export const WebhookChanges = strictObject(
   {
     url: Type.Optional(address),
     events: Type.Optional(nullable(events)),
+    filters: Type.Optional(nullable(filters)),
     description: Type.Optional(nullable(note)),
     active: Type.Optional(
       Type.Boolean({

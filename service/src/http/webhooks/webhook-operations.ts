@@ -91,6 +91,7 @@ export const webhookOperations = [
     body: WebhookChanges,
     returns: { 200: 'The updated webhook.' },
     response,
+    errors: ['conflict'],
     recentProof: async ({ database, appId, params, body: { url } }) =>
       url !== undefined && url !== (await readWebhook(database, appId, params.id)).url,
     async run({ database, webhooks, appId, actor, params, body }) {

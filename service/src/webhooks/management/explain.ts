@@ -25,6 +25,7 @@ type Row = {
   available: boolean;
   sent: boolean;
   aside: boolean;
+  unreadable: boolean;
 } & Checks &
   LeftJoined<EventColumns> &
   LeftJoined<DeliveryColumns>;
@@ -82,29 +83,33 @@ export async function explainEvents(
       ) as aside,
       case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
       case when e.audience = 'global' and e.org_id is not null then e.org_listed end as listed,
-      ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
+      filtered and not passed and filterable(e.data) is null as unreadable,
+      case when filtered then passed end as passed, ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
     from webhooks w
     cross join unnest(${eventIds}::uuid[]) asked(id)
     left join bindings b on b.app_id = w.app_id
     left join lateral (
-      select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed,
+      select id, name, audience, org_id, alliance_id, data, created_at, fanned_out_at, org_listed,
         exists (select from broadcasts where event_id = events.id and w.id > reached) as waits, false as aside
       from events where id = asked.id and position is not null
       union all
-      select id, name, audience, org_id, alliance_id, created_at, null, null, true, true
+      select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, true
       from (
         select r.* from set_aside s cross join lateral jsonb_populate_record(null::outbox, original) r
         where s.webhook_id is null and s.event_id = asked.id and source = 'outbox'
       ) refused
       union all
-      select id, name, audience, org_id, alliance_id, created_at, null, null, true, false
+      select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, false
       -- The events that wait have no index by id.
       from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = asked.id
       limit 1
     ) e on true
     ${versionsAt(sql`e.fanned_out_at`)}
     cross join lateral (
-      select coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+      select ${isFiltered(sql`e.name`)} as filtered, passes_filter(v.filter_path, e.name, filterable(e.data)) as passed
+    ) filter
+    cross join lateral (
+      select coalesce(takes_event(v.active, v.events, e.name) and passed and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent
     ) settings
     left join lateral (${delivery}) d on true
@@ -140,14 +145,19 @@ export async function explainTime(
   const audience = catalogueEntry(event)?.audience ?? '';
   const isOrg = audience === 'organization' || event.startsWith('org.');
   const time = sql`${at.toISOString()}::timestamptz`;
-  type TimeRow = Checks & { sent: boolean; nearby: Explanation['nearby'] | null };
+  type TimeRow = Checks & {
+    sent: boolean;
+    filtered: boolean;
+    nearby: Explanation['nearby'] | null;
+  };
   const { rows } = await sql<TimeRow>`
     select
       coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
         bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
       case when ${audience}::text <> 'global' and bv.id is not null
         then coalesce(bv.org_id = s.org_id or bv.alliance_id = s.alliance_id, false) end as bound,
-      null::boolean as listed, ${webhookChecks(time, sql`${event}`)},
+      null::boolean as listed, null::boolean as passed, ${isFiltered(sql`${event}`)} as filtered,
+      ${webhookChecks(time, sql`${event}`)},
       (
         select json_agg(json_build_object('id', n.id, 'name', n.name, 'createdAt', n.created_at) order by n.position)
         from (
@@ -182,7 +192,7 @@ export async function explainTime(
   return {
     webhookId,
     ...(row.sent
-      ? { result: 'would_send', message: nearby.length > 0 ? lookAtNearby : noneNearby }
+      ? { result: 'would_send', message: wouldSend(nearby.length > 0, row.filtered) }
       : verdictOfChecks(found, event)),
     at: at.toISOString(),
     event: null,
@@ -201,6 +211,11 @@ function versionsAt(time: ReturnType<typeof sql>) {
   `;
 }
 
+/** Whether the filters of the version `v` name the event: data that is no object passes only others. */
+function isFiltered(name: ReturnType<typeof sql>) {
+  return sql`not passes_filter(v.filter_path, ${name}, null)`;
+}
+
 function webhookChecks(time: ReturnType<typeof sql>, name: ReturnType<typeof sql>) {
   return sql`
     case when v.id is not null then true when ${time} < w.created_at then false end as existed,
@@ -214,13 +229,14 @@ function verdictOfEvent(row: Row): Verdict {
   if (row.aside) return setAside;
   // A broadcast has fixed its webhooks before it has made all their deliveries.
   if (row.waits && (row.at === null || row.sent)) return waiting;
-  return row.sent ? unknown : verdictOfChecks(row, row.name ?? '');
+  return row.sent ? unknown : verdictOfChecks(row, row.name ?? '', row.unreadable);
 }
 
 /** The first condition that was not met. */
 function verdictOfChecks(
-  { bound, listed, existed, active, subscribed }: Checks,
+  { bound, listed, existed, active, subscribed, passed }: Checks,
   name: string,
+  isUnreadable = false,
 ): Verdict {
   const missing = [
     bound === false &&
@@ -232,6 +248,10 @@ function verdictOfChecks(
         : 'The webhook did not exist then. Read earlier events from GET /events.'),
     subscribed === false &&
       `The webhook was not subscribed to ${name}. Add it to the events of the webhook.`,
+    passed === false &&
+      (isUnreadable
+        ? unreadable
+        : `The webhook's filter of ${name} did not let the event pass. A replay does not send it either.`),
     active === false &&
       'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
   ].find((text) => typeof text === 'string');
@@ -257,9 +277,17 @@ const unknown: Verdict = {
   message:
     'The settings at that time are not known: there is no record of them, or they changed at that moment. A replay sends the event if the webhook missed it.',
 };
-const lookAtNearby = 'The webhook gets such an event. Explain the nearby events by their ids.';
-const noneNearby =
-  'The webhook gets such an event, but none is known within a minute of that time. Check the time, or ask whoever publishes the event.';
+const unreadable =
+  "The webhook's filter could not be evaluated: the data of the event has a value that filters cannot read, such as a number out of range. It counts as an event that does not match.";
+
+function wouldSend(hasNearby: boolean, hasFilter: boolean): string {
+  const gets = hasFilter
+    ? 'The webhook gets such an event if its filter lets it pass'
+    : 'The webhook gets such an event';
+  return hasNearby
+    ? `${gets}. Explain the nearby events by their ids.`
+    : `${gets}, but none is known within a minute of that time. Check the time, or ask whoever publishes the event.`;
+}
 
 function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
   if (status === 'pending')
@@ -274,8 +302,8 @@ function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
       : 'The delivery was cancelled because the app can no longer get the event.';
 }
 
-function checksOf({ bound, listed, existed, active, subscribed }: Checks): Checks {
-  return { bound, listed, existed, active, subscribed };
+function checksOf({ bound, listed, existed, active, subscribed, passed = null }: Checks): Checks {
+  return { bound, listed, existed, active, subscribed, passed };
 }
 
 /** The checks that apply to the event and of which there is no record. */
@@ -286,6 +314,8 @@ function unknownChecks(checks: Checks, name: string): Explanation['unknown'] {
     existed: true,
     active: checks.existed !== false,
     subscribed: checks.existed !== false,
+    // It applies only where it is known.
+    passed: false,
   };
   const names = Object.keys(applying) as (keyof Checks)[];
   return names.filter((check) => applying[check] && checks[check] === null);
@@ -297,6 +327,7 @@ const noChecks: Checks = {
   existed: null,
   active: null,
   subscribed: null,
+  passed: null,
 };
 
 function toEvent({ known_id: id, name, happened_at: happenedAt }: Row): Explanation['event'] {

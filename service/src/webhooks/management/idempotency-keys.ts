@@ -10,7 +10,7 @@ import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { sql, type LeftJoined, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
-import { toNewWebhook, type WebhookInput } from './webhooks.ts';
+import { toNewWebhook, withoutNone, type WebhookInput } from './webhooks.ts';
 
 /**
  * Returns what `create` returns, or what it returned for the same key before. Throws `conflict` if the body differs, or if
@@ -73,8 +73,9 @@ function conflict(what: string): ServiceError {
 }
 
 /** A field that is null counts as left out. */
-function contentOf({ url, events, description }: WebhookInput): string {
-  return JSON.stringify([url, events ?? null, description ?? null]);
+function contentOf({ url, events, description, filters }: WebhookInput): string {
+  const given = withoutNone(filters);
+  return JSON.stringify([url, events ?? null, description ?? null, ...(given ? [given] : [])]);
 }
 
 function sha256(text: string): Buffer {

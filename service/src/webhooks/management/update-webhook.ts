@@ -5,16 +5,19 @@ import { requireNotSuspended } from '../../access/suspensions.ts';
 import type { Webhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
+import type { Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { endProbes, startProbes } from '../queue/health/healing.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { checkEvents, distinct, readWebhook, requireOtherUrl } from './webhooks.ts';
+import { checkEvents, distinct, readFilters, readWebhook, requireOtherUrl } from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;
   /** Null means every event that the app may have. */
   events?: string[] | null | undefined;
+  /** Null means that every event passes. */
+  filters?: Filters | null | undefined;
   description?: string | null | undefined;
   selfHealing?: boolean | undefined;
   replayAfterHealing?: boolean | undefined;
@@ -34,7 +37,13 @@ export async function updateWebhook(
   const urlIssue =
     changes.url === undefined ? null : checkWebhookUrl(changes.url, 'body.url', guard);
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
-  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
+  const filters =
+    changes.filters === undefined ? null : await readFilters(tx, appId, changes.filters);
+  const issues = [
+    ...(urlIssue ? [urlIssue] : []),
+    ...eventIssues,
+    ...(filters?.filterIssues ?? []),
+  ];
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
   if (issues.length > 0) throw invalid(...issues);
@@ -43,7 +52,7 @@ export async function updateWebhook(
     await requireNotSuspended(tx, 'webhook', id, appId);
   if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl);
   await sql`
-    update webhooks w set ${sql.join(assignments(changes), sql`, `)} where w.id = ${id}
+    update webhooks w set ${sql.join([...assignments(changes), ...assignFilters(filters)], sql`, `)} where w.id = ${id}
   `.execute(tx);
   if (changes.active === true)
     await sql`update webhook_health set exhausted_in_a_row = 0 where webhook_id = ${id}`.execute(
@@ -80,6 +89,7 @@ async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<
 const auditedFields = [
   'url',
   'events',
+  'filters',
   'description',
   'selfHealing',
   'replayAfterHealing',
@@ -108,6 +118,11 @@ async function recordChange(
     const details = { wasDeactivated: before.deactivatedReason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
   }
+}
+
+function assignFilters(read: Awaited<ReturnType<typeof readFilters>> | null) {
+  if (!read) return [];
+  return [sql`filters = ${read.filters}::json`, sql`filter_path = ${read.filterPath}::jsonpath`];
 }
 
 function assignments({ url, events, description, active, ...healing }: WebhookChanges) {

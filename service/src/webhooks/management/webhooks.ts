@@ -25,7 +25,9 @@ import {
   subscribableEvents,
   type EventName,
 } from '../../events/catalogue.ts';
+import { compileFilters, type Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
+import { requireWorkersSince } from '../queue/members.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
@@ -37,6 +39,7 @@ type WebhookRow = {
   url: string;
   description: string | null;
   events: string[] | null;
+  filters: Filters | null;
   active: boolean;
   health: WebhookHealth;
   deactivated_at: Date | null;
@@ -56,7 +59,7 @@ type WebhookRow = {
 
 /** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
 const columns = sql`
-  w.id, w.url, w.description, w.events, w.active, ${webhookHealth} as health,
+  w.id, w.url, w.description, w.events, w.filters, w.active, ${webhookHealth} as health,
     -- One that was active before its suspension is not deactivated, although it receives nothing.
     case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as deactivated_at,
     nullif(w.deactivated_reason, 'suspended') as deactivated_reason,
@@ -74,6 +77,7 @@ const selectWebhooks = sql`
 export type WebhookInput = {
   url: string;
   events?: string[] | null | undefined;
+  filters?: Filters | null | undefined;
   description?: string | null | undefined;
 };
 
@@ -91,15 +95,17 @@ export async function createWebhook(
 ): Promise<CreatedWebhook> {
   const urlIssue = checkWebhookUrl(input.url, 'body.url', guard);
   const eventIssues = input.events ? await checkEvents(tx, appId, input.events) : [];
-  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
+  const { filters, filterPath, filterIssues } = await readFilters(tx, appId, input.filters);
+  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues, ...filterIssues];
   if (issues.length > 0) throw invalid(...issues);
   await enforceWebhookLimit(tx, appId);
   await requireOtherUrl(tx, appId, input.url);
   const id = uuidv7();
   const secret = generateSecret();
   const { rows } = await sql<{ createdAt: Date }>`
-    insert into webhooks (id, app_id, url, description, events, secret)
-    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[], ${secretBox.seal(secret, id)})
+    insert into webhooks (id, app_id, url, description, events, filters, filter_path, secret)
+    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[],
+      ${filters}::json, ${filterPath}::jsonpath, ${secretBox.seal(secret, id)})
     returning created_at as "createdAt"
   `.execute(tx);
   const [row] = rows;
@@ -116,7 +122,7 @@ export async function createWebhook(
 
 /** A webhook as it is when it is created: a repeated creation returns the same, whatever has changed since. */
 export function toNewWebhook(
-  { url, description = null, events }: WebhookInput,
+  { url, description = null, events, filters }: WebhookInput,
   { id, createdAt, secret }: { id: string; createdAt: Date; secret: string },
 ): CreatedWebhook {
   const webhook = toWebhook({
@@ -124,6 +130,7 @@ export function toNewWebhook(
     url,
     description,
     events: distinct(events),
+    filters: withoutNone(filters),
     active: true,
     health: 'new',
     deactivated_at: null,
@@ -141,6 +148,11 @@ export function toNewWebhook(
     updated_at: createdAt,
   });
   return { ...webhook, secret };
+}
+
+/** Filters of no event are none. */
+export function withoutNone(filters: Filters | null | undefined): Filters | null {
+  return filters && Object.keys(filters).length > 0 ? filters : null;
 }
 
 /** A set of names: a name that is listed twice counts once. */
@@ -177,6 +189,7 @@ export async function checkEvents(
   executor: Executor,
   appId: string,
   names: string[],
+  placeOf = (index: number) => `body.events.${index}`,
 ): Promise<Issue[]> {
   const { rows } = await sql<{ org_id: string | null; alliance_id: string | null }>`
     select org_id, alliance_id from bindings where app_id = ${appId}
@@ -188,7 +201,7 @@ export async function checkEvents(
     webhook: false,
   };
   return names.flatMap((name, index) => {
-    const path = `body.events.${index}`;
+    const path = placeOf(index);
     const entry = catalogueEntry(name);
     if (!entry || entry.audience === 'webhook') {
       return [
@@ -206,6 +219,24 @@ export async function checkEvents(
       },
     ];
   });
+}
+
+type ReadFilters = { filters: string | null; filterPath: string | null; filterIssues: Issue[] };
+
+/** As they are stored. Names of events that the app may not have are issues. Throws `conflict` during an upgrade. */
+export async function readFilters(
+  executor: Executor,
+  appId: string,
+  filters: Filters | null | undefined,
+): Promise<ReadFilters> {
+  const names = Object.keys(filters ?? {});
+  if (names.length === 0) return { filters: null, filterPath: null, filterIssues: [] };
+  await requireWorkersSince(executor, 21, 'filters');
+  const placeOf = (index: number) => `body.filters.${names[index]}`;
+  const unknown = await checkEvents(executor, appId, names, placeOf);
+  if (unknown.length > 0) return { filters: null, filterPath: null, filterIssues: unknown };
+  const { path, issues } = compileFilters(filters ?? {}, 'body.filters');
+  return { filters: JSON.stringify(filters), filterPath: path, filterIssues: issues };
 }
 
 /** Returns one page of an app's webhooks, oldest first, and the total. */
@@ -322,6 +353,7 @@ function toWebhook(row: WebhookRow): Webhook {
     url: row.url,
     description: row.description,
     events: row.events,
+    filters: row.filters,
     active: row.active,
     health: row.health,
     deactivatedAt: row.deactivated_at?.toISOString() ?? null,

@@ -2,7 +2,9 @@
  * Tells the processes that deliver from each other: how many are alive, this one's place among them, and the webhooks that
  * none may send to, because another session keeps their health from being written.
  */
-import { sql, type Database } from '../../database/database.ts';
+import { sql, type Database, type Executor } from '../../database/database.ts';
+import { listMigrations } from '../../database/migrate.ts';
+import { ServiceError } from '../../errors.ts';
 import { workersChannel } from '../../events/queue-channel.ts';
 
 export type Membership = {
@@ -29,6 +31,9 @@ const forgottenMs = 12 * aliveMs;
 /** Health is written within this time, unless somebody holds the webhook's row. */
 export const healthDelayMs = 500;
 
+/** The number of the newest migration of which this version knows. */
+const newestMigration = Number((await listMigrations()).at(-1)?.slice(0, 4));
+
 export async function joinWorkers(
   database: Database,
   id: string,
@@ -38,7 +43,7 @@ export async function joinWorkers(
     -- prepared: join_workers
     with clock as materialized (select queue_now() as now),
     seen as (
-      insert into workers (id, seen_at) select ${id}::uuid, now from clock
+      insert into workers (id, seen_at, migration) select ${id}::uuid, now, ${newestMigration}::int from clock
       on conflict (id) do update set seen_at = excluded.seen_at
     ),
     -- A time in the future is from before the database's clock was put back: whoever is alive writes it again.
@@ -95,12 +100,34 @@ export async function announceJoining(database: Database): Promise<void> {
   await sql`select pg_notify(${workersChannel}, '')`.execute(database);
 }
 
+const isAlive = sql`
+  seen_at between queue_now() - ${sql.lit(aliveMs)}::int * interval '1 millisecond'
+    and queue_now() + ${sql.lit(aliveMs)}::int * interval '1 millisecond'
+`;
+
 /** The processes that are alive. */
 export async function countWorkers(database: Database): Promise<number> {
   const { rows } = await sql<{ workers: number }>`
-    select count(*)::int as workers from workers
-    where seen_at between queue_now() - ${aliveMs}::int * interval '1 millisecond'
-      and queue_now() + ${aliveMs}::int * interval '1 millisecond'
+    select count(*)::int as workers from workers where ${isAlive}
   `.execute(database);
   return rows[0]?.workers ?? 0;
+}
+
+/**
+ * For settings that a worker of before a migration would not follow. Throws `conflict` while such a worker is alive, which is
+ * during an upgrade.
+ */
+export async function requireWorkersSince(
+  executor: Executor,
+  migration: number,
+  what: string,
+): Promise<void> {
+  const { rows } = await sql`
+    select from workers where ${isAlive} and coalesce(migration, 0) < ${migration} limit 1
+  `.execute(executor);
+  if (rows.length > 0)
+    throw new ServiceError(
+      'conflict',
+      `The service is being upgraded, and some of its processes do not know ${what} yet. Try again in a few minutes.`,
+    );
 }

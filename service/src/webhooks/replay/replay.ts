@@ -323,7 +323,7 @@ function missed(webhookId: string, from: Statement, to: Statement) {
       from webhooks w left join bindings b on b.app_id = w.app_id cross join events e
       -- However many versions there are, each event looks up its own.
       cross join lateral (
-        select events from webhook_versions
+        select events, filter_path from webhook_versions
         where webhook_id = w.id and valid_from <= e.fanned_out_at and coalesce(valid_to > e.fanned_out_at, true)
         order by valid_from desc limit 1
       ) v
@@ -331,7 +331,7 @@ function missed(webhookId: string, from: Statement, to: Statement) {
         -- The id contains the time at which the event was published; it may have waited for fan-out.
         and e.id >= uuid_v7_floor(${from} - interval '1 day') and e.id < uuid_v7_floor(${to} + interval '1 day')
         -- Fan-out's conditions, except that the webhook was active: an event without a delivery was missed.
-        and takes_event(true, v.events, e.name)
+        and takes_event(true, v.events, e.name) and passes_filter(v.filter_path, e.name, filterable(e.data))
         and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
         and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, from, to)}
         and not exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached)

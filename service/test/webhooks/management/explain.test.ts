@@ -87,7 +87,11 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   const unsubscribed = (await explain(other, eventId)).body.data;
   assert.deepEqual(
     [unsubscribed.result, unsubscribed.checks, unsubscribed.unknown],
-    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }, []],
+    [
+      'not_sent',
+      { bound: true, listed: null, existed: true, active: true, subscribed: false, passed: null },
+      [],
+    ],
   );
   assert.match(unsubscribed.message, /not subscribed to application\.created/);
   const missed = (await explain(inactive, eventId)).body.data;
@@ -221,7 +225,7 @@ test('times without a record are unknown', async () => {
   assert.deepEqual(
     [unknown.checks, unknown.unknown],
     [
-      { bound: true, listed: null, existed: null, active: null, subscribed: null },
+      { bound: true, listed: null, existed: null, active: null, subscribed: null, passed: null },
       ['existed', 'active', 'subscribed'],
     ],
   );

@@ -20,6 +20,8 @@ const eventsMin = 32;
 export const sliceMax = 512;
 /** Webhooks that one slice looks at. */
 const scannedMax = 4_096;
+/** Filters of webhooks that one statement evaluates: others wait for its lock, and each takes some microseconds. */
+const filteredMax = 20_000;
 
 export type FanOut = {
   /** How many events got their position. */
@@ -162,11 +164,12 @@ async function fanOutOnce(
     addressed as (
       select * from (
         select e.position, e.id as event_id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
-          clock_timestamp() as id_at, now as made_at, true as may_lease, s.*
+          clock_timestamp() as id_at, now as made_at, true as may_lease, s.*,
+          s.filter_path is null or s.webhook_id = any(e.passed) as passes
         from clock, placed e join subscribers_of_chosen s on s.topic = e.topic
         where not e.is_broadcast
         offset 0
-      ) e where may_receive(audience, org_id, alliance_id, created_at, org_listed, bound_org, bound_alliance, bound_at)
+      ) e where passes and may_receive(audience, org_id, alliance_id, created_at, org_listed, bound_org, bound_alliance, bound_at)
     ),
     ${makeDeliveries(lease, room)},
     totals as (
@@ -237,21 +240,44 @@ function waitingEvents(
   `;
 }
 
-/** Takes as many of `oldest` as there is room for: `chosen`. */
+/** Takes as many of `oldest` as there is room for: `chosen`. `passed` are the webhooks whose filters let the event pass. */
 function chooseEvents(total: number, broadcastAbove: number) {
   return sql`
-  sizes as materialized (select topic, count(*) as deliveries from subscribers group by topic),
+  sizes as materialized (
+    select topic, count(*) as subscribers, count(filter_path) as filters from subscribers group by topic
+  ),
+  sized as (
+    select *, place = 1 or sum(filtered) over (order by overtakes desc, xid, id) <= ${sql.lit(filteredMax)} as is_next from (
+      select *, subscribers > ${broadcastAbove}::int as is_broadcast,
+        -- The slices of a broadcast evaluate them.
+        case when subscribers <= ${broadcastAbove}::int then filters else 0 end as filtered
+      from (
+        select o.*, row_number() over (order by xid, id) as place, coalesce(s.subscribers, 0) as subscribers,
+          coalesce(s.filters, 0) as filters
+        from oldest o left join sizes s using (topic)
+      ) o
+    ) o
+  ),
+  -- Each event is read once, and only if there is a filter.
+  readable as (
+    select *, case when filtered > 0 and is_next then (select filterable(data) from outbox where ctid = tid) end as readable
+    from sized offset 0
+  ),
+  evaluated as materialized (
+    select *, case when filtered > 0 and is_next then array(
+      select webhook_id from subscribers s
+      where s.topic = r.topic and filter_path is not null and passes_filter(filter_path, r.name, r.readable)
+    ) end as passed
+    from readable r
+  ),
   -- As many as there is room for, and at least one: a backlog waits as one row per event.
   chosen as materialized (
-    select tid, xid, id, topic, deliveries > ${broadcastAbove}::int as is_broadcast from (
-      select tid, xid, id, topic, deliveries, row_number() over (order by xid, id) as place,
-        sum(case when deliveries <= ${broadcastAbove}::int then deliveries end)
+    select tid, xid, id, topic, is_broadcast, passed from (
+      select *, sum(case when not is_broadcast then subscribers - filtered + coalesce(cardinality(passed), 0) end)
           over (order by overtakes desc, xid, id) as total
-      from (
-        select o.*, coalesce((select deliveries from sizes s where s.topic = o.topic), 0) as deliveries from oldest o
-      ) counted
+      from evaluated
     ) summed
-    where coalesce(total, 0) <= ${total}::int or place = 1
+    where is_next and coalesce(total, 0) <= ${total}::int or place = 1
   )
   `;
 }
@@ -299,10 +325,10 @@ const subscribers = sql`
         select app_id, org_id, alliance_id, created_at from bindings where t.audience = 'alliance' and alliance_id = t.alliance_id
         offset 0
       ) b cross join lateral (
-        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at
+        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at, filter_path
         from webhooks where b.app_id is null and takes_event(active, events, t.name)
         union all
-        select id, app_id, url, secret, previous_secret, previous_secret_expires_at
+        select id, app_id, url, secret, previous_secret, previous_secret_expires_at, filter_path
         from webhooks where app_id = b.app_id and takes_event(active, events, t.name)
         offset 0
       ) w limit ${sql.lit(sliceMax + 1)}
@@ -429,6 +455,7 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
   placed as materialized (
     select e.* from broadcast b cross join lateral (select * from events where id = b.event_id limit 1) e
   ),
+  readable as materialized (select filterable(data) as data from placed),
   -- The webhooks of the moment at which the event got its position.
   subscribers as materialized (
     select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, s.may_lease
@@ -439,7 +466,7 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
         (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease
       from placed e
       cross join lateral (
-        select active, events from webhook_versions
+        select active, events, filter_path from webhook_versions
         where webhook_id = w.id and ${wasValid}
         order by valid_from desc limit 1
       ) v
@@ -451,6 +478,8 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
       left join lateral (select org_id, alliance_id, created_at from bindings where app_id = w.app_id limit 1) n on true
       where takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, b.org_id, b.alliance_id, b.bound_at)
+        -- Read at most once, and only if there is a filter.
+        and passes_filter(v.filter_path, e.name, (select data from readable))
       -- Keeps the order of the webhooks, so that it ends with the last one that is needed.
       offset 0
     ) s

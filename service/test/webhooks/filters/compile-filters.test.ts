@@ -1,0 +1,205 @@
+/** Tests what filters match, in PostgreSQL, and what is refused. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { sql } from '../../../src/database/database.ts';
+import {
+  compileFilters,
+  filterDepthMax,
+  filterNodesMax,
+} from '../../../src/webhooks/filters/compile-filters.ts';
+import { filterTextMax, type Schema } from '../../../src/webhooks/filters/filter-values.ts';
+import { openTestDatabase } from '../../support/database.ts';
+
+const { database } = await openTestDatabase();
+const text = { type: 'string' };
+const number = { type: 'number' };
+/** Of the examples. */
+const schema: Schema = {
+  type: 'object',
+  properties: {
+    type: text,
+    product: {
+      type: 'object',
+      properties: {
+        title: text,
+        inventory: number,
+        old_inventory: number,
+        tags: { type: 'array', items: text },
+        discount: { type: ['number', 'null'] },
+      },
+    },
+    order: {
+      anyOf: [
+        {
+          type: 'object',
+          properties: {
+            id: number,
+            items: {
+              type: 'array',
+              items: { type: 'object', properties: { id: number, title: text } },
+            },
+          },
+        },
+        { type: 'null' },
+      ],
+    },
+  },
+};
+
+async function matches(filter: unknown, data: unknown, name = 'e'): Promise<boolean> {
+  const { path, issues } = compileFilters({ e: filter }, 'filters', () => schema);
+  assert.deepEqual(issues, []);
+  const json = typeof data === 'string' ? data : JSON.stringify(data);
+  const { rows } = await sql<{ passes: boolean }>`
+    select passes_filter(${path}::jsonpath, ${name}, filterable(${json})) as passes
+  `.execute(database);
+  return rows[0]?.passes ?? assert.fail();
+}
+
+const gift = { product: { title: 'Gift Card', inventory: 5, tags: ['gift', 'something'] } };
+const order = { order: { id: 123, items: [{ id: 456, title: 'My product' }] } };
+
+// https://hookdeck.com/docs/filters, as far as it uses these operators.
+const documented: [filter: unknown, data: unknown, matches: boolean][] = [
+  [{ type: 'order/created' }, { type: 'order/created', order: { id: 123 } }, true],
+  [{ product: { inventory: 0 } }, { product: { title: 'A product', inventory: 0 } }, true],
+  [{ order: { items: { id: 456 } } }, order, true],
+  [{ product: { tags: 'gift' } }, gift, true],
+  [{ product: { tags: ['gift', 'something'] } }, gift, true],
+  [{ product: { tags: ['gift', 'another'] } }, gift, false],
+  [{ product: { inventory: { $lte: 10 } } }, gift, true],
+  [{ product: { inventory: { $or: [1, 5] } } }, gift, true],
+  [{ $or: [{ type: 'johny' }, { type: 'mark' }] }, { type: 'world' }, false],
+  [{ product: { inventory: { $gte: 5 }, title: { $startsWith: ['Gift', 'Card'] } } }, gift, true],
+  [{ $and: [{ type: { $neq: 'a' } }, { type: { $in: ['b', 'c'] } }] }, { type: 'c' }, true],
+  [{ type: { $in: 'created' } }, { type: 'order/created' }, true],
+  [{ product: { old_inventory: { $exist: false } } }, gift, true],
+  [{ product: { title: { $exist: true } } }, gift, true],
+  [{ $not: { product: { inventory: 1 } } }, { product: { inventory: 0 } }, true],
+  [{ $not: { product: { inventory: 0 } } }, { product: { inventory: 0 } }, false],
+];
+
+test("documented examples of Hookdeck's filters give the same results", async () => {
+  for (const [filter, data, expected] of documented)
+    assert.equal(await matches(filter, data), expected, JSON.stringify([filter, data]));
+});
+
+test('each operator matches what it says, and values of another kind never', async () => {
+  const is = async (filter: unknown, product: object, expected: boolean) =>
+    assert.equal(await matches({ product: filter }, { product }), expected, JSON.stringify(filter));
+  await is({ inventory: { $eq: 5 } }, { inventory: 5 }, true);
+  await is({ inventory: { $gt: 5 } }, { inventory: 5 }, false);
+  await is({ inventory: { $gt: -5, $lt: 0.5 } }, { inventory: 0 }, true);
+  await is({ inventory: { $lt: 1e21 } }, { inventory: 1e20 }, true);
+  await is({ inventory: { $gt: 1 } }, { inventory: '5' }, false);
+  await is({ inventory: { $neq: 5 } }, { inventory: '5' }, true);
+  await is({ inventory: { $neq: 5 } }, {}, false);
+  await is({ discount: null }, { discount: null }, true);
+  await is({ discount: null }, {}, false);
+  await is({ discount: { $neq: null } }, { discount: 0 }, true);
+  await is({ discount: { $gt: 0 } }, { discount: null }, false);
+  await is({ title: { $gte: 'b' } }, { title: 'é' }, true);
+  await is({ title: { $gt: '2026-01-01' } }, { title: '2026-01-01T00:00:00.000Z' }, true);
+  await is({ title: { $startsWith: 'a"\\b' } }, { title: 'a"\\bc' }, true);
+  await is({ title: { $in: '.*' } }, { title: 'anything' }, false);
+  await is({ title: { $in: '.*' } }, { title: 'a.*b' }, true);
+  await is({ title: '😀' }, { title: '😀' }, true);
+});
+
+test('a list matches if an entry does, and what is denied holds for all entries', async () => {
+  const tags = (filter: unknown) => matches({ product: { tags: filter } }, gift);
+  assert.equal(await tags({ $startsWith: 'some' }), true);
+  assert.equal(await tags({ $neq: 'gift' }), false);
+  assert.equal(await tags({ $not: { $startsWith: 'x' } }), true);
+  assert.equal(
+    await matches({ product: { tags: { $exist: true } } }, { product: { tags: [] } }),
+    true,
+  );
+  const items = (filter: unknown) =>
+    matches(
+      { order: { items: filter } },
+      {
+        order: {
+          items: [
+            { id: 1, title: 'a' },
+            { id: 2, title: 'b' },
+          ],
+        },
+      },
+    );
+  assert.equal(await items({ id: 1, title: 'a' }), true);
+  assert.equal(await items({ id: 1, title: 'b' }), false, 'one entry must match all of it');
+  assert.equal(await items([{ id: 1 }, { title: 'b' }]), true, 'each of them, of any entry');
+});
+
+test('a filter is only for its event, and data that cannot be read does not match', async () => {
+  assert.equal(await matches({ type: 'a' }, { type: 'b' }, 'other'), true);
+  for (const unreadable of ['{"type":1e-999999}', '{"type":"\\u0000"}', '"text"', '[]'])
+    for (const filter of [{ type: 'a' }, { $not: { type: 'a' } }]) {
+      assert.equal(await matches(filter, unreadable), false, unreadable);
+      assert.equal(await matches(filter, unreadable, 'other'), true, unreadable);
+    }
+});
+
+test('what is wrong with a filter is said where it is', () => {
+  const issuesOf = (filter: unknown) =>
+    compileFilters({ 'org.created': filter }, 'body.filters').issues.map(
+      ({ path, message }) => `${path.replace('body.filters.org.created', '')}: ${message}`,
+    );
+  assert.deepEqual(issuesOf({ recruting: true }), [
+    '.recruting: is no field of org.created; did you mean "recruiting"?',
+  ]);
+  assert.match(issuesOf({ x: 1 })[0] ?? '', /^\.x: is no field of org\.created; use one of id, /);
+  assert.deepEqual(issuesOf({ $nin: [1] }), ['.$nin: is no operator; did you mean "$in"?']);
+  assert.deepEqual(issuesOf({ alliance: { slug: { name: 'a' } } }), [
+    '.alliance.slug.name: is a field of a value that has no fields',
+  ]);
+  assert.deepEqual(issuesOf({ recruiting: 'yes', memberCount: { $gte: true }, name: ['a'] }), [
+    '.recruiting: must be true or false, as in the event',
+    '.memberCount.$gte: must be a number or a text',
+    '.name: must not be a list: use $in for one of several values',
+  ]);
+  assert.deepEqual(issuesOf({ memberCount: { $startsWith: '1' }, name: { $in: [] } }), [
+    '.memberCount.$startsWith: must not be a text, because the field is none',
+    '.name.$in: must be a list of at least one',
+  ]);
+  assert.deepEqual(issuesOf({ name: { $exist: 'yes', $in: '' } }), [
+    '.name.$exist: must be true or false',
+    '.name.$in: must not be empty',
+  ]);
+  assert.deepEqual(issuesOf({ name: 'a'.repeat(filterTextMax + 1) }), [
+    `.name: must have at most ${filterTextMax} characters`,
+  ]);
+  for (const empty of [{}, { alliance: {} }])
+    assert.match(issuesOf(empty)[0] ?? '', /: must have a field or an operator$/);
+  for (const none of [null, [], 'a', 5])
+    assert.deepEqual(issuesOf(none), [': must be an object of fields and operators']);
+});
+
+test('the filters of the documentation are right', async () => {
+  const file = new URL('../../../../docs/reference/events.md', import.meta.url);
+  const [, section = ''] = (await readFile(file, 'utf8')).split('## Filters');
+  const [text = ''] = section.split('\n## ');
+  const samples = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
+    JSON.parse(json),
+  );
+  assert.ok(samples.length >= 2);
+  for (const sample of samples)
+    assert.deepEqual(compileFilters(sample.filters ?? sample, '').issues, []);
+});
+
+test('a filter is bounded in depth and size', () => {
+  const nested = (depth: number): object =>
+    depth === 1 ? { name: 'a' } : { $not: nested(depth - 1) };
+  const issuesOf = (filter: unknown) =>
+    compileFilters({ 'org.created': filter }, 'body.filters').issues;
+  assert.deepEqual(issuesOf(nested(filterDepthMax)), []);
+  assert.match(issuesOf(nested(filterDepthMax + 1))[0]?.message ?? '', /in each other/);
+  const wide = (count: number) => ({ name: { $in: Array.from({ length: count }, () => 'a') } });
+  assert.deepEqual(issuesOf(wide(filterNodesMax - 2)), []);
+  assert.match(issuesOf(wide(filterNodesMax - 1))[0]?.message ?? '', /at most 50 are allowed/);
+  // However many there are, the response is short.
+  const fields = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`f${n}`, 1]));
+  assert.ok(issuesOf(fields).length <= 20);
+});

@@ -1,0 +1,330 @@
+/** Tests webhooks with filters over HTTP and in the queue: what they are sent, and what becomes of the rest. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { v7 as uuidv7 } from 'uuid';
+import { sql } from '../../../src/database/database.ts';
+import { findOrg } from '../../../src/directory/orgs.ts';
+import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
+import { leaveWorkers } from '../../../src/webhooks/queue/members.ts';
+import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
+import { put } from '../../support/directory.ts';
+import { openStream } from '../../support/event-stream.ts';
+import { fanOutWith, newLease, room } from '../../support/queue-steps.ts';
+import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
+
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme', recruiting: true },
+  { slug: 'globex', name: 'Globex', recruiting: false },
+]);
+const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))!.id } as const;
+const recruiting = { 'org.created': { recruiting: true } };
+
+async function makeWebhook(json: object = { filters: recruiting }, key?: string) {
+  const made = key === undefined ? await makeKey(service) : { key };
+  const { status, body } = await create(json, made.key);
+  assert.equal(status, 201, JSON.stringify(body));
+  return { ...made, id: body.data.id as string, made: body.data };
+}
+
+const create = (json: object, key = service.key, headers = {}) =>
+  service.call('/webhooks', {
+    method: 'POST',
+    key,
+    headers,
+    json: { url: 'https://example.org/', ...json },
+  });
+const patch = ({ id, key }: { id: string; key: string }, json: object) =>
+  service.call(`/webhooks/${id}`, { method: 'PATCH', key, json });
+const explain = async ({ id, key }: { id: string; key: string }, eventId: string) =>
+  (await service.call(`/webhooks/${id}/explain/${eventId}`, { key })).body.data;
+
+async function publish(org: string, name = 'org.created', data: object | null = null) {
+  const event = { name, org, alliance: null, data, publicUrl: testPublicUrl };
+  return database.transaction().execute((tx) => publishEvent(tx, event));
+}
+
+async function clear(): Promise<void> {
+  for (const table of ['pending_deliveries', 'broadcasts', 'outbox', 'webhooks'])
+    await sql`delete from ${sql.table(table)}`.execute(database);
+}
+
+async function deliveries(): Promise<[webhook: string, event: string][]> {
+  const { rows } = await sql<{ webhook: string; event: string }>`
+    select webhook_id as webhook, event_id as event from pending_deliveries order by webhook_id, event_id
+  `.execute(database);
+  return rows.map(({ webhook, event }) => [webhook, event]);
+}
+
+test('an event that does not match costs no delivery, is explained, and is not replayed', async () => {
+  await clear();
+  const webhook = await makeWebhook();
+  assert.deepEqual(webhook.made.filters, recruiting);
+  const [wanted, other] = [await publish('acme'), await publish('globex')];
+  const done = await fanOutWith(database);
+  assert.deepEqual([done.events, done.deliveries], [2, 1]);
+  assert.deepEqual(await deliveries(), [[webhook.id, wanted]]);
+
+  const kept = await explain(webhook, other);
+  assert.deepEqual([kept.result, kept.checks.passed], ['not_sent', false]);
+  assert.match(kept.message, /filter of org\.created did not let the event pass/);
+  const sent = await explain(webhook, wanted);
+  assert.deepEqual([sent.result, sent.checks.passed], ['delivered', true]);
+
+  // Later filters change nothing of what was.
+  assert.equal((await patch(webhook, { filters: null })).body.data.filters, null);
+  assert.equal((await explain(webhook, other)).checks.passed, false);
+  const { body } = await service.call(`/webhooks/${webhook.id}/replay`, {
+    method: 'POST',
+    key: webhook.key,
+    json: { since: new Date(Date.now() - 3_600_000).toISOString(), dryRun: true },
+  });
+  assert.equal(body.data.missed, 0);
+});
+
+test('a replay sends what passed the filters of its time', async () => {
+  await clear();
+  const webhook = await makeWebhook();
+  await patch(webhook, { active: false });
+  const missed = await publish('acme');
+  await publish('globex');
+  await fanOutWith(database);
+  await patch(webhook, { active: true, filters: { 'org.created': { recruiting: false } } });
+  const { body } = await service.call(`/webhooks/${webhook.id}/replay`, {
+    method: 'POST',
+    key: webhook.key,
+    json: { since: new Date(Date.now() - 3_600_000).toISOString() },
+  });
+  assert.equal(body.data.missed, 1);
+  assert.deepEqual(await deliveries(), [[webhook.id, missed]]);
+});
+
+test('events without a filter pass, and what does not match takes no room', async () => {
+  await clear();
+  const filtered = await makeWebhook();
+  const plain = await makeWebhook({});
+  const unwanted: string[] = [];
+  for (let count = 0; count < 20; count += 1) unwanted.push(await publish('globex'));
+  const sync = uuidv7();
+  await sql`insert into outbox (id, name, audience, data) values (${sync}, 'chat.sync.completed', 'global', '{}')`.execute(
+    database,
+  );
+  // 20 events for one webhook, and one for both.
+  const done = await fanOutWith(database, { room: { ...room, total: 22, perWebhook: 30 } });
+  assert.deepEqual([done.events, done.deliveries], [21, 22]);
+  const made = await deliveries();
+  assert.deepEqual(
+    made.filter(([id]) => id === filtered.id).map(([, event]) => event),
+    [sync],
+  );
+  assert.equal(made.filter(([id]) => id === plain.id).length, 21);
+});
+
+test('many filters are evaluated a part at a time, and each event is decided', async () => {
+  await clear();
+  const { appId } = await makeKey(service);
+  const path =
+    '($event != "org.created" || ($.type() == "object" && exists($."recruiting" ? (@ == true))))';
+  await sql`
+    insert into webhooks (id, app_id, url, secret, filter_path)
+    select uuid_v7(), ${appId}, 'https://example.org/', '', ${path}::jsonpath from generate_series(1, 400)
+  `.execute(database);
+  for (let count = 0; count < 60; count += 1) await publish('globex');
+  const wanted = await publish('acme');
+  let events = 0;
+  let calls = 0;
+  while (events < 61) {
+    const done = await fanOutWith(database);
+    assert.ok(done.events > 0);
+    events += done.events;
+    calls += 1;
+  }
+  // 400 filters of 61 events are more than one statement evaluates.
+  assert.ok(calls >= 2, `${calls} statements`);
+  const made = await deliveries();
+  assert.equal(made.length, 400);
+  assert.ok(made.every(([, event]) => event === wanted));
+});
+
+test('an event for very many webhooks is sent to those whose filters it passes', async () => {
+  await clear();
+  const { key, appId } = await makeKey(service);
+  await makeWebhook({ filters: { 'org.created': { recruiting: false } } }, key);
+  await sql`
+    insert into webhooks (id, app_id, url, secret, filter_path)
+    select uuid_v7(), ${appId}, 'https://example.org/', '', case when n > 10 then w.filter_path end
+    from webhooks w, generate_series(1, ${sliceMax + 50}) n
+  `.execute(database);
+  const event = await publish('acme');
+  const { broadcasts } = await fanOutWith(database);
+  assert.ok(broadcasts);
+  let made = 0;
+  for (;;) {
+    const slice = await advanceBroadcast(database, {
+      lease: newLease(),
+      room,
+      count: sliceMax,
+      minAgeMs: 0,
+    });
+    made += slice.deliveries;
+    if (!slice.broadcasts) break;
+  }
+  assert.equal(made, 10);
+  assert.ok((await deliveries()).every(([, id]) => id === event));
+});
+
+test('data that a filter cannot read does not match, is explained, and keeps nothing back', async () => {
+  await clear();
+  const { key } = await makeKey(service, { bindTo: acme });
+  const filters = { 'org.created': { $not: { recruiting: false } } };
+  const webhook = await makeWebhook({ filters }, key);
+  const bad = await publish('acme');
+  await sql`update outbox set data = '{"recruiting":true,"memberCount":1e-999999}'`.execute(
+    database,
+  );
+  const good = await publish('acme');
+  const { events } = await fanOutWith(database);
+  assert.equal(events, 2);
+  assert.deepEqual(await deliveries(), [[webhook.id, good]]);
+  const { result, checks, message } = await explain(webhook, bad);
+  assert.deepEqual([result, checks.passed], ['not_sent', false]);
+  assert.match(message, /could not be evaluated/);
+});
+
+test('a time is explained with the filter in mind', async () => {
+  await clear();
+  const { key } = await makeKey(service, { bindTo: acme });
+  const webhook = await makeWebhook({ filters: recruiting }, key);
+  const query = new URLSearchParams({
+    event: 'org.created',
+    subject: 'acme',
+    at: new Date().toISOString(),
+  });
+  const { body } = await service.call(`/webhooks/${webhook.id}/explain?${query.toString()}`, {
+    key,
+  });
+  assert.deepEqual([body.data.result, body.data.checks.passed], ['would_send', null]);
+  assert.match(body.data.message, /if its filter lets it pass/);
+});
+
+test('filters are refused with the place of what is wrong, and nothing changes', async () => {
+  await clear();
+  const webhook = await makeWebhook();
+  const refused = await patch(webhook, {
+    filters: { 'org.created': { recruting: true } },
+    description: 'x',
+  });
+  assert.deepEqual(
+    [refused.status, refused.body.error.details.issues],
+    [
+      400,
+      [
+        {
+          path: 'body.filters.org.created.recruting',
+          message: 'is no field of org.created; did you mean "recruiting"?',
+        },
+      ],
+    ],
+  );
+  const unbound = await create({ filters: { 'event.created': { id: 'a' } } });
+  assert.deepEqual(
+    unbound.body.error.details.issues.map(({ path }: { path: string }) => path),
+    ['body.filters.event.created'],
+  );
+  for (const name of ['org.exploded', 'webhook.test', 'constructor', 'toString'])
+    assert.equal((await create({ filters: { [name]: { a: 1 } } })).status, 400, name);
+  const { body } = await service.call(`/webhooks/${webhook.id}`, { key: webhook.key });
+  assert.deepEqual([body.data.filters, body.data.description], [recruiting, null]);
+});
+
+test('no filters are null, and a repeated creation with filters returns the same webhook', async () => {
+  await clear();
+  const none = await create({ filters: {} });
+  assert.equal(none.body.data.filters, null);
+  const headers = { 'idempotency-key': randomUUID() };
+  const first = await create({ filters: recruiting }, service.key, headers);
+  const again = await create({ filters: recruiting }, service.key, headers);
+  assert.deepEqual([again.status, again.body.data], [201, first.body.data]);
+  const other = { 'org.created': { recruiting: false } };
+  assert.equal((await create({ filters: other }, service.key, headers)).status, 409);
+});
+
+test('filters wait until every worker knows them', async () => {
+  await clear();
+  const webhook = await makeWebhook({});
+  const old = randomUUID();
+  await sql`insert into workers (id, seen_at) values (${old}, queue_now())`.execute(database);
+  for (const refused of [
+    await create({ filters: recruiting }),
+    await patch(webhook, { filters: recruiting }),
+  ]) {
+    assert.deepEqual([refused.status, refused.body.error.code], [409, 'conflict']);
+    assert.match(refused.body.error.message, /being upgraded/);
+  }
+  assert.equal((await patch(webhook, { filters: null, description: 'a' })).status, 200);
+  await leaveWorkers(database, old);
+  assert.equal((await patch(webhook, { filters: recruiting })).status, 200);
+});
+
+test('GET /events and the stream of a webhook have what it is sent, opt-in events too', async () => {
+  await clear();
+  const { key } = await makeKey(service);
+  const events = ['org.created', 'org.updated'];
+  const webhook = await makeWebhook(
+    { events, filters: { ...recruiting, 'org.updated': { slug: 'acme' } } },
+    key,
+  );
+  const start = (await service.call('/events?limit=100', { key })).body.pagination.nextCursor;
+  const query = `?webhook=${webhook.id}${start ? `&after=${start}` : ''}`;
+  const [caught, live] = await Promise.all([
+    openStream(service.url, key, { query }),
+    openStream(service.url, key, { query: `?webhook=${webhook.id}` }),
+  ]);
+  const optIn = async (slug: string) => {
+    const id = uuidv7();
+    const data = JSON.stringify({ slug });
+    await sql`
+      insert into outbox (id, name, audience, org_id, data)
+      select ${id}, 'org.updated', 'global', id, ${data} from orgs where orgs.slug = ${slug}
+    `.execute(database);
+    return id;
+  };
+  await publish('globex');
+  const wanted = [await publish('acme'), await optIn('acme')];
+  await optIn('globex');
+  await sql`insert into outbox (id, name, audience, data) values (uuid_v7(), 'chat.sync.completed', 'global', '{}')`.execute(
+    database,
+  );
+  wanted.push(await publish('acme'));
+  while ((await fanOutWith(database)).events > 0);
+
+  for (const stream of [caught, live])
+    for (const id of wanted) assert.equal((await stream.next())?.data.id, id);
+  const all = await service.call(`/events${query}&limit=100`, { key });
+  assert.deepEqual(
+    all.body.data.map(({ id }: { id: string }) => id),
+    wanted,
+  );
+
+  // Also from page to page, some of which are empty.
+  const found: string[] = [];
+  let cursor: string = start;
+  for (let hasMore = true; hasMore;) {
+    const page = await service.call(`/events?webhook=${webhook.id}&limit=1&after=${cursor}`, {
+      key,
+    });
+    found.push(...page.body.data.map(({ id }: { id: string }) => id));
+    ({ hasMore, nextCursor: cursor } = page.body.pagination);
+  }
+  assert.deepEqual(found, wanted);
+  const other = await makeKey(service);
+  for (const path of ['/events', '/events/stream'])
+    for (const id of [webhook.id, uuidv7()]) {
+      const refused = await service.call(`${path}?webhook=${id}`, { key: other.key });
+      assert.deepEqual(refused.body.error.details.issues, [
+        { path: 'query.webhook', message: 'must be the id of a webhook of the app' },
+      ]);
+    }
+});
