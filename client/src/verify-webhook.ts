@@ -8,8 +8,11 @@ import type { WebhookEvent } from './types.ts';
 import { WebhookVerificationError } from './webhook-verification-error.ts';
 
 export type VerifyWebhookOptions = WebhookContent & {
-  /** The secret, `whsec_…`. During a rotation, a list of secrets: one match is enough. */
-  secret: string | readonly string[];
+  /**
+   * The secret, `whsec_…`. During a rotation, a list of secrets: one match is enough. It may be undefined only so that an
+   * environment variable fits: then it is a `TypeError`.
+   */
+  secret: string | undefined | readonly (string | undefined)[];
   /** How far the signed time may differ from now, in seconds. Default: 300. */
   tolerance?: number;
   /** The current time. Default: the clock of this machine. */
@@ -77,11 +80,24 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   return parseEvent(body);
 }
 
-function checkSecrets(secret: string | readonly string[]): readonly string[] {
-  const secrets = typeof secret === 'string' ? [secret] : secret;
-  if (secrets.length === 0 || secrets.some((each) => typeof each !== 'string' || each === ''))
-    throw new TypeError('secret must be the secret of the webhook, or a list of them');
-  return secrets;
+/** An unset secret is a mistake of the receiver, so it is no `WebhookVerificationError`, to which receivers respond with 401. */
+function checkSecrets(secret: VerifyWebhookOptions['secret']): readonly string[] {
+  if (!Array.isArray(secret)) return [checkSecret('secret', secret)];
+  if (secret.length === 0) throw unset('secret', 'an empty list');
+  return secret.map((each, index) => checkSecret(`secret[${index}]`, each));
+}
+
+function checkSecret(name: string, secret: unknown): string {
+  if (secret === undefined || secret === null || secret === '')
+    throw unset(name, secret === '' ? 'empty' : String(secret));
+  if (typeof secret === 'string') return secret;
+  throw new TypeError(`${name} must be the text whsec_… that the service showed`);
+}
+
+function unset(name: string, state: string): TypeError {
+  return new TypeError(
+    `${name} is not set (it is ${state}): pass the secret of the webhook, whsec_…, and check the environment variable that has it`,
+  );
 }
 
 async function bodyOf({ body, request }: VerifyWebhookOptions): Promise<Uint8Array<ArrayBuffer>> {

@@ -214,7 +214,7 @@ function handler(name: string): string {
   return `import { verifyWebhook } from '@orgdir/client';
 
 export async function POST(request: Request): Promise<Response> {
-  const event = await verifyWebhook({ request, secret: process.env['WEBHOOK_SECRET'] ?? '' });
+  const event = await verifyWebhook({ request, secret: process.env['WEBHOOK_SECRET'] });
   if (event.event === '${name}') console.log(event.id, event.data);
   return new Response(null, { status: 204 });
 }`;
