@@ -5,8 +5,10 @@ import {
   checkIdempotencyKey,
   checkKey,
   checkRequestOptions,
+  timerMsMax,
   type ClientOptions,
   type RequestOptions,
+  type RetryDetails,
 } from './options.ts';
 import { readResponse, type Result } from './read-response.ts';
 import { retryWaitMs, type Failure } from './retry.ts';
@@ -38,10 +40,16 @@ export type Connection = {
   signals: (options?: RequestOptions) => AbortSignal[];
 };
 
-type Request = { url: URL; init: RequestInit; timeoutMs: number; signals: AbortSignal[] };
+type Request = {
+  url: URL;
+  init: RequestInit;
+  timeoutMs: number;
+  totalTimeoutMs: number;
+  signals: AbortSignal[];
+};
 
-const defaultTimeoutMs = 30_000;
-const defaultRetries = 2;
+export const defaultTimeoutMs = 30_000;
+export const defaultRetries = 2;
 
 /** Throws `TypeError` or `RangeError` for invalid options. Does not connect yet. */
 export function openConnection(client: ClientOptions): Connection {
@@ -58,14 +66,18 @@ export function openConnection(client: ClientOptions): Connection {
     const isIdempotent = method === 'GET' || method === 'DELETE' || idempotencyKey !== undefined;
     checkRequestOptions(options);
     const retries = options.retries ?? client.retries ?? defaultRetries;
+    const beforeRetry = options.beforeRetry ?? client.beforeRetry;
     const sent: Request = {
       url: buildUrl(base, call),
       init: buildInit(call, authorization),
       timeoutMs: options.timeoutMs ?? client.timeoutMs ?? defaultTimeoutMs,
+      totalTimeoutMs: options.totalTimeoutMs ?? client.totalTimeoutMs ?? timerMsMax,
       signals: signals(options),
     };
+    const endsAt = performance.now() + sent.totalTimeoutMs;
+    const leftMs = () => endsAt - performance.now();
     for (let attempts = 1; ; attempts += 1) {
-      const result = await attempt(fetch, sent, read);
+      const result = await attempt(fetch, sent, leftMs(), read);
       if (result.kind === 'content')
         return { content: result.content as T, timeoutMs: sent.timeoutMs };
       const { failure } = result;
@@ -76,7 +88,14 @@ export function openConnection(client: ClientOptions): Connection {
         retries,
         random: Math.random(),
       });
-      if (waitMs === null) throw failure;
+      if (waitMs === null || waitMs >= leftMs()) throw failure;
+      if (beforeRetry) {
+        const path = sent.url.pathname;
+        const details = { error: failure, retry: attempts, waitMs, method, path };
+        await callHook(beforeRetry, details, { timeoutMs: leftMs(), signals: sent.signals });
+        // The hook may have taken long.
+        if (waitMs >= leftMs()) throw failure;
+      }
       await wait(waitMs, sent.signals);
     }
   }
@@ -128,16 +147,32 @@ function buildInit(
 
 async function attempt(
   fetch: typeof globalThis.fetch,
-  { url, init, timeoutMs, signals }: Request,
+  { url, init, timeoutMs, totalTimeoutMs, signals }: Request,
+  leftMs: number,
   read: Read,
 ): Promise<Result | Failed> {
   const operation = `${init.method} ${url.pathname}`;
-  const ending = await withDeadline({ timeoutMs, signals }, async (signal) =>
+  const limits = { timeoutMs: Math.min(timeoutMs, leftMs), signals };
+  const ending = await withDeadline(limits, async (signal) =>
     read(operation, await fetch(url.href, { ...init, signal })),
   );
   if (ending.kind === 'done') return ending.value;
   if (ending.kind === 'aborted') throw ending.reason;
-  return { kind: 'failed', failure: toError(operation, timeoutMs, ending) };
+  return {
+    kind: 'failed',
+    failure: toError(operation, leftMs < timeoutMs ? totalTimeoutMs : timeoutMs, ending),
+  };
+}
+
+/** Returns when the hook has ended, or its time is over. */
+async function callHook(
+  beforeRetry: NonNullable<RequestOptions['beforeRetry']>,
+  details: RetryDetails,
+  limits: { timeoutMs: number; signals: AbortSignal[] },
+): Promise<void> {
+  const ending = await withDeadline(limits, async () => beforeRetry(details));
+  if (ending.kind === 'failed') throw ending.cause;
+  if (ending.kind === 'aborted') throw ending.reason;
 }
 
 type Failed = { kind: 'failed'; failure: Failure };

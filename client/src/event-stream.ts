@@ -11,8 +11,8 @@ export type Streamed<Event> = {
 };
 
 /** The service begins a stream at once, and then sends something every 15 seconds. */
-const beginMsMax = 5_000;
-const silenceMsMax = 45_000;
+export const beginMsMax = 5_000;
+export const silenceMsMax = 45_000;
 /** An event has 64 KiB, doubled for escapes; the rest is room. */
 const blockCharsMax = 1024 * 1024;
 
@@ -29,7 +29,7 @@ export async function* streamEvents<Event>(
     path: ['events', 'stream'],
     query,
     accept: 'text/event-stream',
-    options: { ...options, retries: 0, timeoutMs: beginMsMax },
+    options: { ...options, retries: 0, timeoutMs: beginMsMax, totalTimeoutMs: beginMsMax },
   });
   const type = response.headers.get('content-type') ?? '';
   if (response.body === null || !type.startsWith('text/event-stream')) {

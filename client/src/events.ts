@@ -57,7 +57,7 @@ export type Events = {
 const defaultPollMs = 5000;
 const pollMsMin = 100;
 /** The longest `Retry-After` of the service. */
-const defaultPatienceMs = 3_600_000;
+export const defaultPatienceMs = 3_600_000;
 /** A stream that lasts for less is no better than polling. */
 const shortStreamMs = 10_000;
 /** How long it polls before it asks for a stream again: a proxy may not let streams through, and an app can have five. */

@@ -1,5 +1,5 @@
 export { createClient, type Client } from './create-client.ts';
-export type { ClientOptions, RequestOptions } from './options.ts';
+export type { ClientOptions, RequestOptions, RetryDetails } from './options.ts';
 export type { Alliances, Blueprints, Directory, Orgs } from './directory.ts';
 export type { Download } from './download.ts';
 export type { DirectoryEvent, EventPage, Events, EventsQuery, FollowQuery } from './events.ts';

@@ -50,9 +50,9 @@ type Lists = { [Kind in MirrorKind]: Directory<EntryOf<Kind>, unknown, MirrorQue
 type MirrorQuery = { changedSince?: string; limit?: number };
 
 const allKinds: readonly MirrorKind[] = ['orgs', 'alliances', 'blueprints'];
-const defaultPollMs = 5000;
+export const defaultPollMs = 5000;
 const pollMsMin = 100;
-const backoffMaxMs = 60_000;
+export const backoffMaxMs = 60_000;
 
 export async function mirror(
   { signals }: Connection,

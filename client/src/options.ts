@@ -1,4 +1,5 @@
 /** The options of clients and calls, and their checks. No message quotes a URL or key, because they may be mixed up. */
+import type { OrgdirError } from './orgdir-error.ts';
 
 export type ClientOptions = {
   /** The URL of the service, such as `https://directory.example.org`. `/api/v1` is added. */
@@ -11,17 +12,43 @@ export type ClientOptions = {
   timeoutMs?: number | undefined;
   /** How often a failed request is retried. Default: 2. */
   retries?: number | undefined;
+  /**
+   * The time limit of a call with all its attempts and the waits between them, in addition to `timeoutMs`. Default: none.
+   * A retry that could not begin before it is not waited for: the call rejects with the error of the last attempt.
+   */
+  totalTimeoutMs?: number | undefined;
+  /**
+   * Called before each retry, and before the wait for it. The retry waits for a promise that it returns. If it throws, there
+   * is no retry, and the call rejects with what it threw.
+   */
+  beforeRetry?: ((retry: RetryDetails) => void | Promise<void>) | undefined;
   /** Aborts all calls of this client. */
   signal?: AbortSignal | undefined;
 };
 
 /** The options of one call. Its signal applies in addition to the client's. */
-export type RequestOptions = Pick<ClientOptions, 'timeoutMs' | 'retries' | 'signal'>;
+export type RequestOptions = Pick<
+  ClientOptions,
+  'timeoutMs' | 'retries' | 'totalTimeoutMs' | 'beforeRetry' | 'signal'
+>;
+
+/** A retry that is about to happen. */
+export type RetryDetails = {
+  /** Why the last attempt failed. */
+  error: OrgdirError;
+  /** The number of the retry, from 1. */
+  retry: number;
+  /** The wait before the retry, in milliseconds. */
+  waitMs: number;
+  method: string;
+  /** The path of the request, such as `/api/v1/orgs`. */
+  path: string;
+};
 
 /** More would burden a service that is down. */
 const retriesMax = 10;
 /** The longest time of a timer. */
-const timerMsMax = 2 ** 31 - 1;
+export const timerMsMax = 2 ** 31 - 1;
 
 /** Returns the URL without `/api/v1` and without a trailing slash. */
 export function checkBaseUrl(baseUrl: string): URL {
@@ -50,13 +77,22 @@ export function checkIdempotencyKey(key: string | undefined): { 'idempotency-key
   return { 'idempotency-key': key };
 }
 
-export function checkRequestOptions({ timeoutMs = 1, retries = 0 }: RequestOptions): void {
+export function checkRequestOptions({
+  timeoutMs = 1,
+  retries = 0,
+  totalTimeoutMs = 1,
+  beforeRetry,
+}: RequestOptions): void {
   checkDuration('timeoutMs', timeoutMs, 1);
+  checkDuration('totalTimeoutMs', totalTimeoutMs, 1);
+  if (beforeRetry !== undefined && typeof beforeRetry !== 'function')
+    throw new TypeError('beforeRetry must be a function');
   if (!(Number.isInteger(retries) && retries >= 0 && retries <= retriesMax))
     throw new RangeError(`retries must be a whole number from 0 to ${retriesMax}`);
 }
 
 export function checkDuration(name: string, durationMs: number, minMs: number): void {
-  if (!(durationMs >= minMs && durationMs <= timerMsMax))
+  const isNumber = typeof durationMs === 'number';
+  if (!(isNumber && durationMs >= minMs && durationMs <= timerMsMax))
     throw new RangeError(`${name} must be a number of milliseconds, at least ${minMs}`);
 }

@@ -12,9 +12,7 @@ export async function* readChunks(
   const reader = body.getReader();
   try {
     for (;;) {
-      const ending = await withDeadline(limits, async (signal) =>
-        Promise.race([reader.read(), rejectOn(signal)]),
-      );
+      const ending = await withDeadline(limits, async () => reader.read());
       if (ending.kind === 'aborted') throw ending.reason;
       if (ending.kind === 'timedOut')
         throw new TimeoutError(`${what} paused for ${limits.timeoutMs} ms`, limits.timeoutMs);
@@ -27,10 +25,4 @@ export async function* readChunks(
     // The result of cancelling does not matter.
     void reader.cancel().catch(() => {});
   }
-}
-
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
-  });
 }

@@ -20,9 +20,9 @@ export type Retry = {
 const backoffBaseMs = 500;
 const backoffMaxMs = 8000;
 /** The window of the rate limit. A longer wait is reported to the caller instead. */
-const retryAfterMaxSeconds = 60;
+export const retryAfterMaxSeconds = 60;
 /** Spreads clients that were rejected at the same time. */
-const spreadMs = 250;
+export const spreadMs = 250;
 
 /** Returns the wait before the next attempt in milliseconds, or null if there is none. */
 export function retryWaitMs({

@@ -1,6 +1,9 @@
 import { OrgdirError } from './orgdir-error.ts';
 
-/** There was no complete response within `timeoutMs`. The service may have executed the request. */
+/**
+ * There was no complete response within `timeoutMs`, the limit of the attempt, or `totalTimeoutMs` if that ended first. The
+ * service may have executed the request.
+ */
 export class TimeoutError extends OrgdirError {
   override readonly name = 'TimeoutError';
   readonly timeoutMs: number;

@@ -101,7 +101,7 @@ export type Deliveries = {
 };
 
 /** The service waits up to 30 s for the receiver. */
-const testTimeoutMs = 45_000;
+export const testTimeoutMs = 45_000;
 
 export function webhooks(connection: Connection): Webhooks {
   const { send } = connection;

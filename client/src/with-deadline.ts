@@ -6,8 +6,8 @@ export type Ending<T> =
   | { kind: 'aborted'; reason: unknown };
 
 /**
- * Runs a function with a signal that the caller's signals and a timeout abort. `AbortSignal.any` does the same, but
- * leaks memory in some versions of Node.js while a signal lives.
+ * Runs a function with a signal that the caller's signals and a timeout abort, and does not wait for a function that ignores
+ * it. `AbortSignal.any` does the same, but leaks memory in some versions of Node.js while a signal lives.
  */
 export async function withDeadline<T>(
   { timeoutMs, signals }: { timeoutMs: number; signals: readonly AbortSignal[] },
@@ -15,6 +15,11 @@ export async function withDeadline<T>(
 ): Promise<Ending<T>> {
   const controller = new AbortController();
   const abort = () => controller.abort();
+  const aborting = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(new Error('aborted')));
+  });
+  // It rejects unseen if a signal aborts before the function runs.
+  aborting.catch(() => {});
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
@@ -24,7 +29,7 @@ export async function withDeadline<T>(
   try {
     const aborted = signals.find((signal) => signal.aborted);
     if (aborted) return { kind: 'aborted', reason: aborted.reason };
-    return { kind: 'done', value: await run(controller.signal) };
+    return { kind: 'done', value: await Promise.race([run(controller.signal), aborting]) };
   } catch (cause) {
     const aborted = signals.find((signal) => signal.aborted);
     if (aborted) return { kind: 'aborted', reason: aborted.reason };

@@ -7,7 +7,13 @@ import { startProxy, type Proxy } from '../../service/test/support/proxy.ts';
 import { startTestService, type TestService } from '../../service/test/support/service.ts';
 import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { testActor } from '../../service/test/support/actor.ts';
-import { createClient, ApiError, NetworkError, type Client } from '@orgdir/client';
+import {
+  createClient,
+  ApiError,
+  NetworkError,
+  type Client,
+  type RetryDetails,
+} from '@orgdir/client';
 import { parseRetryAfter } from '../src/retry-after.ts';
 import { retryWaitMs, type Failure } from '../src/retry.ts';
 import { TimeoutError } from '../src/timeout-error.ts';
@@ -133,6 +139,105 @@ test('a signal ends the wait for the next attempt', async () => {
   await assert.rejects(answer, (reason) => reason === 'enough');
 });
 
+const unavailable = errorAnswer(503, 'unavailable');
+
+test('the hook before a retry says which retry it is, why and when, and may take its time', async () => {
+  const server = await startScriptedServer(unavailable, okAnswer);
+  const seen: RetryDetails[] = [];
+  const client = createClient({
+    baseUrl: server.url,
+    beforeRetry: async (details) => {
+      await nextTurn();
+      seen.push({ ...details, waitMs: server.asked.length });
+      assert.ok(details.waitMs >= 250 && details.waitMs <= 500);
+    },
+  });
+  await client.orgs.get('acme');
+  const [{ error, ...details } = assert.fail()] = seen;
+  assert.ok(error instanceof ApiError && error.status === 503);
+  const expected = { retry: 1, waitMs: 1, method: 'GET', path: '/api/v1/orgs/acme' };
+  assert.deepEqual(details, expected, 'after one request');
+  assert.deepEqual([seen.length, server.asked.length], [1, 2]);
+});
+
+test('a hook that throws ends the retries, and what it throws is what the call rejects with', async () => {
+  const server = await startScriptedServer(unavailable);
+  const stop = new Error('stop');
+  const client = createClient({ baseUrl: server.url });
+  const beforeRetry = () => {
+    throw stop;
+  };
+  await assert.rejects(client.orgs.list({}, { beforeRetry }), (error) => error === stop);
+  await assert.rejects(
+    client.orgs.list({}, { beforeRetry: async () => beforeRetry() }),
+    (error) => error === stop,
+  );
+  // `follow` tries failures of the service again, but not an error of the program.
+  const following = client.events.follow({ pollMs: 100 }, { beforeRetry }).next();
+  await assert.rejects(following, (error) => error === stop);
+  assert.equal(server.asked.length, 3);
+});
+
+test('a signal ends a hook that does not end', async () => {
+  const server = await startScriptedServer(unavailable);
+  const controller = new AbortController();
+  const beforeRetry = () => {
+    controller.abort('enough');
+    return new Promise<void>(() => {});
+  };
+  const answer = createClient({ baseUrl: server.url, beforeRetry }).status({
+    signal: controller.signal,
+  });
+  await assert.rejects(answer, (reason) => reason === 'enough');
+  assert.equal(server.asked.length, 1);
+});
+
+test('a retry that could not begin before the total limit is not waited for', async () => {
+  const limited = errorAnswer(429, 'rate_limited', { 'retry-after': '50' });
+  const server = await startScriptedServer(limited);
+  const client = createClient({ baseUrl: server.url, totalTimeoutMs: 40_000 });
+  const beforeRetry = () => assert.fail('there is no retry');
+  await assert.rejects(
+    client.status({ beforeRetry }),
+    (error) => error instanceof ApiError && error.code === 'rate_limited',
+  );
+  assert.equal(server.asked.length, 1);
+});
+
+test('the total limit ends an attempt, and the hook', async () => {
+  const stalled = await startScriptedServer({ ...okAnswer, stall: true });
+  const client = createClient({ baseUrl: stalled.url, totalTimeoutMs: 100 });
+  await assert.rejects(client.status(), (error) => {
+    assert.ok(error instanceof TimeoutError);
+    assert.equal(error.timeoutMs, 100);
+    assert.match(error.message, /GET \/api\/v1\/status: no response within 100 ms/);
+    return true;
+  });
+  assert.equal(stalled.asked.length, 1);
+  const server = await startScriptedServer(unavailable);
+  const beforeRetry = () => new Promise<void>(() => {});
+  const given = createClient({ baseUrl: server.url, beforeRetry, totalTimeoutMs: 1000 });
+  await assert.rejects(
+    given.status(),
+    (error) => error instanceof ApiError && error.status === 503,
+  );
+});
+
+test('a total limit that is no duration, and a hook that is no function, are refused', async () => {
+  const baseUrl = 'https://directory.example.org';
+  const text = '5000' as unknown as number;
+  for (const totalTimeoutMs of [0, -1, Number.NaN, Infinity, 2 ** 31, text])
+    assert.throws(() => createClient({ baseUrl, totalTimeoutMs }), {
+      name: 'RangeError',
+      message: 'totalTimeoutMs must be a number of milliseconds, at least 1',
+    });
+  const beforeRetry = 'log' as unknown as () => void;
+  assert.throws(() => createClient({ baseUrl, beforeRetry }), {
+    name: 'TypeError',
+    message: 'beforeRetry must be a function',
+  });
+});
+
 const api = (status: number, code: string, retryAfter: number | null = null) =>
   new ApiError({ code, status, message: '', details: {}, requestId: null, retryAfter });
 const odd = (status: number, retryAfter: number | null = null) =>
@@ -214,4 +319,8 @@ async function behindProxy(to: TestService, options: { retries?: number } = {}) 
   const baseUrl = `http://127.0.0.1:${proxy.port}`;
   const client: Client = createClient({ baseUrl, apiKey: to.key, ...options });
   return { proxy, client };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
