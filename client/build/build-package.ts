@@ -7,6 +7,8 @@ import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { bundle } from './bundle.ts';
+import { bundleTypes } from './bundle-types.ts';
 
 const run = promisify(execFile);
 const client = fileURLToPath(new URL('..', import.meta.url));
@@ -21,6 +23,12 @@ export async function buildPackage(folder: string): Promise<void> {
       throw new Error(`tsc: ${stdout}`);
     },
   );
+  await writeFile(join(folder, 'index.cjs'), await bundle(folder, 'cjs'));
+  const types = await bundleTypes(folder);
+  for (const name of await readdir(folder))
+    if (name.endsWith('.d.ts')) await rm(join(folder, name));
+  // TypeScript takes a file for an ES module or for CommonJS by its name.
+  for (const name of ['index.d.ts', 'index.d.cts']) await writeFile(join(folder, name), types);
   await writeFile(join(folder, 'package.json'), await renderManifest());
   await copyFile(join(client, 'README.md'), join(folder, 'README.md'));
   await copyFile(join(root, 'LICENSE'), join(folder, 'LICENSE'));
@@ -31,7 +39,14 @@ export async function buildPackage(folder: string): Promise<void> {
 async function renderManifest(): Promise<string> {
   const manifest = JSON.parse(await readFile(join(client, 'package.json'), 'utf8'));
   const { name, version, description, license, repository, type, sideEffects, engines } = manifest;
-  const exports = { '.': { types: './index.d.ts', default: './index.js' } };
+  const exports = {
+    '.': {
+      import: { types: './index.d.ts', default: './index.js' },
+      // A Node.js that can `require` ES modules takes the same one as for `import`, so that there is one `ApiError`.
+      'module-sync': './index.js',
+      require: { types: './index.d.cts', default: './index.cjs' },
+    },
+  };
   const published = {
     name,
     version,
@@ -41,6 +56,9 @@ async function renderManifest(): Promise<string> {
     type,
     sideEffects,
     exports,
+    // For tools that do not read `exports`, such as TypeScript 5 with `module: commonjs`.
+    main: './index.cjs',
+    types: './index.d.cts',
     engines,
   };
   return `${JSON.stringify(published, null, 2)}\n`;

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { build, type Rolldown } from 'vite';
+import { bundle } from './bundle.ts';
 
 const run = promisify(execFile);
 
@@ -17,25 +17,6 @@ export async function writeDownloads(packageFolder: string, folder: string): Pro
   // npm gives every file in the tarball the same time and no owner.
   await run('npm', ['pack', packageFolder, '--pack-destination', folder]);
   const { version } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
-  await writeFile(join(folder, `orgdir-client-${version}.js`), await bundle(packageFolder));
-}
-
-async function bundle(packageFolder: string): Promise<string> {
-  const result = await build({
-    configFile: false,
-    root: packageFolder,
-    logLevel: 'warn',
-    build: {
-      write: false,
-      target: 'es2022',
-      minify: false,
-      lib: { entry: 'index.js', formats: ['es'] },
-      // Comments name files relative to this folder, wherever npm runs.
-      rolldownOptions: { cwd: packageFolder },
-    },
-  });
-  const [{ output }] = result as Rolldown.RolldownOutput[] as [Rolldown.RolldownOutput];
-  const [chunk, ...more] = output;
-  if (more.length > 0) throw new Error('the client is more than one module');
-  return chunk.code;
+  const name = `orgdir-client-${version}`;
+  await writeFile(join(folder, `${name}.js`), await bundle(packageFolder, 'es'));
 }

@@ -18,11 +18,21 @@ test('the package has no dependencies and has every file of its manifest', async
   assert.equal(manifest.name, '@orgdir/client');
   for (const field of ['dependencies', 'devDependencies', 'scripts', 'private'])
     assert.equal(manifest[field], undefined, field);
-  for (const file of Object.values(manifest.exports['.'])) await readFile(join(dist, String(file)));
+  const named = JSON.stringify([manifest.exports, manifest.main, manifest.types]);
+  const entries = Array.from(named.matchAll(/"\.\/(.*?)"/g), ([, file = '']) => file);
+  assert.deepEqual([...new Set(entries)].sort(), [
+    'index.cjs',
+    'index.d.cts',
+    'index.d.ts',
+    'index.js',
+  ]);
   const files = await readdir(dist);
-  assert.deepEqual(files.filter((file) => !/\.(js|d\.ts)$/.test(file)).sort(), [
+  assert.deepEqual(files.filter((file) => !/^[a-z-]+\.js$/.test(file)).sort(), [
     'LICENSE',
     'README.md',
+    'index.cjs',
+    'index.d.cts',
+    'index.d.ts',
     'package.json',
   ]);
 });
@@ -36,10 +46,12 @@ test('links in its README work without the rest of this repository', async () =>
 
 test('the package imports only its own files', async () => {
   for (const file of await readdir(dist)) {
-    if (!/\.(js|d\.ts)$/.test(file)) continue;
+    if (!/\.c?[jt]s$/.test(file)) continue;
     const text = await readFile(join(dist, file), 'utf8');
     for (const [, from = ''] of text.matchAll(/\bfrom '(.*)'/g))
-      assert.match(from, /^\.\/[a-z-]+\.(js|ts)$/, file);
+      assert.match(from, /^\.\/[a-z-]+\.js$/, file);
+    // The bundles need no other file.
+    if (file !== 'index.js') assert.doesNotMatch(text, /\brequire\(/, file);
   }
 });
 
@@ -59,6 +71,16 @@ await verifyWebhook({
 }).catch((error) => console.log(error.reason));
 `;
 
+const inCommonJs = `
+const client = require('@orgdir/client');
+import('@orgdir/client').then(async ({ ApiError }) => {
+  const { createClient } = client;
+  const { orgs } = createClient({ baseUrl: process.env.BASE_URL, apiKey: process.env.API_KEY });
+  const error = await orgs.get('nobody').catch((error) => error);
+  console.log(error.code, error instanceof client.ApiError, error instanceof ApiError);
+});
+`;
+
 test('the package runs on the current Node.js', () => runsOn(process.execPath));
 
 const machineNode = findMachineNode();
@@ -67,6 +89,30 @@ test(
   { skip: machineNode ? false : 'none, or the same version' },
   () => runsOn(machineNode ?? ''),
 );
+
+test('CommonJS gets the same module as `import`', () => requiredOn(process.execPath, true));
+test(
+  'CommonJS does so on the Node.js of this machine, too',
+  { skip: machineNode ? false : 'none, or the same version' },
+  () => requiredOn(machineNode ?? '', true),
+);
+test('a Node.js that cannot require ES modules gets a module of CommonJS', () =>
+  requiredOn(process.execPath, false, { NODE_OPTIONS: '--no-experimental-require-module' }));
+
+test('CommonJS in TypeScript finds the types, in each kind of module', async () => {
+  const text = `import { ApiError, createClient, type WebhookEvent } from '@orgdir/client';
+export const client = createClient({ baseUrl: '' });
+export const code = (error: unknown) => (error instanceof ApiError ? error.code : null);
+export const names = async () => (await client.orgs.list()).data.map(({ name }) => name);
+// @ts-expect-error
+export const wrong: WebhookEvent = 5;
+`;
+  await consumer.write('required.cts', text);
+  await consumer.write('imported.mts', text);
+  const files = ['required.cts', 'imported.mts'];
+  for (const module of ['node16', 'nodenext'])
+    assert.equal(await consumer.check({ types: ['node'], files, module }), '', module);
+});
 
 test('the types fit every example of openapi.json, also in a browser', async () => {
   const lines = ["import type { DirectoryEvent, WebhookEvent } from '@orgdir/client';"];
@@ -106,6 +152,15 @@ async function runsOn(node: string): Promise<void> {
   const running = consumer.start('program.mjs', { node, env });
   assert.equal(await running.ended, 0, running.output());
   assert.equal(running.output(), 'Acme\ntrue not_found\nmalformed_body\n');
+}
+
+async function requiredOn(node: string, isSame: boolean, env = {}): Promise<void> {
+  const service = await startTestService();
+  await consumer.write('program.cjs', inCommonJs);
+  const address = { BASE_URL: service.url, API_KEY: service.key };
+  const running = consumer.start('program.cjs', { node, env: { ...env, ...address } });
+  assert.equal(await running.ended, 0, running.output());
+  assert.equal(running.output(), `not_found true ${isSame}\n`);
 }
 
 /** Outside of this repository's packages, and of another version than the one that runs this. */

@@ -19,8 +19,10 @@ export type Consumer = {
   /** Starts a file of it. It is ended with the test file. */
   start(file: string, options?: ProgramOptions): Program;
   /** The output of tsc; empty without errors. */
-  check(options: { types: string[]; files: string[] }): Promise<string>;
+  check(options: Check): Promise<string>;
 };
+type Check = { types: string[]; files: string[]; module?: string };
+
 export async function makeConsumer(): Promise<Consumer> {
   const folder = await mkdtemp(join(tmpdir(), 'orgdir-consumer-'));
   after(() => rm(folder, { recursive: true, force: true }));
@@ -34,7 +36,7 @@ export async function makeConsumer(): Promise<Consumer> {
     packageFolder,
     write: (file, text) => writeFile(join(folder, file), text),
     start: (file, options) => startProgram(join(folder, file), { cwd: folder, ...options }),
-    check: ({ types, files }) => check(folder, types, files),
+    check: (options) => check(folder, options),
   };
 }
 
@@ -43,10 +45,13 @@ async function link(target: string, path: string): Promise<void> {
   await symlink(target, path);
 }
 
-async function check(folder: string, types: string[], files: string[]): Promise<string> {
+async function check(
+  folder: string,
+  { types, files, module = 'nodenext' }: Check,
+): Promise<string> {
   const compilerOptions = {
     target: 'es2022',
-    module: 'nodenext',
+    module,
     lib: ['es2022', ...(types.length === 0 ? ['dom', 'dom.iterable'] : [])],
     types,
     noEmit: true,
