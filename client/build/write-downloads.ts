@@ -1,9 +1,9 @@
 /**
  * Writes the files that the service serves below /client: the package as a tarball for npm, and one ES module for browsers
- * and Deno. The same source gives the same bytes.
+ * and Deno with its types. The same source gives the same bytes.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { bundle } from './bundle.ts';
@@ -18,5 +18,8 @@ export async function writeDownloads(packageFolder: string, folder: string): Pro
   await run('npm', ['pack', packageFolder, '--pack-destination', folder]);
   const { version } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
   const name = `orgdir-client-${version}`;
-  await writeFile(join(folder, `${name}.js`), await bundle(packageFolder, 'es'));
+  // Deno takes the types from the file that this comment names, next to the module.
+  const types = `/* @ts-self-types="./${name}.d.ts" */\n`;
+  await writeFile(join(folder, `${name}.js`), types + (await bundle(packageFolder, 'es')));
+  await copyFile(join(packageFolder, 'index.d.ts'), join(folder, `${name}.d.ts`));
 }

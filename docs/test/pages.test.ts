@@ -90,12 +90,14 @@ test('pages have the name and the address of this service', () => {
 test("pages name the client's files that this service serves", async () => {
   const files = [...texts.values()].flatMap((text) =>
     [
-      ...text.replaceAll(/<[^>]*>/g, '').matchAll(/\/client\/orgdir-client-[^\s,:]+\.(?:tgz|js)/g),
+      ...text
+        .replaceAll(/<[^>]*>/g, '')
+        .matchAll(/\/client\/orgdir-client-[^\s,:]+\.(?:tgz|js|d\.ts)/g),
     ].map(([file]) => file),
   );
   assert.deepEqual(
     [...new Set(files)].toSorted(),
-    ['js', 'tgz'].map((ending) => `/client/orgdir-client-${version}.${ending}`),
+    ['d.ts', 'js', 'tgz'].map((ending) => `/client/orgdir-client-${version}.${ending}`),
   );
   for (const file of new Set(files)) assert.equal((await get(file)).status, 200, file);
   for (const [path, text] of texts) assert.doesNotMatch(text, /orgdir-client-X/, path);

@@ -49,6 +49,7 @@ const publicPaths = [
   '/status',
   '/client',
   `/client/orgdir-client-${version}.js`,
+  `/client/orgdir-client-${version}.d.ts`,
 ];
 
 /** A browser gets something else there. */

@@ -1,6 +1,6 @@
 /**
- * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno, and a text that
- * says how to use them, for which browsers are led to the documentation. npm builds the files from `client/` on
+ * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno with its types, and a
+ * text that says how to use them, for which browsers are led to the documentation. npm builds the files from `client/` on
  * installation. Why: docs/decisions/0031-release.md.
  */
 import { createHash } from 'node:crypto';
@@ -32,17 +32,21 @@ export function registerClient(
 ): void {
   const tarball = `orgdir-client-${version}.tgz`;
   const module = `orgdir-client-${version}.js`;
+  const types = `orgdir-client-${version}.d.ts`;
   const address = `${publicUrl.replace(/\/$/, '')}/client/`;
 
   let pageEntry: Entry | undefined;
-  let moduleEntry: Entry | undefined;
 
   serve('', async (request, reply) => {
     reply.header('vary', 'Accept');
     if (request.headers.accept?.includes('text/html'))
       return reply.redirect(`${basePathOf(publicUrl)}/docs/client`, 302);
     const integrity = integrityOf(await readFile(new URL(module, folder)));
-    const urls = { tarballUrl: `${address}${tarball}`, moduleUrl: `${address}${module}` };
+    const urls = {
+      tarballUrl: `${address}${tarball}`,
+      moduleUrl: `${address}${module}`,
+      typesUrl: `${address}${types}`,
+    };
     const page = renderPage({ ...urls, integrity, version, publicUrl });
     pageEntry = publicEntry(Buffer.from(page), pageEntry);
     return sendEntry(request, reply, pageEntry, 'no-cache', 'text/plain; charset=utf-8');
@@ -51,16 +55,16 @@ export function registerClient(
     const entry = entryOf(0, await readFile(new URL(tarball, folder)));
     return sendEntry(request, reply, entry, filesCacheControl, 'application/gzip');
   });
-  serve(`/${module}`, async (request, reply) => {
-    moduleEntry = publicEntry(await readFile(new URL(module, folder)), moduleEntry);
-    return sendEntry(
-      request,
-      reply,
-      moduleEntry,
-      filesCacheControl,
-      'text/javascript; charset=utf-8',
-    );
-  });
+  serveText(module, 'text/javascript; charset=utf-8');
+  serveText(types, 'application/typescript; charset=utf-8');
+
+  function serveText(file: string, type: string): void {
+    let last: Entry | undefined;
+    serve(`/${file}`, async (request, reply) => {
+      last = publicEntry(await readFile(new URL(file, folder)), last);
+      return sendEntry(request, reply, last, filesCacheControl, type);
+    });
+  }
 
   function serve(path: string, send: Send): void {
     const url = `/client${path}`;
@@ -80,12 +84,20 @@ function integrityOf(bytes: Buffer): string {
 type Page = {
   tarballUrl: string;
   moduleUrl: string;
+  typesUrl: string;
   integrity: string;
   version: string;
   publicUrl: string;
 };
 
-function renderPage({ tarballUrl, moduleUrl, integrity, version, publicUrl }: Page): string {
+function renderPage({
+  tarballUrl,
+  moduleUrl,
+  typesUrl,
+  integrity,
+  version,
+  publicUrl,
+}: Page): string {
   return `The client of this service, version ${version}
 
 Node.js 20 or later, with types for TypeScript. Samples are ES modules, which need "type": "module" in package.json:
@@ -115,11 +127,11 @@ Browsers, without npm. They refuse a module that does not match its integrity ha
     console.log(await client.status());
   </script>
 
-Deno:
+Deno, which finds the types next to the module, in ${typesUrl}:
 
   import { createClient } from "${moduleUrl}";
 
-The service serves the client of its own version. Keep a copy of the file if your builds must not depend on that.
+The service serves the client of its own version. Keep a copy of the files if your builds must not depend on that.
 `;
 }
 

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import fastify from 'fastify';
 import { registerClient } from '../../../src/http/site/client.ts';
@@ -24,6 +24,7 @@ await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
 const tarball = `/client/orgdir-client-${version}.tgz`;
 const module = `/client/orgdir-client-${version}.js`;
+const types = `/client/orgdir-client-${version}.d.ts`;
 
 const program = (from: string) => `
 import { createClient, verifyWebhook } from '${from}';
@@ -37,9 +38,13 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-test('both files are cached for good and open to every origin, without a key', async () => {
-  const types = { [tarball]: 'application/gzip', [module]: 'text/javascript; charset=utf-8' };
-  for (const [path, type] of Object.entries(types)) {
+test('the files are cached for good and open to every origin, without a key', async () => {
+  const contentTypes = {
+    [tarball]: 'application/gzip',
+    [module]: 'text/javascript; charset=utf-8',
+    [types]: 'application/typescript; charset=utf-8',
+  };
+  for (const [path, type] of Object.entries(contentTypes)) {
     const { status, headers } = await fetch(`${service.url}${path}`, { method: 'HEAD' });
     assert.equal(status, 200, path);
     assert.equal(headers.get('content-type'), type);
@@ -71,7 +76,7 @@ test('two builds are the same bytes', async () => {
     cwd: new URL('../../../../client/', import.meta.url),
     env: { ...process.env, TZ: 'Asia/Tokyo' },
   });
-  for (const path of [tarball, module]) {
+  for (const path of [tarball, module, types]) {
     const served = Buffer.from(await (await fetch(`${service.url}${path}`)).arrayBuffer());
     const again = await readFile(join(downloads, path.slice('/client/'.length)));
     assert.ok(served.equals(again), path);
@@ -132,15 +137,62 @@ async function inBrowser(options: { baseUrl: string; apiKey: string }) {
   }
 }
 
+/** With an error, so that it also says whether there are types. */
+const typed = (from: string) => `
+import { createClient } from '${from}';
+const client = createClient({ baseUrl: '${service.url}', apiKey: '${service.key}' });
+for await (const org of client.orgs.all()) console.log(org.name satisfies string);
+console.log((await client.status()).nothing);
+`;
+
+test('the module names its types, which are complete', async () => {
+  const text = await (await fetch(`${service.url}${module}`)).text();
+  const [, named = ''] = /^\/\* @ts-self-types="(.*)" \*\/\n/.exec(text) ?? [];
+  assert.equal(new URL(named, `${service.url}${module}`).pathname, types);
+  const folder = await temporaryFolder();
+  await writeFile(
+    join(folder, 'client.d.ts'),
+    await (await fetch(`${service.url}${types}`)).text(),
+  );
+  await writeFile(join(folder, 'program.ts'), typed('./client.js'));
+  const tsc = fileURLToPath(new URL('../../../../node_modules/.bin/tsc', import.meta.url));
+  const strict = '--noEmit --strict --target es2022 --module esnext --moduleResolution bundler';
+  const lib = '--lib es2022,dom,dom.iterable,dom.asynciterable --types'.split(' ');
+  const { stdout } = spawnSync(
+    process.execPath,
+    [tsc, ...strict.split(' '), ...lib, '', 'program.ts'],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+    },
+  );
+  assert.deepEqual(stdout.match(/^\S+ error TS\d+: .*$/gm), [
+    "program.ts(5,37): error TS2339: Property 'nothing' does not exist on type 'ServiceStatus'.",
+  ]);
+});
+
 const hasDeno = spawnSync('deno', ['--version']).status === 0;
-test('Deno imports it', { skip: !hasDeno && 'deno is not installed' }, async () => {
+test('Deno imports it with its types', { skip: !hasDeno && 'deno is not installed' }, async () => {
   const folder = await temporaryFolder();
   const file = join(folder, 'program.mjs');
   await writeFile(file, program(`${service.url}${module}`));
-  const allowed = ['--allow-net=127.0.0.1', '--allow-import=127.0.0.1', '--no-prompt'];
   const env = { ...process.env, DENO_DIR: folder, NO_COLOR: '1' };
-  const { stdout } = await run('deno', ['run', ...allowed, file], { env });
+  const imports = '--allow-import=127.0.0.1';
+  const { stdout } = await run(
+    'deno',
+    ['run', '--allow-net=127.0.0.1', imports, '--no-prompt', file],
+    {
+      env,
+    },
+  );
   assert.equal(stdout, 'Acme function\n');
+  await writeFile(join(folder, 'program.ts'), typed(`${service.url}${module}`));
+  await assert.rejects(
+    run('deno', ['check', imports, join(folder, 'program.ts')], { env }),
+    ({ stderr }: { stderr: string }) =>
+      stderr.includes("Property 'nothing' does not exist on type 'ServiceStatus'") &&
+      stderr.match(/TS\d+/g)?.length === 1,
+  );
 });
 
 test('the page names the address, the integrity hash and the public URL', async () => {
@@ -149,6 +201,7 @@ test('the page names the address, the integrity hash and the public URL', async 
   const text = await answer.text();
   assert.ok(text.includes(`npm install ${testPublicUrl}${tarball}\n`), text);
   assert.ok(text.includes(`from "${testPublicUrl}${module}"`), text);
+  assert.ok(text.includes(`${testPublicUrl}${types}:\n`), text);
 });
 
 test('browsers are led to the documentation, and others get text', async () => {
@@ -168,7 +221,7 @@ test('without a build, it responds with 503 and says how to build', async () => 
   const app = fastify();
   const empty = pathToFileURL(`${await temporaryFolder()}/`);
   registerClient(app, { publicUrl: testPublicUrl, version }, empty);
-  for (const url of ['/client', tarball, module]) {
+  for (const url of ['/client', tarball, module, types]) {
     const answer = await app.inject({ url });
     assert.equal(answer.statusCode, 503, url);
     assert.equal(answer.headers['cache-control'], 'no-store');
