@@ -76,7 +76,8 @@ export function replayAll(state: State, webhook: Webhook, { snapshot }: Seen): n
     if (delivery) return isRecoverable(state, delivery) ? [delivery] : [];
     // An event that was announced to nobody was missed by nobody.
     const wasPublic = event.name !== 'org.created' || event.routing?.listed;
-    const subscribed = event.routing?.webhooks.get(webhook.key)?.subscribed ?? false;
+    const settings = event.routing?.webhooks.get(webhook.key);
+    const subscribed = settings?.subscribed === true && settings.passed !== false;
     // The service may take the settings from after a change that fan-out did not see yet, and then sends too much.
     const isTaken = snapshot?.deliveries.some(
       ({ eventId, webhookId }) => eventId === event.stored?.id && webhookId === webhook.id,

@@ -1,15 +1,19 @@
 /** Why a webhook did or did not get an event, written from docs/reference/deliveries.md#explain-a-delivery alone. */
 import type { Explanation } from '../../src/contract/explanation.ts';
-import { mayHave } from './may-have.ts';
+import { mayHave, passes } from './may-have.ts';
 import type { Rules } from './rules.ts';
 import { Disagreement, type Event, type Routing, type State } from './state.ts';
 
 /** The settings that decide, as they are now. */
 export function routingOf(state: State, event: Event, alone: boolean): Routing {
   const webhooks = new Map(
-    [...state.webhooks.values()].map(({ key, active, events }) => [
-      key,
-      { active, subscribed: events === null || events.includes(event.name) },
+    [...state.webhooks.values()].map((webhook) => [
+      webhook.key,
+      {
+        active: webhook.active,
+        subscribed: webhook.events === null || webhook.events.includes(event.name),
+        passed: passes(webhook, event),
+      },
     ]),
   );
   const listed = [...state.orgs.values()].some((org) => org.key === event.subject && org.listed);
@@ -56,6 +60,7 @@ function notSent(
       existed: routing ? settings !== undefined : null,
       active: settings?.active ?? null,
       subscribed: settings?.subscribed ?? null,
+      passed: settings?.passed ?? null,
     },
     unknown: [],
   };

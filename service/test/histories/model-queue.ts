@@ -1,6 +1,6 @@
 /** Fan-out, claims, what is recorded and its effect on health, leases that run out, and time. */
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
-import { mayHave } from './may-have.ts';
+import { mayHave, passes } from './may-have.ts';
 import { claimRule, handBorn, requireLeases } from './model-claim.ts';
 import { routingOf } from './model-explain.ts';
 import type { Rules } from './rules.ts';
@@ -120,7 +120,8 @@ function fanOut(state: State, index: number, alone: boolean): Delivery[] {
   event.routing = routingOf(state, event, alone);
   for (const webhook of state.webhooks.values()) {
     const asked = webhook.events === null || webhook.events.includes(event.name);
-    if (!webhook.active || !asked || !mayHave(state, event, webhook.app)) continue;
+    if (!webhook.active || !asked || passes(webhook, event) === false) continue;
+    if (!mayHave(state, event, webhook.app)) continue;
     made.push(newDelivery(state, index, webhook));
   }
   return made;

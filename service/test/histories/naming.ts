@@ -1,5 +1,6 @@
 /** The names of objects, shared by the runner and the model. */
-import type { BoundName } from './commands.ts';
+import type { Filters } from '../../src/webhooks/filters/compile-filters.ts';
+import type { BoundName, Name } from './commands.ts';
 
 export const slugOf = (kind: 'org' | 'alliance', slot: number) => `${kind}-${slot}`;
 export const personOf = (person: number) => `person-${person}@example.org`;
@@ -36,6 +37,18 @@ export function innerOf(name: BoundName, text: string, amount: number): Record<s
       throw new Error(`${String(name)} is no bound event`);
   }
 }
+
+/** The filters of a webhook that names these events: some of their data matches. */
+export function filtersOf(events: Name[] | null): Filters | null {
+  const chosen = Object.entries(filters).filter(([name]) => events?.includes(name as Name));
+  return chosen.length > 0 ? Object.fromEntries(chosen) : null;
+}
+
+const filters: Filters = {
+  'application.created': { application: { applicantHandle: { $in: ['x', 'x"}', 'x北京'] } } },
+  'event.created': { $not: { event: { title: { $gt: 'x1' } } } },
+  'resource.request.created': { request: { items: { quantity: { $gte: 1 }, unit: null } } },
+};
 
 export const fieldOf: Record<BoundName, string> = {
   'application.created': 'application',

@@ -37,7 +37,7 @@ import {
 import type { Command, Place } from './commands.ts';
 import { subjectAt } from './model-directory.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';
-import { addressOf, innerOf, personOf, slugOf } from './naming.ts';
+import { addressOf, filtersOf, innerOf, personOf, slugOf } from './naming.ts';
 import type { Observation } from './observation.ts';
 import { claimSome, fanOutSome, recordSome } from './perform-queue.ts';
 import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
@@ -143,14 +143,14 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       ? null
       : withId(state.apps.get(app), ({ id }) =>
           inTransaction(stage, async (tx) => {
-            const input = { url: addressOf(webhook, 0), events };
+            const input = { url: addressOf(webhook, 0), events, filters: filtersOf(events) };
             return {
               id: (await createWebhook(tx, testActor, id, input, guard, stage.secretBox)).id,
             };
           }),
         ),
   subscribe: (stage, { webhook, events }, state) =>
-    change(stage, state, webhook, () => ({ events })),
+    change(stage, state, webhook, () => ({ events, filters: filtersOf(events) })),
   'move-webhook': (stage, { webhook }, state) =>
     change(stage, state, webhook, (moves) => ({ url: addressOf(webhook, moves + 1) })),
   activate: (stage, { webhook, active }, state) =>

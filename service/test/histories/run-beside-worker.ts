@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import type { Receiver } from '../support/receiver.ts';
 import type { Command, Opening } from './commands.ts';
 import { learn } from './compare.ts';
-import { mayHave } from './may-have.ts';
+import { mayHave, passes } from './may-have.ts';
 import { apply } from './model.ts';
 import type { Snapshot } from './observation.ts';
 import { openState } from './open-state.ts';
@@ -55,6 +55,7 @@ function note(state: State, claims: Claims): void {
     const able = new Set(
       [...state.webhooks.values()]
         .filter(({ active, events }) => active && (events === null || events.includes(event.name)))
+        .filter((webhook) => passes(webhook, event) !== false)
         .filter(({ app }) => mayHave(state, event, app))
         .map(({ id }) => `${index}/${id}`),
     );

@@ -1,6 +1,8 @@
 /** Writes the initial state of a history into the tables, in one round trip. */
 import { sql } from '../../src/database/database.ts';
-import { addressOf, nameOf, personOf, privateWord, slugOf } from './naming.ts';
+import { compileFilters } from '../../src/webhooks/filters/compile-filters.ts';
+import type { Name } from './commands.ts';
+import { addressOf, filtersOf, nameOf, personOf, privateWord, slugOf } from './naming.ts';
 import type { Stage } from './stage.ts';
 import type { State } from './state.ts';
 
@@ -32,9 +34,14 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
       values (${idOf(state.apps, app)}, '${personOf(by)}', ${found})`;
   }
   for (const [slot, { id, app, events, replayAfterHealing }] of state.webhooks)
-    yield `insert into webhooks (id, app_id, url, events, replay_after_healing, secret)
+    yield `insert into webhooks (id, app_id, url, events, filter_path, replay_after_healing, secret)
       values ('${id}', ${idOf(state.apps, app)}, '${addressOf(slot, 0)}',
-        ${events ? `'{${events.join()}}'` : 'null'}, ${replayAfterHealing}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
+        ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
+}
+
+function filterPath(events: Name[] | null): string {
+  const { path } = compileFilters(filtersOf(events) ?? {}, '');
+  return path === null ? 'null' : `'${path}'`;
 }
 
 function storage(state: State, subject: string): [string, string, string] {

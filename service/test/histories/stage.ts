@@ -67,7 +67,7 @@ export async function openStage({ ownClock = true } = {}): Promise<Stage> {
     async changeRule(from, to) {
       const { rows: rules } = await sql<{ text: string }>`
         select pg_get_functiondef(oid) as text from pg_proc
-        where pronamespace = 'orgdir'::regnamespace and proname in ('may_receive', 'app_may_receive')
+        where pronamespace = 'orgdir'::regnamespace and proname in ('may_receive', 'app_may_receive', 'passes_filter')
       `.execute(database);
       const changed = rules.filter(({ text }) => from.test(text));
       if (changed.length === 0) throw new Error(`no rule has ${from}`);

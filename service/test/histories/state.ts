@@ -58,7 +58,7 @@ export type Event = {
 export type Routing = {
   listed: boolean;
   /** By webhook. */
-  webhooks: Map<string, { active: boolean; subscribed: boolean }>;
+  webhooks: Map<string, { active: boolean; subscribed: boolean; passed: boolean | null }>;
   /** Whether something else happened at the same time, so that the service may not know what came first. */
   raced: boolean;
 };

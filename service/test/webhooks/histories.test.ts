@@ -79,6 +79,12 @@ for (const { what, path, from, to } of [
     from: /select case audience/,
     to: "select case ''",
   },
+  {
+    what: 'a filter that lets everything pass',
+    path: '43',
+    from: /select filter_path is null/,
+    to: 'select true',
+  },
 ])
   test(`the model catches ${what}`, async () => {
     const stage = await openStage();

@@ -180,8 +180,8 @@ test('what is wrong with a filter is said where it is', () => {
 test('the filters of the documentation are right', async () => {
   const file = new URL('../../../../docs/reference/events.md', import.meta.url);
   const [, section = ''] = (await readFile(file, 'utf8')).split('## Filters');
-  const [text = ''] = section.split('\n## ');
-  const samples = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
+  const [page = ''] = section.split('\n## ');
+  const samples = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
     JSON.parse(json),
   );
   assert.ok(samples.length >= 2);
