@@ -136,12 +136,13 @@ async function assertWaitsForAWeek(database: Database): Promise<void> {
 }
 
 /** As the owner does it. Returns how many events are replayed. */
-async function activateAndReplay({ database, openedAt }: Scene): Promise<number> {
+async function activateAndReplay(scene: Scene): Promise<number> {
+  const { database, openedAt } = scene;
   const { id, appId } = await readWebhook(database);
   const range = { since: new Date(openedAt), until: new Date() };
   return database.transaction().execute(async (tx) => {
     const { webhooks } = loadConfig(loopbackAllowed);
-    await updateWebhook(tx, actor, appId, id, { active: true }, webhooks);
+    await updateWebhook(tx, actor, appId, id, { active: true }, webhooks, scene);
     const counts = await replay(tx, actor, { appId, webhookId: id }, range, []);
     return counts.failed + counts.cancelled + counts.missed;
   });

@@ -137,7 +137,15 @@ storm(
           );
           await rotateSecret(tx, actor, appId, id, overlapSeconds, scene.secretBox);
         } else
-          await updateWebhook(tx, actor, appId, id, { url: `${url}&changed=${changes}` }, guard);
+          await updateWebhook(
+            tx,
+            actor,
+            appId,
+            id,
+            { url: `${url}&changed=${changes}` },
+            guard,
+            scene,
+          );
       });
     }
     await changeListing(scene, await stormWebhook(scene, 39));
@@ -180,7 +188,7 @@ async function nothingPending({ database }: Scene): Promise<boolean> {
 async function changeListing(scene: Scene, { id, appId }: Webhook): Promise<void> {
   const { database, publisher } = scene;
   await transact(scene, async (tx) => {
-    await updateWebhook(tx, actor, appId, id, { events: ['org.created'] }, guard);
+    await updateWebhook(tx, actor, appId, id, { events: ['org.created'] }, guard, scene);
     await sql`insert into orgs (id, slug, name, name_sort, search_text, listed)
       values (uuid_v7(), ${orgSlug}, 'Storm', 'storm', 'storm', true)`.execute(tx);
   });
@@ -209,7 +217,7 @@ async function stormWebhook({ database }: Scene, number = 0): Promise<Webhook> {
 
 async function change(scene: Scene, changes: { active: boolean }): Promise<void> {
   const { id, appId } = await stormWebhook(scene);
-  await transact(scene, (tx) => updateWebhook(tx, actor, appId, id, changes, guard));
+  await transact(scene, (tx) => updateWebhook(tx, actor, appId, id, changes, guard, scene));
 }
 
 async function transact({ database }: Scene, act: (tx: Transaction) => Promise<unknown>) {

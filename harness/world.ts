@@ -20,6 +20,7 @@ export type World = {
   receivers: Receivers;
   publisher: Publisher;
   secretBox: SecretBox;
+  serviceName: string;
   secretKey: string;
   /** Every process of the service, including those that have ended. */
   processes: Service[];
@@ -72,6 +73,7 @@ export async function openWorld(
     receivers,
     publisher,
     secretBox,
+    serviceName: 'Service',
     secretKey,
     processes,
     faults,

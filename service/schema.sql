@@ -1028,6 +1028,8 @@ table webhooks
   updated_at timestamp(3) with time zone not null default now()
   filters json
   filter_path jsonpath
+  own_headers bytea
+  own_header_names text[]
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))

@@ -488,6 +488,8 @@ export interface CreatedWebhook {
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
+  /** The names of the headers that you added. Their values are not returned. */
+  headerNames?: string[];
   /** When the webhook was created. */
   createdAt: string;
   /** When the settings or the state of the webhook last changed. */
@@ -1044,6 +1046,8 @@ export interface Webhook {
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
+  /** The names of the headers that you added. Their values are not returned. */
+  headerNames?: string[];
   /** When the webhook was created. */
   createdAt: string;
   /** When the settings or the state of the webhook last changed. */
@@ -1067,6 +1071,10 @@ export interface WebhookChanges {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  headers?: {
+    [k: string]: string;
+  } | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
   /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
@@ -1092,6 +1100,10 @@ export interface WebhookInput {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  headers?: {
+    [k: string]: string;
+  } | null;
 }
 
 /** Empty. */

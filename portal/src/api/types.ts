@@ -287,6 +287,8 @@ export interface ExportedWebhook {
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
+  /** The names of the headers that you added. Their values are not returned. */
+  headerNames?: string[];
   /** When the webhook was created. */
   createdAt: string;
   /** When the settings or the state of the webhook last changed. */
@@ -958,6 +960,8 @@ export interface CreatedWebhook {
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
+  /** The names of the headers that you added. Their values are not returned. */
+  headerNames?: string[];
   /** When the webhook was created. */
   createdAt: string;
   /** When the settings or the state of the webhook last changed. */
@@ -2668,6 +2672,8 @@ export interface Webhook {
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
+  /** The names of the headers that you added. Their values are not returned. */
+  headerNames?: string[];
   /** When the webhook was created. */
   createdAt: string;
   /** When the settings or the state of the webhook last changed. */
@@ -2691,6 +2697,10 @@ export interface WebhookChanges {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  headers?: {
+    [k: string]: string;
+  } | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
   /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
@@ -2716,6 +2726,10 @@ export interface WebhookInput {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  headers?: {
+    [k: string]: string;
+  } | null;
 }
 
 /** The deliveries of a webhook in the last 24 hours. */

@@ -157,6 +157,7 @@ const fieldLabels: Record<string, string> = {
   url: 'the address',
   events: 'the events',
   description: 'the description',
+  headers: 'the headers',
 };
 
 /** `the address and the events of `; empty if the entry does not list fields. */

@@ -38,11 +38,12 @@ export async function registerInDatabase(appId: string, listener: Listener): Pro
     for (const abandoned of await findAbandoned(webhooks, listener.url))
       await remove(database, appId, abandoned.id);
     return withHints(() =>
-      database
-        .transaction()
-        .execute((tx) =>
-          createWebhook(tx, cliActor(), appId, { ...listener, description }, config.webhooks, box),
-        ),
+      database.transaction().execute((tx) =>
+        createWebhook(tx, cliActor(), appId, { ...listener, description }, config.webhooks, {
+          secretBox: box,
+          serviceName: config.serviceName,
+        }),
+      ),
     );
   }, options);
   return {

@@ -86,7 +86,9 @@ Example:
       };
       print(json, done, [
         `Encrypted ${done.resealed} secrets; ${done.unchanged} already used the first key.`,
-        ...done.unreadable.map((id) => `No key decrypts the secret of webhook ${id}.`),
+        ...done.unreadable.map(
+          (id) => `No key decrypts the secret or the headers of webhook ${id}.`,
+        ),
         ...done.unreadableAccounts.map(
           (email) => `No key decrypts the authenticator app of ${email}.`,
         ),

@@ -165,6 +165,7 @@ const webhook: Webhook = {
   exhaustedInARow: 0,
   nextProbeAt: null,
   previousSecretExpiresAt: null,
+  headerNames: ['Authorization'],
   ...times,
 };
 

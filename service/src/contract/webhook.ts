@@ -84,6 +84,12 @@ const fields = {
         'When the previous secret expires. Until then, deliveries are signed with both secrets.',
     }),
   ),
+  // Optional, as `health` is.
+  headerNames: Type.Optional(
+    Type.Array(Type.String({ examples: ['Authorization'] }), {
+      description: 'The names of the headers that you added. Their values are not returned.',
+    }),
+  ),
   createdAt: time({ description: 'When the webhook was created.' }),
   updatedAt: time({ description: 'When the settings or the state of the webhook last changed.' }),
 };

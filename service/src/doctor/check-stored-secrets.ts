@@ -13,7 +13,7 @@ const batchSize = 1_000;
 /** The number of secrets to try; decrypting them takes some seconds. */
 const triedMax = 200_000;
 
-/** Checks whether SECRET_KEY decrypts the signing secrets of webhooks and the secrets of authenticator apps. */
+/** Checks whether SECRET_KEY decrypts the signing secrets and headers of webhooks and the secrets of authenticator apps. */
 export async function checkStoredSecrets(
   database: Database,
   config: Where,
@@ -41,7 +41,7 @@ export async function checkStoredSecrets(
   return failed(
     'stored_secrets',
     `SECRET_KEY does not decrypt the secrets of ${undecryptable} of ${tried} webhooks, which get no deliveries`,
-    'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret',
+    'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret, and to set the headers again if they have some',
   );
 }
 
@@ -57,7 +57,7 @@ async function tryAll(database: Database, box: SecretBox) {
   for (;;) {
     const { rows } = await sql<Row>`
       select id, array_remove(array[secret,
-        case when previous_secret_expires_at > now() then previous_secret end], null) as secrets
+        case when previous_secret_expires_at > now() then previous_secret end, own_headers], null) as secrets
       from webhooks where id > ${last} order by id limit ${batchSize}
     `.execute(database);
     for (const { id, secrets } of rows) {

@@ -11,6 +11,13 @@ import {
   attemptsMax as attemptsPerCycle,
   keptBytesMax,
 } from '../../src/contract/delivery-rules.ts';
+import {
+  headerCharsMax,
+  headerNameMax,
+  headerValueMax,
+  ownHeadersMax,
+  refusedHeaders,
+} from '../../src/contract/own-headers.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../src/contract/password-length.ts';
 import {
   firstAccountLinkHours,
@@ -132,6 +139,12 @@ const rows: Record<string, Record<string, string>> = {
       slowPerOwnerMax,
       slowPerHostMax,
     ),
+    'own headers · characters in a name · in a value · in all': list(
+      ownHeadersMax,
+      headerNameMax,
+      headerValueMax,
+      headerCharsMax,
+    ),
     'response headers · informational responses': `${kib(headerBytesMax)} · ${informationalMax}`,
     'response body read · kept': `${kib(readBytesMax)} · ${kib(keptBytesMax)}`,
     'response headers kept': kib(keptHeaderBytesMax),
@@ -252,6 +265,15 @@ test('the rule of room is stated with its numbers', () => {
     assert.ok(deliveries.includes(statement), `deliveries.md does not say "${statement}"`);
 });
 
+test('the names that own headers must not have are listed with the reason', () => {
+  const deliveries = read('docs/reference/deliveries.md').toLowerCase();
+  for (const [reason, names] of Object.entries(refusedHeaders)) {
+    const row = deliveries.split('\n').find((line) => line.endsWith(`| ${reason} |`)) ?? '';
+    for (const name of names)
+      assert.ok(row.includes(`\`${name.replace(/-$/, '-*')}\``), `${name} ${reason}`);
+  }
+});
+
 /** What the reference says with a number outside its tables of limits. */
 const sentences: Record<string, string[]> = {
   'deliveries.md': [
@@ -274,6 +296,7 @@ const sentences: Record<string, string[]> = {
     `no connection lives longer than ${connectionLifeMs / 1_000} seconds`,
     `An app has at most ${defaultQuotas.webhooks} webhooks`,
     `longer than ${n(urlLengthMax)} characters, or has a host over ${hostLengthMax} characters or a label over ${labelLengthMax}`,
+    `A webhook has at most ${ownHeadersMax} headers. A name has at most ${headerNameMax} characters and a value ${n(headerValueMax)}, all names and values together ${n(headerCharsMax)}`,
     `Up to ${kib(readBytesMax)} of a response body are read; the first ${kib(keptBytesMax)} and up to ${kib(keptHeaderBytesMax)} of headers`,
     `its last ${attemptsShownMax} attempts`,
     retention,

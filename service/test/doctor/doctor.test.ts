@@ -196,6 +196,11 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   assert.deepEqual([status, /secrets of 1 of 1 webhooks/.test(words)], ['failed', true]);
   const both = `${other},${healthy['SECRET_KEY']}`;
   assert.equal((await outcome('stored_secrets', { SECRET_KEY: both }))[0], 'ok');
+  await sql`update webhooks set own_headers = ${createSecretBox([randomBytes(32)]).seal('{}', id)}`.execute(
+    database,
+  );
+  const [withHeaders, advice] = await outcome('stored_secrets');
+  assert.deepEqual([withHeaders, /set the headers again/.test(advice)], ['failed', true]);
   await sql`delete from apps`.execute(database);
 });
 

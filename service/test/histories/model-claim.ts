@@ -4,7 +4,7 @@ import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rule, Seen } from './rules.ts';
 import { eventOf, isProbe } from './model-deliveries.ts';
-import { addressOf } from './naming.ts';
+import { addressOf, headersOf } from './naming.ts';
 import type { Handed, Leasing } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
 
@@ -71,6 +71,8 @@ function hand(state: State, due: Delivery[], handed: Handed): Delivery {
   if (!isStanding(state, delivery)) throw new Disagreement(`leak: ${what} was handed out`);
   const [slot, webhook] = [...state.webhooks].find(([, { key }]) => key === delivery.webhook) ?? [];
   requireSame(`the address of ${what}`, handed.url, addressOf(slot ?? -1, webhook?.moves ?? -1));
+  const headers = headersOf(slot ?? -1, webhook?.moves) ?? {};
+  requireSame(`the headers of ${what}`, handed.headers, JSON.stringify(headers));
   requireSame(`the body of ${what}`, handed.body, bodyOf(state, delivery));
   delivery.count += 1;
   delivery.cycle += 1;

@@ -6,8 +6,12 @@ export const slugOf = (kind: 'org' | 'alliance', slot: number) => `${kind}-${slo
 export const personOf = (person: number) => `person-${person}@example.org`;
 export const nameOf = (slot: number, version: number) =>
   `Zažit "№${slot}" \\ ${'*'.repeat(version)}😀`;
+/** Every second move leaves the origin. */
 export const addressOf = (webhook: number, moves: number) =>
-  `https://receiver-${webhook}.example.org/${moves}`;
+  `https://receiver-${webhook}-${Math.floor(moves / 2)}.example.org/${moves}`;
+/** The headers that a webhook is created with; it loses them with its origin. */
+export const headersOf = (webhook: number, moves = 0): Record<string, string> | null =>
+  moves < 2 ? { 'X-Key': `key-${webhook}` } : null;
 /** Stands in private fields and must never be sent. */
 export const privateWord = 'do-not-tell';
 

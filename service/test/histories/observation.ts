@@ -4,7 +4,8 @@ import type { Deliverable } from '../../src/webhooks/sending/deliverable.ts';
 import type { Outcome } from './state.ts';
 
 /** A leased delivery, and the bytes that are sent. */
-export type Handed = Deliverable & { body: string };
+/** With its body, and the headers of its owner as JSON. */
+export type Handed = Deliverable & { body: string; headers: string };
 export type PulledPage = {
   ids: string[];
   data: string[];

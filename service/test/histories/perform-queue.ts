@@ -14,6 +14,7 @@ import { systemClock } from '../../src/webhooks/sending/clock.ts';
 import { unsent, type RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';
 import { cycleOf, decideVerdict } from '../../src/webhooks/sending/retry.ts';
+import { addOwnHeaders, parseOwnHeaders } from '../../src/webhooks/sending/own-headers.ts';
 import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
@@ -40,7 +41,7 @@ export async function fanOutSome(
     deliveriesPerEvent: 1,
   });
   if (done.floor !== null) worker.outboxFloor = done.floor;
-  const handed = hand(worker, done.leased);
+  const handed = hand(stage, worker, done.leased);
   return { fannedOut: { events: done.events, handed, room, busy, busyElsewhere: done.busy } };
 }
 
@@ -75,7 +76,7 @@ export async function claimSome(
   );
   if (cancellations.length > 0) await recordAttempts(stage.database, cancellations);
   return {
-    claim: { handed: hand(worker, deliverable), cancelled: refused.length, room, busy },
+    claim: { handed: hand(stage, worker, deliverable), cancelled: refused.length, room, busy },
   };
 }
 
@@ -120,10 +121,12 @@ function toRoom(total: number, busy: Busy): LeaseRoom {
   };
 }
 
-function hand(worker: StageWorker, deliveries: Deliverable[]): Handed[] {
+function hand({ secretBox }: Stage, worker: StageWorker, deliveries: Deliverable[]): Handed[] {
   const handed = deliveries.map((delivery) => {
-    const { id, event, eventCreatedAt: createdAt, data } = delivery;
-    return { ...delivery, body: renderBody({ id, event, createdAt, data }) };
+    const { id, webhookId, url, event, eventCreatedAt: createdAt, data, ownHeaders } = delivery;
+    const own = ownHeaders && parseOwnHeaders(secretBox.open(ownHeaders, webhookId));
+    const headers = JSON.stringify(addOwnHeaders({}, own, url));
+    return { ...delivery, headers, body: renderBody({ id, event, createdAt, data }) };
   });
   worker.handed.push(...handed);
   return handed;

@@ -37,7 +37,7 @@ import {
 import type { Command, Place } from './commands.ts';
 import { subjectAt } from './model-directory.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';
-import { addressOf, filtersOf, innerOf, personOf, slugOf } from './naming.ts';
+import { addressOf, filtersOf, headersOf, innerOf, personOf, slugOf } from './naming.ts';
 import type { Observation } from './observation.ts';
 import { claimSome, fanOutSome, recordSome } from './perform-queue.ts';
 import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
@@ -143,9 +143,10 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       ? null
       : withId(state.apps.get(app), ({ id }) =>
           inTransaction(stage, async (tx) => {
-            const input = { url: addressOf(webhook, 0), events, filters: filtersOf(events) };
+            const [url, headers] = [addressOf(webhook, 0), headersOf(webhook)];
+            const input = { url, events, filters: filtersOf(events), headers };
             return {
-              id: (await createWebhook(tx, testActor, id, input, guard, stage.secretBox)).id,
+              id: (await createWebhook(tx, testActor, id, input, guard, stage)).id,
             };
           }),
         ),
@@ -324,7 +325,9 @@ function change(
   changes: (moves: number) => WebhookChanges,
 ) {
   return onWebhook(state, slot, ({ id, appId, moves }) =>
-    inTransaction(stage, (tx) => updateWebhook(tx, testActor, appId, id, changes(moves), guard)),
+    inTransaction(stage, (tx) =>
+      updateWebhook(tx, testActor, appId, id, changes(moves), guard, stage),
+    ),
   );
 }
 

@@ -1,8 +1,17 @@
 /** Writes the initial state of a history into the tables, in one round trip. */
 import { sql } from '../../src/database/database.ts';
 import { compileFilters } from '../../src/webhooks/filters/compile-filters.ts';
+import { sealedText } from '../../src/webhooks/sending/own-headers.ts';
 import type { Name } from './commands.ts';
-import { addressOf, filtersOf, nameOf, personOf, privateWord, slugOf } from './naming.ts';
+import {
+  addressOf,
+  filtersOf,
+  headersOf,
+  nameOf,
+  personOf,
+  privateWord,
+  slugOf,
+} from './naming.ts';
 import type { Stage } from './stage.ts';
 import type { State } from './state.ts';
 
@@ -33,10 +42,14 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
     yield `insert into bindings (app_id, owner_email, ${column})
       values (${idOf(state.apps, app)}, '${personOf(by)}', ${found})`;
   }
-  for (const [slot, { id, app, events, replayAfterHealing }] of state.webhooks)
-    yield `insert into webhooks (id, app_id, url, events, filter_path, replay_after_healing, secret)
-      values ('${id}', ${idOf(state.apps, app)}, '${addressOf(slot, 0)}',
-        ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
+  for (const [slot, { id, app, events, replayAfterHealing }] of state.webhooks) {
+    const url = addressOf(slot, 0);
+    const seal = (text: string) => `'\\x${secretBox.seal(text, id).toString('hex')}'`;
+    yield `insert into webhooks (id, app_id, url, events, filter_path, replay_after_healing, secret, own_headers)
+      values ('${id}', ${idOf(state.apps, app)}, '${url}',
+        ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, ${seal('whsec_c2VjcmV0')},
+        ${seal(sealedText(headersOf(slot) ?? {}, url))})`;
+  }
 }
 
 function filterPath(events: Name[] | null): string {

@@ -16,6 +16,7 @@ export type StageWorker = {
 export type Stage = TestDatabase & {
   secretKeys: Buffer[];
   secretBox: SecretBox;
+  serviceName: string;
   workers: [StageWorker, StageWorker];
   /** Replaces both workers by new ones, which know nothing. */
   crash(): void;
@@ -40,6 +41,7 @@ export async function openStage({ ownClock = true } = {}): Promise<Stage> {
     ...opened,
     secretKeys,
     secretBox: createSecretBox(secretKeys),
+    serviceName: 'Service',
     workers: [startWorker(), startWorker()],
     crash() {
       stage.workers = [startWorker(), startWorker()];

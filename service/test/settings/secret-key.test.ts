@@ -31,7 +31,7 @@ const receiver = await startReceiver();
 const post = async (service: TestService, path: string, json?: object) =>
   service.call(path, { method: 'POST', key, ...(json ? { json } : {}) });
 
-async function verifies(service: TestService, id: string, secret: string): Promise<void> {
+async function verifies(service: TestService, id: string, secret: string) {
   const before = receiver.received.length;
   const { status, body } = await post(service, `/webhooks/${id}/test`);
   assert.deepEqual([status, body.data?.status], [200, 'succeeded']);
@@ -39,15 +39,17 @@ async function verifies(service: TestService, id: string, secret: string): Promi
   const text = String(sent);
   assert.doesNotThrow(() => new StandardWebhook(secret).verify(text, headers));
   assert.equal(headers['x-service-signature'], githubSignature(secret, text));
+  return headers['authorization'];
 }
 
 const old = await startWith(first);
 const ada = await signUp(old, 'ada@example.org');
 const { secret: appSecret } = (await ada.call('/account/authenticator', { method: 'POST' })).body
   .data;
+const own = { Authorization: 'Bearer 7f3c9a' };
 const webhooks: { id: string; secret: string }[] = [];
 for (let count = 0; count < 3; count += 1)
-  webhooks.push((await post(old, '/webhooks', { url: receiver.url })).body.data);
+  webhooks.push((await post(old, '/webhooks', { url: receiver.url, headers: own })).body.data);
 const [one, rotated, lost] = webhooks as [
   { id: string; secret: string },
   { id: string; secret: string },
@@ -56,14 +58,14 @@ const [one, rotated, lost] = webhooks as [
 
 test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old key removed', async () => {
   const both = await startWith(second, first);
-  await verifies(both, one.id, one.secret);
+  assert.equal(await verifies(both, one.id, one.secret), own.Authorization);
   // Of these two secrets one is the new key's already.
   const { secret: current } = (await post(both, `/webhooks/${rotated.id}/rotate-secret`, {})).body
     .data;
   const { code, stdout, stderr } = await reseal(second, first);
   assert.equal(code, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), {
-    resealed: 4,
+    resealed: 7,
     unchanged: 1,
     unreadable: [],
     unreadableAccounts: [],
@@ -71,7 +73,7 @@ test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old k
   const again = await reseal(second);
   assert.deepEqual(JSON.parse(again.stdout), {
     resealed: 0,
-    unchanged: 5,
+    unchanged: 8,
     unreadable: [],
     unreadableAccounts: [],
   });
@@ -80,7 +82,7 @@ test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old k
     select secret, user_id as "userId" from authenticators
   `.execute(opened.database);
   assert.equal(createSecretBox([second]).open(rows[0]!.secret, rows[0]!.userId), appSecret);
-  await verifies(alone, one.id, one.secret);
+  assert.equal(await verifies(alone, one.id, one.secret), own.Authorization);
   const { body } = await post(alone, `/webhooks/${rotated.id}/test`);
   assert.equal(body.data.status, 'succeeded');
   const { headers = {}, body: sent } = receiver.received.at(-1) ?? {};
@@ -88,7 +90,7 @@ test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old k
     assert.doesNotThrow(() => new StandardWebhook(secret).verify(String(sent), headers));
 });
 
-test('without the key everything except sending works, and a new secret fixes that', async () => {
+test('without the key everything except sending works, and a new secret and headers fix that', async () => {
   const service = await startWith(third);
   const listed = await service.call('/webhooks', { key });
   assert.deepEqual([listed.status, listed.body.data.length], [200, 3]);
@@ -105,5 +107,7 @@ test('without the key everything except sending works, and a new secret fixes th
   // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
   const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
   assert.equal(data.previousSecretExpiresAt, null);
-  await verifies(service, lost.id, data.secret);
+  assert.equal((await post(service, `/webhooks/${lost.id}/test`)).status, 503, 'its headers');
+  await service.call(`/webhooks/${lost.id}`, { method: 'PATCH', key, json: { headers: own } });
+  assert.equal(await verifies(service, lost.id, data.secret), own.Authorization);
 });

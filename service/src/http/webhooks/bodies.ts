@@ -16,6 +16,7 @@ import {
   recoverDaysMax,
   repeatableMinutes,
 } from '../../contract/periods.ts';
+import { OwnHeadersInput } from '../../contract/own-headers.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, subjectEvents, subscribableEvents } from '../../events/catalogue.ts';
 import { filterDepthMax, filterNodesMax } from '../../webhooks/filters/compile-filters.ts';
@@ -50,6 +51,7 @@ export const WebhookInput = strictObject(
     events: Type.Optional(nullable(events)),
     filters: Type.Optional(nullable(filters)),
     description: Type.Optional(nullable(note)),
+    headers: Type.Optional(OwnHeadersInput),
   },
   {
     title: 'WebhookInput',
@@ -80,6 +82,7 @@ export const WebhookChanges = strictObject(
     events: Type.Optional(nullable(events)),
     filters: Type.Optional(nullable(filters)),
     description: Type.Optional(nullable(note)),
+    headers: Type.Optional(OwnHeadersInput),
     active: Type.Optional(
       Type.Boolean({
         description:

@@ -57,11 +57,23 @@ export const webhookOperations = [
     response: responseWithSecret,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, webhooks, secretBox, lockApp, appId, actor, body, request, reply }) {
+    async run({
+      database,
+      webhooks,
+      secretBox,
+      serviceName,
+      lockApp,
+      appId,
+      actor,
+      body,
+      request,
+      reply,
+    }) {
       const key = request.headers['idempotency-key'] as string | undefined;
       const { webhook, isRepeated } = await database.transaction().execute(async (tx) => {
         await lockApp(tx);
-        const create = () => createWebhook(tx, actor, appId, body, webhooks, secretBox);
+        const create = () =>
+          createWebhook(tx, actor, appId, body, webhooks, { secretBox, serviceName });
         if (key === undefined) return { webhook: await create(), isRepeated: false };
         return createOnce(tx, appId, { key, input: body }, secretBox, create);
       });
@@ -87,17 +99,21 @@ export const webhookOperations = [
     method: 'PATCH',
     path: '/:id',
     summary: 'Update a webhook',
-    description: 'Changes the settings of a webhook, or activates or deactivates it.',
+    description:
+      'Changes the settings of a webhook, or activates or deactivates it. A URL of another origin removes the headers that you added, unless the same request sets `headers`.',
     body: WebhookChanges,
     returns: { 200: 'The updated webhook.' },
     response,
     errors: ['conflict'],
-    recentProof: async ({ database, appId, params, body: { url } }) =>
-      url !== undefined && url !== (await readWebhook(database, appId, params.id)).url,
-    async run({ database, webhooks, appId, actor, params, body }) {
+    recentProof: async ({ database, appId, params, body: { url, headers } }) =>
+      headers !== undefined ||
+      (url !== undefined && url !== (await readWebhook(database, appId, params.id)).url),
+    async run({ database, webhooks, secretBox, serviceName, appId, actor, params, body }) {
       const data = await database
         .transaction()
-        .execute((tx) => updateWebhook(tx, actor, appId, params.id, body, webhooks));
+        .execute((tx) =>
+          updateWebhook(tx, actor, appId, params.id, body, webhooks, { secretBox, serviceName }),
+        );
       return envelope(data);
     },
   }),

@@ -2,7 +2,7 @@
  * Idempotency keys of webhooks: the first use creates the webhook, later uses return the same response. The secret is read
  * from the webhook, so it is stored once, encrypted. Why: docs/decisions/0012-publish-and-audit.md.
  */
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { lockApp } from '../../access/require-role.ts';
 import { requireNotSuspended } from '../../access/suspensions.ts';
 import { repeatableMinutes } from '../../contract/periods.ts';
@@ -26,13 +26,13 @@ export async function createOnce(
   // Concurrent requests with the same key wait here, like all that create webhooks of the app.
   await lockApp(tx, appId);
   await requireNotSuspended(tx, 'app', appId, null);
-  const hashes = { key: sha256(key), content: sha256(contentOf(input)) };
-  const earlier = await findEarlier(tx, appId, hashes, secretBox);
+  const hash = sha256(key);
+  const earlier = await findEarlier(tx, appId, { key: hash, input }, secretBox);
   if (earlier) return { webhook: toNewWebhook(input, earlier), isRepeated: true };
   const webhook = await create();
   await sql`
     insert into webhook_idempotency_keys (app_id, key, content, secret, webhook_id, expires_at)
-    values (${appId}, ${hashes.key}, ${hashes.content}, ${sha256(webhook.secret)}, ${webhook.id},
+    values (${appId}, ${hash}, ${contentHash(input, webhook.secret)}, ${sha256(webhook.secret)}, ${webhook.id},
       now() + ${repeatableMinutes} * interval '1 minute')
     -- One that has expired and is not deleted yet.
     on conflict (app_id, key) do update set content = excluded.content, secret = excluded.secret,
@@ -46,7 +46,7 @@ type Earlier = { id: string; content: Buffer; secret_hash: Buffer };
 async function findEarlier(
   tx: Transaction,
   appId: string,
-  { key, content }: { key: Buffer; content: Buffer },
+  { key, input }: { key: Buffer; input: WebhookInput },
   secretBox: SecretBox,
 ): Promise<Parameters<typeof toNewWebhook>[1] | null> {
   const { rows } = await sql<Earlier & LeftJoined<{ sealed: Buffer; created_at: Date }>>`
@@ -56,8 +56,6 @@ async function findEarlier(
   `.execute(tx);
   const [row] = rows;
   if (!row) return null;
-  if (!row.content.equals(content))
-    throw conflict('was already used with another body. Use a new one for each webhook.');
   if (row.sealed === null)
     throw conflict(`created the webhook ${row.id}, which was deleted. Use a new one.`);
   const secret = secretBox.open(row.sealed, row.id);
@@ -65,6 +63,8 @@ async function findEarlier(
     throw conflict(
       `created the webhook ${row.id}, whose secret was rotated since. Rotate it again if you do not have it.`,
     );
+  if (!row.content.equals(contentHash(input, secret)))
+    throw conflict('was already used with another body. Use a new one for each webhook.');
   return { id: row.id, createdAt: row.created_at, secret };
 }
 
@@ -73,9 +73,17 @@ function conflict(what: string): ServiceError {
 }
 
 /** A field that is null counts as left out. */
-function contentOf({ url, events, description, filters }: WebhookInput): string {
+function contentHash(
+  { url, events, description, filters, headers }: WebhookInput,
+  secret: string,
+): Buffer {
   const given = withoutNone(filters);
-  return JSON.stringify([url, events ?? null, description ?? null, ...(given ? [given] : [])]);
+  const content = [url, events ?? null, description ?? null, ...(given ? [given] : [])];
+  if (Object.keys(headers ?? {}).length === 0) return sha256(JSON.stringify(content));
+  // Without a key, whoever reads the table could guess the value of a header.
+  return createHmac('sha256', secret)
+    .update(JSON.stringify([...content, headers]))
+    .digest();
 }
 
 function sha256(text: string): Buffer {

@@ -1,13 +1,13 @@
-/** Encrypts every webhook's secrets with the first key of SECRET_KEY, so that the other keys can be removed. */
+/** Encrypts every webhook's secrets and headers with the first key of SECRET_KEY, so that the other keys can be removed. */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 
 export type Resealed = {
-  /** Secrets that were encrypted again; a previous secret counts separately. */
+  /** Secrets that were encrypted again; a previous secret and the headers of a webhook count separately. */
   resealed: number;
   /** Secrets that used the first key already. */
   unchanged: number;
-  /** Webhooks with a secret that no key opens; it stays unchanged. */
+  /** Webhooks with a secret or headers that no key opens; these stay unchanged. */
   unreadable: string[];
 };
 
@@ -32,7 +32,7 @@ function resealFrom(
   return database.transaction().execute((tx) => resealBatch(tx, secretBox, after, done));
 }
 
-type Sealed = { id: string; secret: Buffer; previous: Buffer | null };
+type Sealed = { id: string; secret: Buffer; previous: Buffer | null; headers: Buffer | null };
 
 /** Returns the last id; null at the end. */
 async function resealBatch(
@@ -42,15 +42,15 @@ async function resealBatch(
   done: Resealed,
 ): Promise<string | null> {
   const { rows } = await sql<Sealed>`
-    select id, secret, previous_secret as previous from webhooks
+    select id, secret, previous_secret as previous, own_headers as headers from webhooks
     where id > ${after} order by id limit ${batchSize} for update
   `.execute(tx);
   const changes = rows.flatMap((row) => resealOne(row, secretBox, done) ?? []);
-  for (const { id, secret, previous } of changes) {
+  for (const { id, secret, previous, headers } of changes) {
     // Leaves `updated_at` alone, because nothing changes that the owner could see.
-    await sql`update webhooks set secret = ${secret}, previous_secret = ${previous} where id = ${id}`.execute(
-      tx,
-    );
+    await sql`
+      update webhooks set secret = ${secret}, previous_secret = ${previous}, own_headers = ${headers} where id = ${id}
+    `.execute(tx);
   }
   return rows.length < batchSize ? null : (rows.at(-1)?.id ?? null);
 }
@@ -76,7 +76,8 @@ function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | 
   };
   const secret = reseal(row.secret);
   const previous = row.previous && reseal(row.previous);
+  const headers = row.headers && reseal(row.headers);
   if (!readable) done.unreadable.push(id);
   done.resealed += changed;
-  return changed > 0 ? { id, secret, previous } : null;
+  return changed > 0 ? { id, secret, previous, headers } : null;
 }

@@ -62,6 +62,7 @@ export async function testWebhook(
       latencyMs: null,
       secret: webhook.secret,
       previousSecret: webhook.previous_secret,
+      ownHeaders: webhook.own_headers,
     });
     await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
@@ -84,12 +85,13 @@ function requireReadable(
     id: webhookId,
     secret,
     previous_secret: previousSecret,
+    own_headers: ownHeaders,
   }: Awaited<ReturnType<typeof requireWebhook>>,
 ): void {
-  if (openSecrets(dependencies, { webhookId, secret, previousSecret })) return;
+  if (openSecrets(dependencies, { webhookId, secret, previousSecret, ownHeaders })) return;
   throw new ServiceError(
     'unavailable',
-    'The test cannot be signed: the secret of the webhook cannot be decrypted at the moment.',
+    'The test cannot be sent: the secret or a header of the webhook cannot be decrypted at the moment.',
     { headers: { 'retry-after': String(unreadableWaitMs / 1000) } },
   );
 }

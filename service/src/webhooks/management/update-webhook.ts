@@ -8,8 +8,10 @@ import { invalid } from '../../errors.ts';
 import type { Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { endProbes, startProbes } from '../queue/health/healing.ts';
+import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { changeOwnHeaders, type HeaderOptions, type SealedHeaders } from './seal-own-headers.ts';
 import { checkEvents, distinct, readFilters, readWebhook, requireOtherUrl } from './webhooks.ts';
 
 export type WebhookChanges = {
@@ -19,6 +21,8 @@ export type WebhookChanges = {
   /** Null means that every event passes. */
   filters?: Filters | null | undefined;
   description?: string | null | undefined;
+  /** All of them; null for none. */
+  headers?: OwnHeaders | null | undefined;
   selfHealing?: boolean | undefined;
   replayAfterHealing?: boolean | undefined;
   /** True activates the webhook and clears its failure count; false deactivates it and cancels pending deliveries. */
@@ -33,16 +37,19 @@ export async function updateWebhook(
   id: string,
   changes: WebhookChanges,
   guard: GuardOptions,
+  { secretBox, serviceName }: HeaderOptions,
 ): Promise<Webhook> {
   const urlIssue =
     changes.url === undefined ? null : checkWebhookUrl(changes.url, 'body.url', guard);
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
   const filters =
     changes.filters === undefined ? null : await readFilters(tx, appId, changes.filters);
+  const headerIssues = checkOwnHeaders(changes.headers ?? null, serviceName);
   const issues = [
     ...(urlIssue ? [urlIssue] : []),
     ...eventIssues,
     ...(filters?.filterIssues ?? []),
+    ...headerIssues,
   ];
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
@@ -51,15 +58,16 @@ export async function updateWebhook(
   if (changes.active === true || newUrl !== undefined)
     await requireNotSuspended(tx, 'webhook', id, appId);
   if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl);
+  const own = await changeOwnHeaders(tx, before, changes, secretBox);
   await sql`
-    update webhooks w set ${sql.join([...assignments(changes), ...assignFilters(filters)], sql`, `)} where w.id = ${id}
+    update webhooks w set ${sql.join(assignments(changes, filters, own), sql`, `)} where w.id = ${id}
   `.execute(tx);
   if (changes.active === true)
     await sql`update webhook_health set exhausted_in_a_row = 0 where webhook_id = ${id}`.execute(
       tx,
     );
   const webhook = await readWebhook(tx, appId, id);
-  await recordChange(tx, actor, appId, before, webhook);
+  await recordChange(tx, actor, appId, before, webhook, changes.headers !== undefined);
   // An owner who says whether the webhook is active decides instead of the probes.
   if (changes.active !== undefined || changes.selfHealing === false) await endProbes(tx, id);
   if (changes.selfHealing === true && changes.active === undefined) await startProbes(tx, [id]);
@@ -101,11 +109,14 @@ async function recordChange(
   appId: string,
   before: Webhook,
   after: Webhook,
+  setsHeaders: boolean,
 ): Promise<void> {
   const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
-  const changed = auditedFields.filter(
-    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
-  );
+  const differs = (field: keyof Webhook) =>
+    JSON.stringify(before[field]) !== JSON.stringify(after[field]);
+  const changed: string[] = auditedFields.filter(differs);
+  // The same names may have other values.
+  if (differs('headerNames') || (setsHeaders && after.headerNames?.length)) changed.push('headers');
   if (changed.length > 0) {
     const details = { changed, host: urlHost(after.url), events: after.events };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
@@ -120,19 +131,24 @@ async function recordChange(
   }
 }
 
-function assignFilters(read: Awaited<ReturnType<typeof readFilters>> | null) {
-  if (!read) return [];
-  return [sql`filters = ${read.filters}::json`, sql`filter_path = ${read.filterPath}::jsonpath`];
-}
-
-function assignments({ url, events, description, active, ...healing }: WebhookChanges) {
+function assignments(
+  { url, events, description, active, ...healing }: WebhookChanges,
+  filters: Awaited<ReturnType<typeof readFilters>> | null,
+  own: SealedHeaders | null,
+) {
   const set = [sql`updated_at = now()`];
   if (url !== undefined) set.push(sql`url = ${url}`);
   if (events !== undefined) set.push(sql`events = ${distinct(events)}::text[]`);
+  if (filters) {
+    set.push(sql`filters = ${filters.filters}::json`);
+    set.push(sql`filter_path = ${filters.filterPath}::jsonpath`);
+  }
   if (description !== undefined) set.push(sql`description = ${description}`);
   if (healing.selfHealing !== undefined) set.push(sql`self_healing = ${healing.selfHealing}`);
   if (healing.replayAfterHealing !== undefined)
     set.push(sql`replay_after_healing = ${healing.replayAfterHealing}`);
+  if (own !== null)
+    set.push(sql`own_headers = ${own.sealed}`, sql`own_header_names = ${own.names}::text[]`);
   if (active === true) {
     set.push(sql`active = true`, sql`deactivated_at = null`, sql`deactivated_reason = null`);
   }

@@ -28,9 +28,10 @@ import {
 import { compileFilters, type Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { requireWorkersSince } from '../queue/members.ts';
+import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
-import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
+import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 import { urlHost } from '../sending/url-host.ts';
 
@@ -53,6 +54,7 @@ type WebhookRow = {
   exhausted_in_a_row: number;
   next_probe_at: Date | null;
   previous_secret_expires_at: Date | null;
+  own_header_names: string[] | null;
   created_at: Date;
   updated_at: Date;
 };
@@ -68,7 +70,8 @@ const columns = sql`
     case when w.deactivated_reason = 'failing' then (
       select min(due_at) from pending_deliveries where webhook_id = w.id and trigger = 'probe'
     ) end as next_probe_at,
-    case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
+    case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at,
+    w.own_header_names
 `;
 const selectWebhooks = sql`
   select ${columns} from webhooks w ${healthJoins}
@@ -79,6 +82,7 @@ export type WebhookInput = {
   events?: string[] | null | undefined;
   filters?: Filters | null | undefined;
   description?: string | null | undefined;
+  headers?: OwnHeaders | null | undefined;
 };
 
 /**
@@ -91,21 +95,28 @@ export async function createWebhook(
   appId: string,
   input: WebhookInput,
   guard: GuardOptions,
-  secretBox: SecretBox,
+  { secretBox, serviceName }: HeaderOptions,
 ): Promise<CreatedWebhook> {
   const urlIssue = checkWebhookUrl(input.url, 'body.url', guard);
   const eventIssues = input.events ? await checkEvents(tx, appId, input.events) : [];
   const { filters, filterPath, filterIssues } = await readFilters(tx, appId, input.filters);
-  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues, ...filterIssues];
+  const headerIssues = checkOwnHeaders(input.headers ?? null, serviceName);
+  const issues = [
+    ...(urlIssue ? [urlIssue] : []),
+    ...eventIssues,
+    ...filterIssues,
+    ...headerIssues,
+  ];
   if (issues.length > 0) throw invalid(...issues);
   await enforceWebhookLimit(tx, appId);
   await requireOtherUrl(tx, appId, input.url);
   const id = uuidv7();
   const secret = generateSecret();
+  const own = await sealOwnHeaders(tx, { id, url: input.url }, input.headers ?? null, secretBox);
   const { rows } = await sql<{ createdAt: Date }>`
-    insert into webhooks (id, app_id, url, description, events, filters, filter_path, secret)
+    insert into webhooks (id, app_id, url, description, events, filters, filter_path, secret, own_headers, own_header_names)
     values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[],
-      ${filters}::json, ${filterPath}::jsonpath, ${secretBox.seal(secret, id)})
+      ${filters}::json, ${filterPath}::jsonpath, ${secretBox.seal(secret, id)}, ${own.sealed}, ${own.names}::text[])
     returning created_at as "createdAt"
   `.execute(tx);
   const [row] = rows;
@@ -122,7 +133,7 @@ export async function createWebhook(
 
 /** A webhook as it is when it is created: a repeated creation returns the same, whatever has changed since. */
 export function toNewWebhook(
-  { url, description = null, events, filters }: WebhookInput,
+  { url, description = null, events, filters, headers }: WebhookInput,
   { id, createdAt, secret }: { id: string; createdAt: Date; secret: string },
 ): CreatedWebhook {
   const webhook = toWebhook({
@@ -144,6 +155,7 @@ export function toNewWebhook(
     exhausted_in_a_row: 0,
     next_probe_at: null,
     previous_secret_expires_at: null,
+    own_header_names: Object.keys(headers ?? {}),
     created_at: createdAt,
     updated_at: createdAt,
   });
@@ -221,6 +233,8 @@ export async function checkEvents(
   });
 }
 
+/** `0021_filters.sql`: processes without it send events that do not match. */
+const filtersMigration = 21;
 type ReadFilters = { filters: string | null; filterPath: string | null; filterIssues: Issue[] };
 
 /** As they are stored. Names of events that the app may not have are issues. Throws `conflict` during an upgrade. */
@@ -231,7 +245,7 @@ export async function readFilters(
 ): Promise<ReadFilters> {
   const names = Object.keys(filters ?? {});
   if (names.length === 0) return { filters: null, filterPath: null, filterIssues: [] };
-  await requireWorkersSince(executor, 21, 'filters');
+  await requireWorkersSince(executor, filtersMigration, 'filters');
   const placeOf = (index: number) => `body.filters.${names[index]}`;
   const unknown = await checkEvents(executor, appId, names, placeOf);
   if (unknown.length > 0) return { filters: null, filterPath: null, filterIssues: unknown };
@@ -296,9 +310,10 @@ export async function requireWebhook(executor: Executor, appId: string, id: stri
     url: string;
     secret: Buffer;
     previous_secret: Buffer | null;
+    own_headers: Buffer | null;
   }>`
     select id, url, secret,
-      case when previous_secret_expires_at > now() then previous_secret end as previous_secret
+      case when previous_secret_expires_at > now() then previous_secret end as previous_secret, own_headers
     from webhooks where id = ${id} and app_id = ${appId}
   `.execute(executor);
   const [row] = rows;
@@ -367,6 +382,7 @@ function toWebhook(row: WebhookRow): Webhook {
     exhaustedInARow: row.exhausted_in_a_row,
     nextProbeAt: row.next_probe_at?.toISOString() ?? null,
     previousSecretExpiresAt: row.previous_secret_expires_at?.toISOString() ?? null,
+    headerNames: row.own_header_names ?? [],
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   };

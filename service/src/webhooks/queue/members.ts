@@ -44,7 +44,7 @@ export async function joinWorkers(
     with clock as materialized (select queue_now() as now),
     seen as (
       insert into workers (id, seen_at, migration) select ${id}::uuid, now, ${newestMigration}::int from clock
-      on conflict (id) do update set seen_at = excluded.seen_at
+      on conflict (id) do update set seen_at = excluded.seen_at, migration = excluded.migration
     ),
     -- A time in the future is from before the database's clock was put back: whoever is alive writes it again.
     forgotten as (

@@ -7,6 +7,7 @@ import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import type { Deliverable, LeasedDelivery } from './deliverable.ts';
 import { type SigningKeys, openSecrets } from './signing-keys.ts';
+import { addOwnHeaders } from './own-headers.ts';
 import { type AttemptResult, type Verdict, cycleOf, decideVerdict } from './retry.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
@@ -55,15 +56,11 @@ export async function deliver(
     renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
   );
   const startedAt = clock.now();
-  const headers = deliveryHeaders({
-    serviceName,
-    version,
-    id,
-    event,
-    body,
-    secrets,
-    now: startedAt,
-  });
+  const headers = addOwnHeaders(
+    deliveryHeaders({ serviceName, version, id, event, body, secrets, now: startedAt }),
+    secrets.ownHeaders,
+    delivery.url,
+  );
   const span = traceAttempt(delivery);
   if (span) headers['traceparent'] = span.traceparent;
   const outcome = await sender.attempt({ url: delivery.url, headers, body });

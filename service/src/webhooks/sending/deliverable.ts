@@ -27,6 +27,8 @@ export type Deliverable = LeasedDelivery & {
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
+  /** Headers of the owner, encrypted as the secrets are. */
+  ownHeaders: Buffer | null;
   eventCreatedAt: string;
   data: string;
   /** The trace context of the event. */

@@ -1,37 +1,55 @@
-/** Caches decrypted secrets as signing keys, because decrypting costs more than signing. */
+/** Caches decrypted secrets as signing keys, and own headers, because decrypting costs more than signing. */
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
+import { parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
 import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
 import type { Logger } from '../../runtime/log.ts';
 
 export type SigningKeys = {
   /** Returns the key in `sealed`, a secret of this webhook. Throws if no key of SECRET_KEY opens it. */
   get(webhookId: string, sealed: Buffer): SigningKey;
+  /** Returns the headers in `sealed`, those of this webhook. Throws as `get` does. */
+  headers(webhookId: string, sealed: Buffer): OpenedHeaders;
 };
-
-type Opened = { sealed: Buffer; key: SigningKey };
 
 /** Webhooks kept in memory, some hundred bytes per secret. */
 const keptMax = 5_000;
 /** The current secret and, during a rotation, the previous one. */
 const secretsMax = 2;
+/** Webhooks with headers of their own kept in memory, up to 8 KiB each. */
+const headersKeptMax = 1_000;
 
 export function createSigningKeys(secretBox: SecretBox): SigningKeys {
-  const kept = new LRUCache<string, Opened[]>({ max: keptMax });
   return {
-    get(webhookId, sealed) {
-      const known = kept.get(webhookId) ?? [];
-      // Compares ciphertexts: a rotated secret has another, and a secret of another webhook does not open.
-      const same = known.find((one) => one.sealed.equals(sealed));
-      if (same) return same.key;
-      const key = signingKey(secretBox.open(sealed, webhookId));
-      kept.set(webhookId, [{ sealed, key }, ...known.slice(0, secretsMax - 1)]);
-      return key;
-    },
+    get: cacheOpened(secretBox, signingKey, { webhooks: keptMax, perWebhook: secretsMax }),
+    headers: cacheOpened(secretBox, parseOwnHeaders, { webhooks: headersKeptMax, perWebhook: 1 }),
   };
 }
 
-type Sealed = { webhookId: string; secret: Buffer; previousSecret: Buffer | null };
+function cacheOpened<Value>(
+  secretBox: SecretBox,
+  read: (text: string) => Value,
+  max: { webhooks: number; perWebhook: number },
+): (webhookId: string, sealed: Buffer) => Value {
+  const kept = new LRUCache<string, { sealed: Buffer; value: Value }[]>({ max: max.webhooks });
+  return (webhookId, sealed) => {
+    const known = kept.get(webhookId) ?? [];
+    // Compares ciphertexts: a rotated secret has another, and a secret of another webhook does not open.
+    const same = known.find((one) => one.sealed.equals(sealed));
+    if (same) return same.value;
+    const value = read(secretBox.open(sealed, webhookId));
+    kept.set(webhookId, [{ sealed, value }, ...known.slice(0, max.perWebhook - 1)]);
+    return value;
+  };
+}
+
+type Sealed = {
+  webhookId: string;
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  ownHeaders: Buffer | null;
+};
+type Opened = SigningSecrets & { ownHeaders: OpenedHeaders | null };
 
 /** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */
 const logAgainMs = 60_000;
@@ -40,12 +58,13 @@ const loggedWebhooks = new LRUCache<string, true>({ max: loggedMax, ttl: logAgai
 
 export function openSecrets(
   { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
-  { webhookId, secret, previousSecret }: Sealed,
-): SigningSecrets | null {
+  { webhookId, secret, previousSecret, ownHeaders }: Sealed,
+): Opened | null {
   try {
     return {
       current: signingKeys.get(webhookId, secret),
       previous: previousSecret && signingKeys.get(webhookId, previousSecret),
+      ownHeaders: ownHeaders && signingKeys.headers(webhookId, ownHeaders),
     };
   } catch (error) {
     if (!loggedWebhooks.has(webhookId)) {

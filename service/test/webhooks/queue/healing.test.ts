@@ -40,13 +40,15 @@ async function makeWebhook(): Promise<{ id: string; appId: string }> {
     const owner = `${randomUUID()}@example.org`;
     const appId = await createApp(tx, testActor, { name: 'Herald', owner });
     const input = { url: 'https://example.org/' };
-    const { id } = await createWebhook(tx, testActor, appId, input, guard, stage.secretBox);
+    const { id } = await createWebhook(tx, testActor, appId, input, guard, stage);
     return { id, appId };
   });
 }
 
 const update = ({ id, appId }: { id: string; appId: string }, changes: WebhookChanges) =>
-  database.transaction().execute((tx) => updateWebhook(tx, testActor, appId, id, changes, guard));
+  database
+    .transaction()
+    .execute((tx) => updateWebhook(tx, testActor, appId, id, changes, guard, stage));
 
 /** Makes a webhook that fails until it is deactivated. */
 async function makeFailing() {

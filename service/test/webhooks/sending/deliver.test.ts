@@ -13,6 +13,7 @@ import { deliver } from '../../../src/webhooks/sending/deliver.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { createSecretBox } from '../../../src/runtime/secret-box.ts';
 import { generateSecret } from '../../../src/webhooks/management/generate-secret.ts';
+import { sealedText } from '../../../src/webhooks/sending/own-headers.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { startTestService } from '../../support/service.ts';
@@ -64,6 +65,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
     url,
     secret: box.seal(generateSecret(), webhookId),
     previousSecret: null,
+    ownHeaders: null,
     eventCreatedAt: new Date().toISOString(),
     data: '{"secret":"hunter2"}',
     ...more,
@@ -115,6 +117,37 @@ test('an unreadable secret is logged once per webhook, and its deliveries are po
     [
       ['secret.unreadable', webhookId],
       ['secret.unreadable', other],
+    ],
+  );
+});
+
+test('headers of the owner that cannot be read postpone a delivery, as a secret does', async () => {
+  const { dependencies, lines } = prepare();
+  // Another one: those before have been logged.
+  const id = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e81';
+  const secret = box.seal(generateSecret(), id);
+  const ownHeaders = createSecretBox([randomBytes(32)]).seal('{}', id);
+  const { verdict } = await deliver(
+    dependencies,
+    deliverable('https://example.org/', { webhookId: id, secret, ownHeaders }),
+  );
+  assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
+  assert.equal(lines[0]?.['msg'], 'secret.unreadable');
+});
+
+test('headers of the owner replace none of the service, and go only to the origin they were set for', async () => {
+  const receiver = await startReceiver();
+  const { dependencies } = prepare();
+  const seal = (url: string) =>
+    box.seal(sealedText({ 'x-service-event': 'forged', 'X-Key': 'mine' }, url), webhookId);
+  // A process of 1.0.0 may have moved the second webhook.
+  for (const url of [`${receiver.url}/other`, 'https://example.org/'])
+    await deliver(dependencies, deliverable(receiver.url, { ownHeaders: seal(url) }));
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => [headers['x-service-event'], headers['x-key']]),
+    [
+      ['org.created', 'mine'],
+      ['org.created', undefined],
     ],
   );
 });

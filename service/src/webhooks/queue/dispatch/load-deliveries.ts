@@ -17,7 +17,7 @@ export type Loaded = {
   refused: { delivery: LeasedDelivery; cancelledBy: CancelledBy }[];
 };
 
-type Webhook = Pick<Deliverable, 'url' | 'secret' | 'previousSecret' | 'owner'>;
+type Webhook = Pick<Deliverable, 'url' | 'secret' | 'previousSecret' | 'ownHeaders' | 'owner'>;
 /** A deleted webhook has no columns. */
 type Row = LeftJoined<Webhook> & {
   latencyMs: number | null;
@@ -36,7 +36,7 @@ export async function loadDeliveries(
   const eventIds = leased.map(({ eventId }) => eventId);
   const { rows } = await sql<Row>`
     -- prepared: load_deliveries
-    select w.url, w.secret, w.previous_secret as "previousSecret", w.owner, w.latency_ms as "latencyMs",
+    select w.url, w.secret, w.previous_secret as "previousSecret", w.own_headers as "ownHeaders", w.owner, w.latency_ms as "latencyMs",
       case
         when w.active is null then 'deletion'
         when w.deactivated_reason = 'suspended' then 'suspension'
@@ -59,7 +59,7 @@ export async function loadDeliveries(
     ) e on true
     left join lateral (
       select w.active, w.deactivated_reason, w.url, w.secret, case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        ${firstOwner('w.app_id')} as owner, ${lastLatency('w.id')} as latency_ms,
+        w.own_headers, ${firstOwner('w.app_id')} as owner, ${lastLatency('w.id')} as latency_ms,
         b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
       from webhooks w
       -- A plain join may read all bindings for each delivery.

@@ -325,10 +325,10 @@ const subscribers = sql`
         select app_id, org_id, alliance_id, created_at from bindings where t.audience = 'alliance' and alliance_id = t.alliance_id
         offset 0
       ) b cross join lateral (
-        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at, filter_path
+        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
         from webhooks where b.app_id is null and takes_event(active, events, t.name)
         union all
-        select id, app_id, url, secret, previous_secret, previous_secret_expires_at, filter_path
+        select id, app_id, url, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
         from webhooks where app_id = b.app_id and takes_event(active, events, t.name)
         offset 0
       ) w limit ${sql.lit(sliceMax + 1)}
@@ -458,7 +458,7 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
   readable as materialized (select filterable(data) as data from placed),
   -- The webhooks of the moment at which the event got its position.
   subscribers as materialized (
-    select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, s.may_lease
+    select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.own_headers, s.may_lease
     from (
       select * from webhooks where id > (select reached from broadcast) order by id limit ${sql.lit(scannedMax)}
     ) w cross join lateral (
@@ -521,7 +521,7 @@ function makeDeliveries(lease: Lease, { total, unknown, full, ...room }: LeaseRo
 /** The totals, the data of events that have leased deliveries, and these. */
 const returnLeased = sql`
   select row_to_json(row) as totals, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
-    null as event, null as url, null::bytea as secret, null::bytea as "previousSecret", null as owner, null::int as "latencyMs",
+    null as event, null as url, null::bytea as secret, null::bytea as "previousSecret", null::bytea as "ownHeaders", null as owner, null::int as "latencyMs",
     null as data, null::timestamptz as "eventCreatedAt", null as traceparent
   from (
     select events, more, floor, broadcasts, (select count(*) from made) as deliveries,
@@ -531,11 +531,11 @@ const returnLeased = sql`
     from totals
   ) row
   union all
-  select null, null, null, id, null, null, null, null, null, null, data, created_at, traceparent
+  select null, null, null, id, null, null, null, null, null, null, null, data, created_at, traceparent
   from placed where (id in (select event_id from made where leased)) is true
   union all
   select null, id, webhook_id, event_id, name, url, secret,
-    case when previous_secret_expires_at > now() then previous_secret end, owner, latency_ms, null, null, null
+    case when previous_secret_expires_at > now() then previous_secret end, own_headers, owner, latency_ms, null, null, null
   from made where leased
 `;
 

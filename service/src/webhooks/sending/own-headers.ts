@@ -1,0 +1,26 @@
+/** The headers that an owner adds to deliveries, as they are encrypted and sent. Pure. */
+
+/** With the origin of the URL for which they were set. */
+export type OpenedHeaders = { origin: string; headers: Record<string, string> };
+
+/** The text that is encrypted; `parseOwnHeaders` reads it. */
+export function sealedText(headers: Record<string, string>, url: string): string {
+  return JSON.stringify({ origin: new URL(url).origin, headers } satisfies OpenedHeaders);
+}
+
+export function parseOwnHeaders(text: string): OpenedHeaders {
+  return JSON.parse(text) as OpenedHeaders;
+}
+
+/** Adds them to those of the service, which they never replace, also if its name or version has changed since. */
+export function addOwnHeaders(
+  headers: Record<string, string>,
+  own: OpenedHeaders | null,
+  url: string,
+): Record<string, string> {
+  // A process of 1.0.0 that moves a webhook to another server does not remove them.
+  if (own === null || own.origin !== new URL(url).origin) return headers;
+  const taken = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const added = Object.entries(own.headers).filter(([name]) => !taken.has(name.toLowerCase()));
+  return { ...headers, ...Object.fromEntries(added) };
+}
