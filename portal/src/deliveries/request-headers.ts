@@ -19,7 +19,7 @@ export function fixedHeaders({
   };
 }
 
-/** All headers of an attempt, with a placeholder for the signatures. */
+/** All headers of an attempt but those of the owner, with a placeholder for the signatures. */
 export function requestHeaders(
   delivery: Pick<DeliveryDetail, 'id' | 'event'> & { body: string },
   { startedAt }: Pick<Attempt, 'startedAt'>,

@@ -9,12 +9,7 @@ import { Section } from '../ui/section.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from '../webhooks/receivers.tsx';
 import { SendTest } from '../webhooks/send-test.tsx';
-import {
-  noSettings,
-  toInput,
-  WebhookForm,
-  type WebhookSettings,
-} from '../webhooks/webhook-form.tsx';
+import { newWebhook, WebhookForm, type WebhookSettings } from '../webhooks/webhook-form.tsx';
 import { useFirstSteps } from './use-first-steps.ts';
 
 /** The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close. */
@@ -88,13 +83,13 @@ function NewApp() {
 
 function NewWebhook({ app, done }: { app: PortalApp; done: (webhook: CreatedWebhook) => void }) {
   const write = useWrite(
-    (settings: WebhookSettings) => createWebhook(app.id, toInput(settings)),
+    (settings: WebhookSettings) => createWebhook(app.id, settings),
     appChanges,
     { done, waits: false },
   );
   return (
     <Section title="Add a webhook">
-      <WebhookForm appId={app.id} initial={noSettings} action="Create webhook" write={write} />
+      <WebhookForm appId={app.id} initial={newWebhook} action="Create webhook" write={write} />
     </Section>
   );
 }

@@ -6,11 +6,11 @@ import { describeError } from './describe-error.ts';
  * A form that sends its values. Errors of the service appear at the fields that they name, others above the buttons, and
  * the first invalid field takes the focus. `formProps` are for `Form`.
  */
-export function useWriteForm<Values extends object>(
-  write: UseMutationResult<unknown, Error, Values>,
-  options: UseFormInput<NoInfer<Values>>,
+export function useWriteForm<Sent extends object, Values extends object = Sent>(
+  write: UseMutationResult<unknown, Error, Sent>,
+  options: UseFormInput<NoInfer<Values>, Sent>,
 ) {
-  const form = useForm<Values>(options);
+  const form = useForm<Values, Sent>(options);
   const errorsOf = (error: Error | null) => fieldErrors(error, Object.keys(form.getValues()));
   const focusFirst = (errors: object) =>
     Object.keys(errors)

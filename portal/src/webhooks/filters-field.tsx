@@ -74,7 +74,7 @@ function describePreview({ events, passing }: { events: number; passing: number 
   return `Would have sent ${passing} of ${last}.`;
 }
 
-type Filters = Record<string, unknown>;
+export type Filters = Record<string, unknown>;
 
 /** Returns the filters of a text that was checked; null if it has none. */
 export function toFilters(text: string): Filters | null {

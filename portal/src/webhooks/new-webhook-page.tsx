@@ -12,7 +12,7 @@ import { SecretOnce } from '../ui/secret-once.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
-import { noSettings, toInput, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
+import { newWebhook, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
   const { appId = '' } = useParams();
@@ -20,7 +20,7 @@ export function NewWebhookPage() {
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
   const create = useWrite(
-    (settings: WebhookSettings) => createWebhook(appId, toInput(settings)),
+    (settings: WebhookSettings) => createWebhook(appId, settings),
     appChanges,
     { waits: false },
   );
@@ -43,7 +43,7 @@ export function NewWebhookPage() {
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm
                 appId={appId}
-                initial={noSettings}
+                initial={newWebhook}
                 action="Create webhook"
                 write={create}
                 cancel={() => void navigate(list)}

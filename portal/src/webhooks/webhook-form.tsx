@@ -1,26 +1,29 @@
 import { Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
-import type { Webhook, WebhookInput } from '../api/types.ts';
+import type { Webhook } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { EventChoice } from './event-choice.tsx';
-import { FiltersField, fromFilters, readFilters, toFilters } from './filters-field.tsx';
+import {
+  FiltersField,
+  fromFilters,
+  readFilters,
+  toFilters,
+  type Filters,
+} from './filters-field.tsx';
+import { HeaderFields, checkHeaders, toHeaders, type HeaderRows } from './header-fields.tsx';
 
-/** `filters`: as JSON text, see `filters-field.tsx`. */
-export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'> & { filters: string };
-
-export const noSettings: WebhookSettings = {
-  url: '',
-  description: null,
-  events: null,
-  filters: '',
+type Fields = Pick<Webhook, 'url' | 'description' | 'events'>;
+/** Without `headers`, the stored ones stay. */
+export type WebhookSettings = Fields & {
+  filters: Filters | null;
+  headers?: Record<string, string>;
 };
+/** `filters`: as JSON text. */
+type Values = Fields & { filters: string; headers: HeaderRows };
 
-/** As the service takes them. */
-export function toInput({ filters, ...settings }: WebhookSettings): WebhookInput {
-  return { ...settings, filters: toFilters(filters) };
-}
+export const newWebhook: Fields = { url: '', description: null, events: null };
 
 /** The limits of the service. */
 const urlLengthMax = 2048;
@@ -35,7 +38,7 @@ const urlHint = [
 
 type Props = {
   appId: string;
-  initial: WebhookSettings;
+  initial: Fields & Pick<Webhook, 'filters' | 'headerNames'>;
   action: string;
   write: UseMutationResult<unknown, Error, WebhookSettings>;
   /** Set if the form replaces the button that opened it. */
@@ -44,13 +47,15 @@ type Props = {
 };
 
 export function WebhookForm({ appId, initial, action, write, autoFocus = false, cancel }: Props) {
-  const { form, formProps } = useWriteForm(write, {
-    initialValues: initial,
+  const { url, description, events, filters = null, headerNames = [] } = initial;
+  const { form, formProps } = useWriteForm<WebhookSettings, Values>(write, {
+    initialValues: { url, description, events, filters: fromFilters(filters), headers: null },
     transformValues: normalise,
     validate: {
-      url: (url) => (url.trim() === '' ? 'Enter the URL of your server.' : null),
-      events: (events) => (events?.length === 0 ? 'Choose at least one event.' : null),
-      filters: (filters) => readFilters(filters).error,
+      url: (text) => (text.trim() === '' ? 'Enter the URL of your server.' : null),
+      events: (chosen) => (chosen?.length === 0 ? 'Choose at least one event.' : null),
+      filters: (text) => readFilters(text).error,
+      headers: checkHeaders,
     },
   });
   return (
@@ -80,16 +85,29 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
       />
       <EventChoice appId={appId} {...form.getInputProps('events')} />
       <FiltersField appId={appId} events={form.values.events} {...form.getInputProps('filters')} />
+      <HeaderFields
+        names={headerNames}
+        moves={hasOtherOrigin(form.values.url, url)}
+        {...form.getInputProps('headers')}
+      />
     </Form>
   );
 }
 
 /** As the service stores them. */
-function normalise({ url, description, events, filters }: WebhookSettings): WebhookSettings {
-  return {
+function normalise({ url, description, events, filters, headers }: Values): WebhookSettings {
+  const entered = {
     url: url.trim(),
     description: description?.trim() || null,
     events,
-    filters: fromFilters(toFilters(filters)),
+    filters: toFilters(filters),
   };
+  return headers ? { ...entered, headers: toHeaders(headers) } : entered;
+}
+
+/** False while it is being typed. */
+function hasOtherOrigin(url: string, stored: string): boolean {
+  return (
+    URL.canParse(url) && URL.canParse(stored) && new URL(url).origin !== new URL(stored).origin
+  );
 }

@@ -10,7 +10,7 @@ import { moveFocus } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { fromFilters, toFilters } from './filters-field.tsx';
+import { fromFilters } from './filters-field.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
@@ -40,7 +40,7 @@ export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) 
 }
 
 function Settings({ webhook }: { webhook: Webhook }) {
-  const { id, url, description, events, filters, createdAt } = webhook;
+  const { id, url, description, events, filters, headerNames = [], createdAt } = webhook;
   return (
     <DescriptionList
       entries={[
@@ -55,6 +55,10 @@ function Settings({ webhook }: { webhook: Webhook }) {
             'None'
           ),
         ],
+        [
+          'Headers',
+          headerNames.length === 0 ? 'None' : `${headerNames.join(', ')} (values hidden)`,
+        ],
         ['Created', <Time key="created" at={createdAt} />],
         ['Webhook id', <CopiedId key="id" id={id} thing="webhook" />],
       ]}
@@ -64,10 +68,8 @@ function Settings({ webhook }: { webhook: Webhook }) {
 
 function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
   const id = useWebhookId();
-  const { url, description, events } = webhook;
-  const before = { url, description, events, filters: fromFilters(webhook.filters) };
   const save = async (settings: WebhookSettings) => {
-    const changes = changesBetween(before, settings);
+    const changes = changesBetween(webhook, settings);
     if (Object.keys(changes).length === 0) return;
     await updateWebhook(id, changes);
     toastSuccess('Settings saved.');
@@ -76,7 +78,7 @@ function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
   return (
     <WebhookForm
       appId={id.appId}
-      initial={before}
+      initial={webhook}
       action="Save"
       write={write}
       autoFocus
@@ -86,12 +88,13 @@ function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
 }
 
 /** Sends only changed fields: unchanged events may include some that the app can no longer get. */
-function changesBetween(before: WebhookSettings, after: WebhookSettings): WebhookChanges {
+function changesBetween(before: Webhook, after: WebhookSettings): WebhookChanges {
   const changes: WebhookChanges = {};
   if (after.url !== before.url) changes.url = after.url;
   if (after.description !== before.description) changes.description = after.description;
   if (asSet(after.events) !== asSet(before.events)) changes.events = after.events;
-  if (after.filters !== before.filters) changes.filters = toFilters(after.filters);
+  if (fromFilters(after.filters) !== fromFilters(before.filters)) changes.filters = after.filters;
+  if (after.headers) changes.headers = after.headers;
   return changes;
 }
 
