@@ -9,6 +9,7 @@ export type { Deliveries, DeliveriesQuery, ExplainQuery, Webhooks } from './webh
 export type * from './types.ts';
 
 export { verifyWebhook, type VerifyWebhookOptions } from './verify-webhook.ts';
+export { signWebhook, type SignedWebhook, type SignWebhookOptions } from './sign-webhook.ts';
 export type { WebhookHeaders } from './header-reader.ts';
 
 export { OrgdirError } from './orgdir-error.ts';

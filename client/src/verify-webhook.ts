@@ -163,8 +163,11 @@ function checkAge(timestamp: string, now: Date, tolerance: number): void {
     );
 }
 
-/** The base64 part of the secret, decoded. */
-function standardKey(secret: string): Uint8Array<ArrayBuffer> {
+/**
+ * The base64 part of the secret, decoded.
+ * @internal
+ */
+export function standardKey(secret: string): Uint8Array<ArrayBuffer> {
   try {
     const key = fromBase64(secret.replace(/^whsec_/, ''));
     if (key.length > 0) return key;
@@ -186,20 +189,27 @@ function readService(
   return {
     signatures: [Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))],
     bytes: body,
-    keyOf: (secret) => new TextEncoder().encode(secret),
+    keyOf: serviceKey,
   };
 }
 
+/** @internal */
+export function serviceKey(secret: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(secret);
+}
+
 async function matches(signed: Signed, secrets: readonly string[]): Promise<boolean> {
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
   for (const secret of secrets) {
-    const key = await crypto.subtle.importKey('raw', signed.keyOf(secret), algorithm, false, [
-      'verify',
-    ]);
+    const key = await hmacKey(signed.keyOf(secret), 'verify');
     for (const signature of signed.signatures)
       if (await crypto.subtle.verify('HMAC', key, signature, signed.bytes)) return true;
   }
   return false;
+}
+
+/** @internal */
+export function hmacKey(key: Uint8Array<ArrayBuffer>, usage: 'sign' | 'verify') {
+  return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [usage]);
 }
 
 function parseEvent(body: Uint8Array): WebhookEvent {
@@ -230,7 +240,8 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+/** @internal */
+export function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(first.length + second.length);
   bytes.set(first);
   bytes.set(second, first.length);

@@ -70,6 +70,11 @@ test('verifying with Node.js', async () => {
   await announce('Novelty');
   await program.prints(/new: Novelty/);
 
+  const sample = await readFile(join(consumer.folder, fileOf('signWebhook')), 'utf8');
+  await consumer.write('handler.test.ts', sample.replace('http://127.0.0.1:4000/', url));
+  const tested = consumer.start('handler.test.ts', { env: { WEBHOOK_SECRET: secret } });
+  assert.equal(await tested.ended, 0, tested.output());
+
   const forged = await fetch(url, { method: 'POST', body: '{}' });
   assert.equal(forged.status, 401);
   await program.prints(/rejected: missing_header/);

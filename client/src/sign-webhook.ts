@@ -1,0 +1,76 @@
+/** Signs a body as the service signs a delivery, for tests of handlers. */
+import { concat, hmacKey, serviceKey, standardKey } from './verify-webhook.ts';
+import type { WebhookEvent } from './types.ts';
+
+export type SignWebhookOptions = {
+  /** The secret with which the handler verifies, `whsec_…`. */
+  secret: string;
+  /** The id of the delivery. Default: the `id` in the body. */
+  id?: string;
+  /** When it was signed. Default: now. */
+  timestamp?: Date;
+  /** Only the signature of this scheme. Default: both, as in a delivery. */
+  scheme?: 'standard' | 'service';
+  /** The name of the service in the headers `X-…-Event`, `X-…-Delivery` and `X-…-Signature`. Default: `Service`. */
+  serviceName?: string;
+} & (
+  | { /** The content of the delivery. */ event: WebhookEvent; body?: never }
+  | { /** The exact body. */ body: string; event?: never }
+);
+
+export type SignedWebhook = { method: 'POST'; headers: Record<string, string>; body: string };
+
+/**
+ * Returns a request that `verifyWebhook` accepts, as `fetch` and `new Request` take it. Rejects with `TypeError` for invalid
+ * options.
+ */
+export async function signWebhook(options: SignWebhookOptions): Promise<SignedWebhook> {
+  const { secret, timestamp = new Date(), scheme, serviceName = 'Service' } = options;
+  if (scheme !== undefined && scheme !== 'standard' && scheme !== 'service')
+    throw new TypeError("scheme must be 'standard' or 'service'");
+  if (typeof secret !== 'string' || secret === '')
+    throw new TypeError('secret must be the secret of the webhook');
+  const body = options.body ?? JSON.stringify(options.event);
+  if (typeof body !== 'string') throw new TypeError('event or body must be given');
+  const content = contentOf(body);
+  const id = options.id ?? content.id;
+  if (typeof id !== 'string') throw new TypeError('id must be given, because the body has none');
+  const seconds = Math.floor(timestamp.getTime() / 1000);
+  if (Number.isNaN(seconds)) throw new TypeError('timestamp must be a valid Date');
+  const bytes = new TextEncoder().encode(body);
+  const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
+  if (typeof content.event === 'string') headers[`X-${serviceName}-Event`] = content.event;
+  headers[`X-${serviceName}-Delivery`] = id;
+  if (scheme !== 'standard') {
+    const signature = await sign(serviceKey(secret), bytes);
+    headers[`X-${serviceName}-Signature`] = `sha256=${toHex(signature)}`;
+  }
+  if (scheme !== 'service') {
+    const start = new TextEncoder().encode(`${id}.${seconds}.`);
+    const signature = await sign(standardKey(secret), concat(start, bytes));
+    headers['webhook-id'] = id;
+    headers['webhook-timestamp'] = String(seconds);
+    headers['webhook-signature'] = `v1,${btoa(String.fromCharCode(...signature))}`;
+  }
+  return { method: 'POST', headers, body };
+}
+
+/** A test may send any text. */
+function contentOf(body: string): { id?: unknown; event?: unknown } {
+  try {
+    return Object(JSON.parse(body)) as { id?: unknown; event?: unknown };
+  } catch {
+    return {};
+  }
+}
+
+async function sign(
+  key: Uint8Array<ArrayBuffer>,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.sign('HMAC', await hmacKey(key, 'sign'), bytes));
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
