@@ -18,6 +18,7 @@ const committed = [
   '.env.example',
   'demo/*.ndjson',
   'docs/*.md',
+  'client/src',
   'service/bin',
   'service/migrations',
   'service/schema.sql',
@@ -27,7 +28,7 @@ const built = ['portal/dist', 'docs/dist', 'client/download'];
 const command = 'service/bin/orgdir.js';
 
 export function stagePackage({ root, stage, version, commit }: Stage): void {
-  for (const file of listCommitted(root)) stageFile(root, stage, file, version);
+  for (const file of listCommitted(root)) stageFile(root, stage, file);
   for (const folder of built) cpSync(join(root, folder), join(stage, folder), { recursive: true });
   const { manifest, shrinkwrap } = lockDependencies(root, {
     name: 'orgdir',
@@ -52,21 +53,21 @@ function listCommitted(root: string): string[] {
   return names.split('\0').filter((name) => name !== '');
 }
 
-function stageFile(root: string, stage: string, file: string, version: string): void {
+function stageFile(root: string, stage: string, file: string): void {
   const target = join(stage, file.replace(/\.ts$/, '.js'));
   mkdirSync(dirname(target), { recursive: true });
   const content = readFileSync(join(root, file));
   const isSource = /\.(ts|js)$/.test(file);
-  writeFileSync(target, isSource ? toJavaScript(content.toString(), file, version) : content);
+  writeFileSync(target, isSource ? toJavaScript(content.toString(), file) : content);
 }
 
 /** Stripping keeps lines and columns, so stack traces point to the same places as in the clone. */
-function toJavaScript(source: string, file: string, version: string): string {
+function toJavaScript(source: string, file: string): string {
   const stripped = file.endsWith('.ts') ? stripTypeScriptTypes(source) : source;
-  const client = relative(dirname(file), `client/download/orgdir-client-${version}.js`);
+  const client = relative(dirname(file), 'client/src');
   const code = stripped
     .replaceAll(/(from |import\()'(\.[^']+)\.ts'/g, "$1'$2.js'")
-    .replaceAll("'@orgdir/client'", `'${client}'`);
+    .replaceAll(/'@orgdir\/client\/(command\/[a-z-]+)'/g, `'${client}/$1.js'`);
   const left = /'\.[^'\n]*\.ts'/.exec(code);
   if (left) throw new Error(`${file} still refers to ${left[0]}`);
   return code;

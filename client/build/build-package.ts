@@ -17,12 +17,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Writes the package into `folder`, which is emptied before. Rejects with the output of tsc if the source has errors. */
 export async function buildPackage(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  const tsc = join(root, 'node_modules/.bin/tsc');
-  await run(process.execPath, [tsc, '--project', client, '--outDir', folder]).catch(
-    ({ stdout }: { stdout?: string }) => {
-      throw new Error(`tsc: ${stdout}`);
-    },
-  );
+  // The library last: its files are compiled as for browsers, and have types.
+  await compile('tsconfig.command.json', folder);
+  await compile('tsconfig.json', folder);
   await writeFile(join(folder, 'index.cjs'), await bundle(folder, 'cjs'));
   const types = await bundleTypes(folder);
   for (const name of await readdir(folder))
@@ -33,7 +30,16 @@ export async function buildPackage(folder: string): Promise<void> {
   await copyFile(join(client, 'README.md'), join(folder, 'README.md'));
   await copyFile(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   // The same tarball whatever the umask.
-  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) await chmod(join(entry.parentPath, entry.name), 0o644);
+}
+
+async function compile(project: string, folder: string): Promise<void> {
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const args = [tsc, '--project', join(client, project), '--outDir', folder];
+  await run(process.execPath, args).catch(({ stdout }: { stdout?: string }) => {
+    throw new Error(`tsc: ${stdout}`);
+  });
 }
 
 async function renderManifest(): Promise<string> {
@@ -47,6 +53,8 @@ async function renderManifest(): Promise<string> {
       require: { types: './index.d.cts', default: './index.cjs' },
     },
   };
+  // The command is not among the exports, which work in browsers too.
+  const bin = { 'orgdir-client': './command.js' };
   const published = {
     name,
     version,
@@ -59,6 +67,7 @@ async function renderManifest(): Promise<string> {
     // For tools that do not read `exports`, such as TypeScript 5 with `module: commonjs`.
     main: './index.cjs',
     types: './index.d.cts',
+    bin,
     engines,
   };
   return `${JSON.stringify(published, null, 2)}\n`;

@@ -14,14 +14,16 @@ type Parameter = {
   schema: Schema;
 };
 type Operation = { operationId: string; parameters?: Parameter[] };
-type Content = { content: { 'application/json': { schema: { $ref: string } } } };
+type Content = {
+  content: { 'application/json': { schema: { $ref: string }; example?: { data: object } } };
+};
 export type OpenApi = {
   paths: Record<string, Record<string, Operation>>;
   webhooks?: Record<string, { post: { requestBody: Content } }>;
   components: { schemas: Record<string, Schema> };
 };
 
-const bannerOf = (source: string) =>
+export const bannerOf = (source: string) =>
   `/** Generated from ${source}: npm run openapi. Do not edit. */`;
 
 /** `EventRecord` is left out because the union of events types its `data`. */

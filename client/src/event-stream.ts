@@ -4,8 +4,9 @@ import { NetworkError } from './network-error.ts';
 import type { RequestOptions } from './options.ts';
 import { readChunks } from './read-chunks.ts';
 
-export type Streamed<Event> = {
-  events: Event[];
+export type Streamed = {
+  /** The events as they were sent, in JSON. None with the first cursor. */
+  texts: string[];
   /** Where the stream goes on after them. */
   cursor: string;
 };
@@ -17,14 +18,14 @@ export const silenceMsMax = 45_000;
 const blockCharsMax = 1024 * 1024;
 
 /**
- * Yields the events after the cursor, those that came together at once. Ends when the service ends the stream, and throws
- * if it cannot be opened, breaks off or falls silent.
+ * Yields the events after the cursor, those that came together at once; without one, those from now on. Ends when the service
+ * ends the stream, and throws if it cannot be opened, breaks off or falls silent.
  */
-export async function* streamEvents<Event>(
+export async function* streamEvents(
   { open, signals }: Connection,
-  query: { after: string; event?: string | undefined },
+  query: { after?: string | undefined; event?: string | undefined; webhook?: string | undefined },
   options: RequestOptions = {},
-): AsyncGenerator<Streamed<Event>, void, undefined> {
+): AsyncGenerator<Streamed, void, undefined> {
   const { response } = await open({
     path: ['events', 'stream'],
     query,
@@ -44,12 +45,13 @@ export async function* streamEvents<Event>(
     const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';
     if (rest.length > blockCharsMax) throw new NetworkError('the stream has no end of an event');
-    const messages = blocks.map(parse).filter(({ data }) => data !== '');
-    // The last one has no id.
+    const messages = blocks.map(parse);
     const sent = messages.filter(({ id }) => id !== '');
-    const last = sent.at(-1);
-    if (last) yield { events: sent.map(({ data }) => JSON.parse(data) as Event), cursor: last.id };
-    if (sent.length < messages.length) return;
+    const cursor = sent.at(-1)?.id;
+    const texts = sent.map(({ data }) => data).filter((data) => data !== '');
+    if (cursor !== undefined) yield { texts, cursor };
+    // Only the last message, which says why the stream ends, has no id.
+    if (messages.some(({ id, data }) => id === '' && data !== '')) return;
   }
 }
 

@@ -23,6 +23,8 @@ export type EventPage = { data: DirectoryEvent[]; pagination: CursorPagination }
 export type EventsQuery = Loose<Omit<ListEventsQuery, 'after'>> & {
   /** The `nextCursor` of an earlier page. Default: start at the oldest stored event. */
   after?: string | null | undefined;
+  /** The id of a webhook of the app: only the events that it subscribes to, also those that are opt-in. */
+  webhook?: string | undefined;
 };
 
 export type FollowQuery = EventsQuery & {
@@ -112,13 +114,12 @@ export function events(connection: Connection): Events {
         const startedAt = Date.now();
         let isSilent = false;
         try {
-          const { event, limit = pageLimitMax } = query;
-          for await (const { events: data, cursor } of streamEvents<DirectoryEvent>(
-            connection,
-            { after, event },
-            options,
-          )) {
+          const { event, webhook, limit = pageLimitMax } = query;
+          const stream = streamEvents(connection, { after, event, webhook }, options);
+          for await (const { texts, cursor } of stream) {
             after = cursor;
+            if (texts.length === 0) continue;
+            const data = texts.map((text) => JSON.parse(text) as DirectoryEvent);
             yield { data, pagination: { limit, nextCursor: cursor, hasMore: false } };
           }
         } catch (error) {
@@ -138,11 +139,11 @@ export function events(connection: Connection): Events {
 }
 
 /** Returns temporary failures; throws all other errors. */
-function toFailure(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (error instanceof OrgdirError && mayRetry(true, error as Failure)) return error as Failure;
   throw error;
 }
 
-function retryAfterMs(failure: Failure): number {
+export function retryAfterMs(failure: Failure): number {
   return 'retryAfter' in failure ? (failure.retryAfter ?? 0) * 1000 : 0;
 }

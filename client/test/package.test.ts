@@ -1,14 +1,13 @@
 /** Tests the published package as its users install it. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { put } from '../../service/test/support/directory.ts';
 import { openApi } from '../../service/test/support/openapi-check.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 import { makeConsumer } from './support/consumer.ts';
+import { findMachineNode } from './support/machine-node.ts';
 
 const consumer = await makeConsumer();
 const dist = consumer.packageFolder;
@@ -26,10 +25,13 @@ test('the package has no dependencies and has every file of its manifest', async
     'index.d.ts',
     'index.js',
   ]);
+  assert.deepEqual(manifest.bin, { 'orgdir-client': './command.js' });
+  await readFile(join(dist, manifest.bin['orgdir-client']));
   const files = await readdir(dist);
   assert.deepEqual(files.filter((file) => !/^[a-z-]+\.js$/.test(file)).sort(), [
     'LICENSE',
     'README.md',
+    'command',
     'index.cjs',
     'index.d.cts',
     'index.d.ts',
@@ -44,14 +46,17 @@ test('links in its README work without the rest of this repository', async () =>
   for (const link of links) assert.match(link ?? '', /^(https:|#)/);
 });
 
-test('the package imports only its own files', async () => {
-  for (const file of await readdir(dist)) {
+test('the package imports only its own files, and only its command modules of Node.js', async () => {
+  for (const file of await readdir(dist, { recursive: true })) {
     if (!/\.c?[jt]s$/.test(file)) continue;
+    const isCommand = file.startsWith('command');
+    const own = isCommand
+      ? /^(\.{1,2}\/(command\/)?[a-z-]+\.js|node:[a-z_/]+)$/
+      : /^\.\/[a-z-]+\.js$/;
     const text = await readFile(join(dist, file), 'utf8');
-    for (const [, from = ''] of text.matchAll(/\bfrom '(.*)'/g))
-      assert.match(from, /^\.\/[a-z-]+\.js$/, file);
+    for (const [, from = ''] of text.matchAll(/\bfrom '(.*)'/g)) assert.match(from, own, file);
     // The bundles need no other file.
-    if (file !== 'index.js') assert.doesNotMatch(text, /\brequire\(/, file);
+    if (file !== 'index.js' && !isCommand) assert.doesNotMatch(text, /\brequire\(/, file);
   }
 });
 
@@ -161,19 +166,6 @@ async function requiredOn(node: string, isSame: boolean, env = {}): Promise<void
   const running = consumer.start('program.cjs', { node, env: { ...env, ...address } });
   assert.equal(await running.ended, 0, running.output());
   assert.equal(running.output(), `not_found true ${isSame}\n`);
-}
-
-/** Outside of this repository's packages, and of another version than the one that runs this. */
-function findMachineNode(): string | null {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).concat('/usr/bin', '/usr/local/bin');
-  for (const folder of folders) {
-    const node = join(folder, 'node');
-    if (folder.includes('node_modules') || !existsSync(node)) continue;
-    const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
-    const major = Number(/^v(\d+)/.exec(version)?.[1]);
-    if (major >= 20 && version !== process.version) return node;
-  }
-  return null;
 }
 
 type Example = { type: string; example: unknown };

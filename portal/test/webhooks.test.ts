@@ -7,6 +7,7 @@ import { verifyWebhook } from '@orgdir/client';
 import { put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
+import { version } from '../../service/src/runtime/version.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
@@ -120,7 +121,10 @@ test(
     await button(page, "Done, I've saved it").click();
     await page.getByRole('heading', { name: 'Announces things', level: 1 }).waitFor();
     assert.ok(!(await page.content()).includes(secret));
-    await page.getByText(`npx orgdir listen --register --app ${appId}`).waitFor();
+    const tarball = `/client/orgdir-client-${version}.tgz`;
+    const command = await page.getByText(/^npx --yes .* listen --forward-to /).textContent();
+    assert.equal(new URL(command?.split(' ')[2] ?? '').pathname, tarball);
+    assert.equal((await fetch(`${portal.service.url}${tarball}`)).status, 200);
 
     await section(page, 'Send a test').getByLabel('Sample event').selectOption('org.created');
     const before = receiver.received.length;

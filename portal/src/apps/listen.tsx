@@ -1,30 +1,22 @@
-import { useParams } from 'react-router';
+import { apiAddress } from '../api/public-api.ts';
 import { pageData } from '../page-data.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
-import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 
-const { allowsHttp, allowsNetworks } = pageData.webhookUrls;
+const tarball = `${apiAddress}/client/orgdir-client-${pageData.version}.tgz`;
 
-/** The command that receives the app's deliveries in a terminal. It listens on the machine of the service only. */
+/** The command that receives the app's events on the developer's machine. The key comes from the environment. */
 export function Listen() {
-  const { appId = '' } = useParams();
   return (
     <Section
-      title="Receive deliveries in a terminal"
-      lead="For operators: on the machine of the service, in the folder where it is installed, this command adds a webhook to the app while it runs, verifies each delivery and prints it."
+      title="Receive events on your machine"
+      lead="This command needs no public address. It streams the events of the app, signs each as a delivery, sends it to your handler and shows the response. Set ORGDIR_API_KEY to a key with the scope read:events."
     >
       <CodeBlock
-        label="Command for this app"
-        text={`npx orgdir listen --register --app ${appId}`}
+        label="Command for your terminal"
+        text={`npx --yes ${tarball} listen --forward-to http://localhost:4000/hooks`}
         wrap
       />
-      {!(allowsHttp && allowsNetworks) && (
-        <Note>
-          This service does not send to its own machine. To allow it, start the service with
-          WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 and WEBHOOK_ALLOW_HTTP=true.
-        </Note>
-      )}
     </Section>
   );
 }

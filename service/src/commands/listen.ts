@@ -1,12 +1,11 @@
-/** Runs `orgdir listen`. `receive-deliveries.ts` receives, `verify-delivery.ts` verifies, `format-delivery.ts` prints. */
-import { createInterface } from 'node:readline';
+/** Runs `orgdir listen`, with the code of the client's command that replaces it. Only `--app` is the service's own. */
+import { CommandError } from '@orgdir/client/command/command-error';
+import { receive } from '@orgdir/client/command/receive';
+import { registerByKey } from '@orgdir/client/command/register-by-key';
+import { readLines, readSecrets } from '@orgdir/client/command/secrets';
 import type { Command } from 'commander';
-import { invalid } from '../errors.ts';
-import { escapeControls, toJsonLine } from './escape-controls.ts';
-import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
-import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
-import { describeDelivery, formatDelivery, verifyDelivery } from './format-delivery.ts';
-import { print, sameSignalMs, signalCodes } from './with-database.ts';
+import { invalid, StartError } from '../errors.ts';
+import { registerInDatabase } from './register-listener.ts';
 
 export type ListenFlags = {
   port: number;
@@ -20,33 +19,30 @@ export type ListenFlags = {
   json?: boolean;
 };
 
-/** A webhook has two at most; several webhooks may send here. */
-const secretsMax = 20;
+/** On standard error, so that standard output stays as scripts know it. */
+const deprecation =
+  'orgdir listen is deprecated and will be removed in 2.0.0. Use the command of the client instead, which the service serves at /client: npx --yes https://directory.example.org/client/orgdir-client-X.Y.Z.tgz listen';
 
 export async function listen(flags: ListenFlags, command: Command): Promise<void> {
   checkFlags(flags, command);
-  const given = await readSecrets(flags.secret ?? []);
-  const key = flags.key === '-' ? (await readLines())[0] : flags.key;
-  const secrets = Promise.withResolvers<string[]>();
-  const receiver = await startReceiver({
-    port: flags.port,
-    status: flags.status,
-    onDelivery: async (delivery) => show(delivery, await secrets.promise, flags),
-  });
-  // Caught only from here on: until now there is nothing to clean up.
-  const signals = catchSignals();
-  let registration: Registration | null = null;
+  if (!flags.json) console.error(deprecation);
+  const { port, status, app, service, event, json = false } = flags;
   try {
-    registration = await register(flags, key, receiver.url);
-    secrets.resolve(registration ? [registration.secret, ...given] : given);
-    printStart(receiver.url, registration, flags.json);
-    await signals.first;
-  } finally {
-    // Deliveries may still wait for a secret that will not come.
-    secrets.resolve(given);
-    await receiver.stop();
-    if (registration) await unregister(registration, flags.json);
-    signals.remove();
+    const secrets = await readSecrets(flags.secret ?? []);
+    const key = flags.key === '-' ? (await readLines(1))[0] : flags.key;
+    const listener = (url: string) => ({ url, events: event });
+    const register =
+      app !== undefined
+        ? (url: string) => registerInDatabase(app, listener(url))
+        : key !== undefined
+          ? (url: string) => registerByKey(service, key, listener(url))
+          : null;
+    await receive({ port, status, json, secrets, register });
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    throw error.code === 'validation_failed'
+      ? invalid({ path: '--secret', message: error.message.replace('--secret ', '') })
+      : new StartError(error.message, { cause: error });
   }
 }
 
@@ -60,95 +56,4 @@ function checkFlags(
     command.error('error: --app, --key and --event require --register');
   if (key === '-' && secret?.includes('-'))
     command.error('error: --key and --secret cannot both be read from standard input');
-}
-
-/** No error message contains a secret. */
-async function readSecrets(values: string[]): Promise<string[]> {
-  const read = values.includes('-') ? await readLines() : [];
-  const secrets = [...values.filter((value) => value !== '-'), ...read];
-  if (secrets.length > secretsMax)
-    throw invalid({ path: '--secret', message: `may be given at most ${secretsMax} times` });
-  if (!secrets.every(isSecret))
-    throw invalid({
-      path: '--secret',
-      message: 'must be whsec_ followed by base64, as it was shown',
-    });
-  return secrets;
-}
-
-function isSecret(text: string): boolean {
-  const base64 = /^whsec_([A-Za-z0-9+/]{16,128}={0,2})$/.exec(text)?.[1] ?? '';
-  return base64 !== '' && base64.length % 4 === 0;
-}
-
-/** Reads standard input, up to the number of secrets allowed. */
-async function readLines(): Promise<string[]> {
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: process.stdin })) {
-    if (line.trim() !== '') lines.push(line.trim());
-    if (lines.length > secretsMax) break;
-  }
-  return lines;
-}
-
-async function register(
-  { app, service, event }: ListenFlags,
-  key: string | undefined,
-  url: string,
-): Promise<Registration | null> {
-  const listener = { url, events: event };
-  if (app !== undefined) return registerInDatabase(app, listener);
-  return key === undefined ? null : registerByKey(service, key, listener);
-}
-
-async function unregister(registration: Registration, json: boolean | undefined): Promise<void> {
-  await registration.remove();
-  if (!json) console.log(escapeControls(`Deleted webhook ${registration.id}.`));
-}
-
-async function show(
-  delivery: ReceivedDelivery,
-  secrets: string[],
-  flags: ListenFlags,
-): Promise<void> {
-  const signatures =
-    secrets.length === 0 ? null : await verifyDelivery(delivery.body, delivery.headers, secrets);
-  const shown = describeDelivery(delivery, signatures, flags.status);
-  console.log(flags.json ? toJsonLine(shown) : formatDelivery(shown));
-}
-
-function printStart(
-  url: string,
-  registration: Registration | null,
-  json: boolean | undefined,
-): void {
-  const webhookId = registration?.id ?? null;
-  const as = webhookId === null ? '' : ` as webhook ${webhookId}`;
-  print(json, { type: 'listening', url, webhookId }, [
-    `Listening at ${url}${as}. Press Ctrl-C to stop.`,
-  ]);
-}
-
-/** The first signal ends it gracefully, a second one at once. So does a closed standard output. */
-function catchSignals() {
-  const { promise: first, resolve } = Promise.withResolvers<void>();
-  let receivedAt: number | null = null;
-  const handlers = signalCodes.map(([signal, code]) => {
-    const onSignal = () => {
-      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(code);
-      receivedAt ??= Date.now();
-      resolve();
-    };
-    process.on(signal, onSignal);
-    return () => process.off(signal, onSignal);
-  });
-  const onClosed = () => resolve();
-  process.stdout.on('error', onClosed);
-  return {
-    first,
-    remove: () => {
-      for (const remove of handlers) remove();
-      process.stdout.off('error', onClosed);
-    },
-  };
 }

@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../runtime/log.ts';
 import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
 import type { WorkerMessage, WorkerSettings } from '../start/worker-processes.ts';
-import { sameSignalMs, signalCodes } from './with-database.ts';
+import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
 
 export function addServeCommand(program: Command, parent: number): void {
   program

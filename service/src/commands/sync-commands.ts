@@ -15,7 +15,8 @@ import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar, type ProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
 import { parseInteger } from './parse-option.ts';
-import { print, signalCodes, table, withDatabase } from './with-database.ts';
+import { signalCodes } from '@orgdir/client/command/catch-signals';
+import { print, table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
 type BlueprintFlags = SyncFlags & { force?: boolean; skipBad?: boolean };

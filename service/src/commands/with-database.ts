@@ -1,3 +1,4 @@
+import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
 import { loadConfig, type Config } from '../settings/config.ts';
 import { isConnectionFault, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
@@ -50,9 +51,6 @@ export async function withDatabase<T>(
   }
 }
 
-/** Ctrl-C on a terminal reaches the whole process group, and npm forwards it as well: count both as one signal. */
-export const sameSignalMs = 500;
-
 /**
  * On Ctrl-C, stops a database that this command has started or is starting; uncommitted changes roll back. A second
  * signal ends the process at once.
@@ -79,12 +77,6 @@ export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
     },
   };
 }
-
-/** Shells use 128 plus the signal's number as the exit code of a process that a signal ended. */
-export const signalCodes = [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const;
 
 /** Prints a result as JSON or as lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: string[]): void {

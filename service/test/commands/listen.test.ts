@@ -185,6 +185,10 @@ test('the text output is readable, keeps every digit and escapes control charact
     /Z {2}org\.created {2}0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f {2}verified, answered 200\n {2}\{\n {4}"id"/,
   );
   assert.match(command.stdout, /"number": 12345678901234567890,/);
+  assert.match(
+    command.stderr,
+    /^orgdir listen is deprecated and will be removed in 2\.0\.0\..*\n$/,
+  );
   assert.match(command.stdout, /org\\u009bcreated/);
   assert.doesNotMatch(command.stdout.replaceAll('\n', ' '), /\p{Cc}/u);
 });

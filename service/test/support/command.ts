@@ -35,13 +35,15 @@ export type CommandOptions = {
   env?: Record<string, string>;
   input?: string | undefined;
   uid?: number;
-  /** The file of another release. */
+  /** The file of another release, or of another command. */
   command?: string;
+  /** Another Node.js than the one of this run. */
+  node?: string;
 };
 
 /** Starts `orgdir ...args` with nothing in its environment but what is given. */
 export function startCommand(args: string[], options: CommandOptions = {}): Command {
-  const child = spawn(process.execPath, [options.command ?? commandFile, ...args], {
+  const child = spawn(options.node ?? process.execPath, [options.command ?? commandFile, ...args], {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', INTERNAL_PORT: '0', ...options.env },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe'],

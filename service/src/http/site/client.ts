@@ -110,6 +110,11 @@ Node.js 20 or later, with types for TypeScript. Samples are ES modules, which ne
   const client = createClient({ baseUrl: '${publicUrl}', apiKey: 'odk_…' });
   for await (const org of client.orgs.all()) console.log(org.name);
 
+Receive the events of an app on your machine, with a key that has the scope read:events:
+
+  export ORGDIR_API_KEY=odk_…
+  npx --yes ${tarballUrl} listen --forward-to http://localhost:4000/hooks
+
 Browsers, without npm. They refuse a module that does not match its integrity hash:
 
   <script type="importmap">

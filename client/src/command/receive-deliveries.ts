@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { StartError } from '../errors.ts';
+import { cannotStart } from './command-error.ts';
 
 /** A header that was sent twice has two values. */
 export type ReceivedDelivery = {
@@ -83,12 +83,12 @@ function end(response: ServerResponse, statusCode: number): void {
 
 function listenError(error: NodeJS.ErrnoException, port: number): Error {
   if (error.code === 'EADDRINUSE')
-    return new StartError(
+    return cannotStart(
       `another program uses port ${port}; choose another port, for example --port ${port < 65_535 ? port + 1 : 4000}`,
       { cause: error },
     );
   if (error.code === 'EACCES')
-    return new StartError(
+    return cannotStart(
       `this user may not use port ${port}; choose a port above 1023, for example --port 4000`,
       { cause: error },
     );

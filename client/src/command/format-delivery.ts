@@ -1,7 +1,9 @@
 /** Formats a received delivery for a terminal or as one line of JSON. */
 import { escapeControls, escapeLines } from './escape-controls.ts';
 import type { ReceivedDelivery } from './receive-deliveries.ts';
-import { WebhookVerificationError, verifyWebhook } from '@orgdir/client';
+import { verifyWebhook } from '../verify-webhook.ts';
+import { WebhookVerificationError } from '../webhook-verification-error.ts';
+import { indentJson } from './indent-json.ts';
 
 export type DeliveryReport = {
   type: 'delivery';
@@ -39,7 +41,7 @@ export function describeDelivery(
 export function formatDelivery(delivery: DeliveryReport): string {
   const { receivedAt, event, id, answered, body } = delivery;
   const head = `${receivedAt}  ${event ?? 'no event'}  ${id ?? 'no id'}  ${verdictOf(delivery)}`;
-  const text = pretty(body);
+  const text = indentJson(body);
   const rest = text.length - charactersMax;
   const shown = rest > 0 ? `${text.slice(0, charactersMax)}\n… and ${rest} more characters` : text;
   return `${escapeControls(head)}, answered ${answered}\n${indent(escapeLines(shown))}\n`;
@@ -66,24 +68,6 @@ function first(headers: ReceivedDelivery['headers'], name: RegExp): string | nul
 
 function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
-}
-
-/** Indents JSON and keeps every number as it was written. Any other text stays as it is. */
-function pretty(body: string): string {
-  try {
-    return JSON.stringify(JSON.parse(body, keepNumbers), null, 2);
-  } catch {
-    return body;
-  }
-}
-
-/** Large numbers would lose their last digits. `rawJSON` is in Node.js 24 but not yet in TypeScript's types. */
-const jsonWithRaw = JSON as unknown as { rawJSON: (this: void, text: string) => unknown };
-
-function keepNumbers(_name: string, value: unknown, context?: { source?: string }): unknown {
-  return typeof value === 'number' && context?.source !== undefined
-    ? jsonWithRaw.rawJSON(context.source)
-    : value;
 }
 
 type Verdict = { verified: true } | { verified: false; reason: string };

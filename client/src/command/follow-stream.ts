@@ -1,0 +1,121 @@
+/**
+ * Reads the stream of events, over lost connections, each event once. The events are text, because a number that was parsed
+ * may have lost digits.
+ */
+import type { Connection } from '../connection.ts';
+import { streamEvents } from '../event-stream.ts';
+import { retryAfterMs, toFailure } from '../events.ts';
+import { pageLimitMax } from '../pages.ts';
+import { readChunks } from '../read-chunks.ts';
+import type { Failure } from '../retry.ts';
+import { wait } from '../wait.ts';
+import { splitEntries } from './split-entries.ts';
+
+export type StreamQuery = { event?: string | undefined; webhook?: string | undefined };
+type Options = {
+  /** How many of the newest events come first. */
+  replay: number;
+  signal: AbortSignal;
+  /** Called when events begin to come, and after each outage. */
+  onOpen: () => void;
+  /** Called once per outage. */
+  onOutage: (failure: Failure) => void;
+  /** Whether an event counts for `replay`. */
+  matches: (event: string) => boolean;
+};
+export type EventText = { id: string; event: string; text: string };
+
+const pageTimeoutMs = 30_000;
+const reconnectMs = 2_000;
+/** A longer `Retry-After` is not waited for: somebody looks at the terminal. */
+const reconnectMsMax = 30_000;
+/** Spreads clients whose streams ended at the same time. */
+const spreadMs = 1_000;
+
+/** Throws errors that are permanent, and the signal's reason. */
+export async function* followStream(
+  connection: Connection,
+  query: StreamQuery,
+  { replay, signal, onOpen, onOutage, matches }: Options,
+): AsyncGenerator<EventText, void, undefined> {
+  const newest =
+    replay > 0 ? await readNewest(connection, query, { replay, signal, matches }) : null;
+  let isOpen = newest !== null;
+  if (newest) {
+    onOpen();
+    yield* newest.events;
+  }
+  let after = newest?.cursor ?? undefined;
+  // Without a cursor there was no event yet: one that came before the stream began is in the list alone.
+  let isListed = newest === null || after !== undefined;
+  const listed = new Set<string>();
+  let isOut = false;
+  for (;;) {
+    let failure: Failure | null = null;
+    try {
+      for await (const { texts, cursor } of streamEvents(
+        connection,
+        { after, ...query },
+        { signal },
+      )) {
+        if (!isOpen) onOpen();
+        isOpen = true;
+        isOut = false;
+        if (!isListed) {
+          const all = { replay: Infinity, signal, matches };
+          const { events } = await readNewest(connection, query, all);
+          isListed = true;
+          for (const event of events) listed.add(event.id);
+          yield* events;
+        }
+        for (const event of texts.map(toEvent)) if (!listed.has(event.id)) yield event;
+        after = cursor;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = toFailure(error);
+    }
+    if (failure && !isOut) onOutage(failure);
+    if (failure) {
+      isOut = true;
+      isOpen = false;
+    }
+    const pauseMs = failure ? Math.max(reconnectMs, retryAfterMs(failure)) : 0;
+    await wait(Math.min(pauseMs, reconnectMsMax) + Math.random() * spreadMs, [signal]);
+  }
+}
+
+/** Reads the list to its end, because cursors lead forward only, and keeps the newest. */
+async function readNewest(
+  { open, signals }: Connection,
+  query: StreamQuery,
+  { replay, signal, matches }: Pick<Options, 'replay' | 'signal' | 'matches'>,
+): Promise<{ events: EventText[]; cursor: string | null }> {
+  let events: EventText[] = [];
+  let after: string | null = null;
+  for (;;) {
+    const { response } = await open({
+      path: ['events'],
+      query: { limit: pageLimitMax, ...query, after },
+      options: { signal, retries: 5 },
+    });
+    const limits = { timeoutMs: pageTimeoutMs, signals: signals({ signal }) };
+    const decoder = new TextDecoder();
+    let text = '';
+    if (response.body)
+      for await (const chunk of readChunks(response.body, 'the list of events', limits))
+        text += decoder.decode(chunk, { stream: true });
+    const { pagination } = JSON.parse(text) as {
+      pagination: { nextCursor: string | null; hasMore: boolean };
+    };
+    const found = splitEntries(text).map(toEvent);
+    events = [...events, ...found.filter(({ event }) => matches(event))].slice(-replay);
+    after = pagination.nextCursor;
+    if (!pagination.hasMore) return { events, cursor: after };
+  }
+}
+
+function toEvent(text: string): EventText {
+  const { id, event } = JSON.parse(text) as { id: string; event: string };
+  return { id, event, text };
+}
