@@ -6,6 +6,7 @@ import { put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startProxy } from '../../service/test/support/proxy.ts';
 import { makeKey, startTestService } from '../../service/test/support/service.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
 import { ApiError, createClient, NetworkError, type DirectoryEvent } from '@orgdir/client';
 
 const service = await startTestService({ worker: true });
@@ -192,4 +193,21 @@ test('follow goes on where a stream broke off, and throws when its key is refuse
 
 test('follow never polls without a pause', async () => {
   await assert.rejects(client.events.follow({ pollMs: 0 }).next(), RangeError);
+});
+
+test('the id of a webhook goes with each page and with the stream', async () => {
+  const page =
+    '{"success":true,"data":[],"pagination":{"limit":1,"nextCursor":"c","hasMore":false}}';
+  const server = await startScriptedServer({ status: 200, body: page });
+  const { events } = createClient({ baseUrl: server.url });
+  await events.list({ webhook: 'w' });
+  for await (const event of events.all({ webhook: 'w' })) assert.fail(event.id);
+  const controller = new AbortController();
+  const follow = events.follow({ webhook: 'w' }, { signal: controller.signal });
+  await follow.next();
+  const ended = assert.rejects(follow.next(), { name: 'AbortError' });
+  await eventually(async () => server.asked.some(({ url }) => url.includes('/events/stream')));
+  controller.abort();
+  await ended;
+  assert.ok(server.asked.every(({ url }) => url.includes('webhook=w')));
 });
