@@ -160,9 +160,10 @@ function parseInteger(option: string, text: string, least: number, most: number)
 
 function parseTarget(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url && /^https?:$/.test(url.protocol)) return url;
+  // It is printed.
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
   throw invalidArguments(
-    '--forward-to must be an http or https address, such as http://localhost:4000/hooks',
+    '--forward-to must be an http or https address without user and password, such as http://localhost:4000/hooks',
   );
 }
 

@@ -375,6 +375,7 @@ test('invalid arguments exit with 2 and say what to do, without repeating secret
     [['listen', '--event', 'org.updated'], /add --webhook/],
     [['listen', '--replay', '0'], /from 1 to 100/],
     [['listen', '--forward-to', 'ftp://127.0.0.1/'], /http or https address/],
+    [['listen', '--forward-to', 'http://a:hidden-words@x/'], /without user and password/],
     [['listen', '--forward-to', 'http://x/', '--status', '500'], /--status cannot be used/],
     [['listen', '--forward-to', 'http://x/', '--secret', secret], /--forward-to cannot be used/],
     [['listen', '--service', 'nonsense'], /--service must be/],
