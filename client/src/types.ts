@@ -627,9 +627,9 @@ export interface Explanation {
   /**
    * The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.
    *
-   * @maxItems 6
+   * @maxItems 5
    */
-  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed' | 'passed')[];
+  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed')[];
   delivery: Delivery | null;
   /**
    * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.

@@ -102,7 +102,7 @@ function Checks({ explanation: { checks, unknown, at } }: { explanation: Explana
           checkLabels[name],
           <Condition
             key={name}
-            condition={`${checks[name] ?? (unknown.includes(name) ? 'unknown' : 'inapplicable')}`}
+            condition={`${checks[name] ?? (unknown.some((each) => each === name) ? 'unknown' : 'inapplicable')}`}
           />,
         ])}
       />

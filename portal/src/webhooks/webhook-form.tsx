@@ -84,7 +84,13 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
         value={form.values.description ?? ''}
       />
       <EventChoice appId={appId} {...form.getInputProps('events')} />
-      <FiltersField appId={appId} events={form.values.events} {...form.getInputProps('filters')} />
+      <FiltersField
+        // A preview is of these events.
+        key={form.values.events?.join()}
+        appId={appId}
+        events={form.values.events}
+        {...form.getInputProps('filters')}
+      />
       <HeaderFields
         names={headerNames}
         moves={hasOtherOrigin(form.values.url, url)}

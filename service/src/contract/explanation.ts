@@ -22,12 +22,15 @@ const ExplainedEvent = strictObject(
   { title: 'ExplainedEvent', description: 'An event that the app may have.' },
 );
 
-const checks = {
+const settings = {
   bound: check('Whether the app was bound to the organisation or alliance.'),
   listed: check('Whether the organisation was listed.'),
   existed: check('Whether the webhook existed.'),
   active: check('Whether the webhook was active.'),
   subscribed: check('Whether the webhook was subscribed to the event.'),
+};
+const checks = {
+  ...settings,
   // Optional, because processes of 1.0.0 leave it out.
   passed: Type.Optional(
     check(
@@ -64,9 +67,9 @@ export const Explanation = strictObject(
         'The conditions at that time. Null if one is unknown or does not apply: see `unknown`.',
     }),
     unknown: Type.Array(
-      Type.Enum(Object.keys(checks) as (keyof typeof checks)[], { type: 'string' }),
+      Type.Enum(Object.keys(settings) as (keyof typeof settings)[], { type: 'string' }),
       {
-        maxItems: Object.keys(checks).length,
+        maxItems: Object.keys(settings).length,
         description:
           'The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.',
       },

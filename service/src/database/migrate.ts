@@ -149,6 +149,9 @@ export async function listMigrations(): Promise<string[]> {
   return (await readdir(folder)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
 }
 
+/** The number of the newest one. */
+export const newestMigration = Number((await listMigrations()).at(-1)?.slice(0, 4));
+
 /**
  * Whether a version before 1.0.0 made an installation with these migrations. Every later one has the first file of the
  * baseline (`migrations/0001_baseline_directory.sql`), because nothing upgrades from before.

@@ -5,6 +5,7 @@
  */
 import { sql, type Database } from './database.ts';
 import type { DatabaseClock } from './clock.ts';
+import { newestMigration } from './migrate.ts';
 import type { Session } from './session.ts';
 
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
@@ -20,6 +21,8 @@ const trustedMs = 1_000;
 const pollMs = 400;
 /** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
 export const apiProcessLock = 70420021;
+/** With `newestMigration`, the key of another one: it says what the process knows. 1.0.0 has none. */
+export const versionLock = 70420026;
 
 export class Revisions {
   readonly #database: Database;
@@ -45,7 +48,7 @@ export class Revisions {
         this.#refresh.soon();
         for (const call of this.#noticeListeners) call(channel === null ? null : payload);
       },
-      { shared: apiProcessLock },
+      { shared: [[versionLock, newestMigration], [apiProcessLock]] },
     );
   }
 

@@ -19,8 +19,8 @@ type OnNotice = (channel: string | null, payload: string) => void;
 type Locks = {
   /** An advisory lock: only the one process that holds it listens. */
   exclusive?: number;
-  /** An advisory lock that the process shares with others, which count its holders. */
-  shared?: number;
+  /** The keys of advisory locks that the process shares with others, which look at its holders. */
+  shared?: readonly (readonly [number] | readonly [number, number])[];
 };
 
 type Subscription = {
@@ -109,8 +109,8 @@ export class Session {
       subscription.retry = setTimeout(again, lockRetryMs).unref();
       return;
     }
-    if (locks.shared !== undefined)
-      await on.client.query('select pg_advisory_lock_shared($1)', [locks.shared]);
+    for (const key of locks.shared ?? [])
+      await on.client.query(`select pg_advisory_lock_shared(${argumentsOf(key)})`, [...key]);
     for (const channel of channels) await on.client.query(`listen ${channel}`);
     if (!this.#subscriptions.has(subscription)) return;
     subscription.listens = true;
@@ -158,8 +158,12 @@ async function unsubscribe(client: pg.Client, { channels, locks }: Subscription)
   for (const channel of channels) await client.query(`unlisten ${channel}`);
   if (locks.exclusive !== undefined)
     await client.query('select pg_advisory_unlock($1)', [locks.exclusive]);
-  if (locks.shared !== undefined)
-    await client.query('select pg_advisory_unlock_shared($1)', [locks.shared]);
+  for (const key of locks.shared ?? [])
+    await client.query(`select pg_advisory_unlock_shared(${argumentsOf(key)})`, [...key]);
+}
+
+function argumentsOf(key: readonly number[]): string {
+  return key.map((_, index) => `$${index + 1}`).join();
 }
 
 async function close(client: pg.Client): Promise<void> {

@@ -50,7 +50,11 @@ import {
   streamsPerAppMax,
   waitingBytesMax as streamBytesMax,
 } from '../../src/http/v1/event-streams.ts';
-import { filterDepthMax, filterNodesMax } from '../../src/webhooks/filters/compile-filters.ts';
+import {
+  filterContainedMax,
+  filterDepthMax,
+  filterNodesMax,
+} from '../../src/webhooks/filters/compile-filters.ts';
 import { filterTextMax } from '../../src/webhooks/filters/filter-values.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { retentionDays } from '../../src/events/idempotency-keys.ts';
@@ -307,7 +311,7 @@ const sentences: Record<string, string[]> = {
     `every ${heartbeatSeconds} seconds`,
     `\`retry: ${reconnectSeconds * 1_000}\``,
     `more than ${kib(streamBytesMax)} waited for ${slowSeconds} seconds`,
-    `at most ${filterNodesMax} fields, operators and values in lists, at most ${filterDepthMax} objects in each other, and texts of at most ${filterTextMax} characters`,
+    `at most ${filterNodesMax} fields, operators and values in lists, at most ${filterDepthMax} objects in each other, and texts of at most ${filterTextMax} characters, ${filterContainedMax} of them to be contained`,
     `how many of the last ${previewedMax} events`,
     `${streamsPerAppMax} streams and an address ${streamsPerAddressMax}`,
   ],

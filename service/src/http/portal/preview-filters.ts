@@ -4,7 +4,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { strictObject } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
 import { countPassing } from '../../events/pull-events.ts';
-import { checkEvents, readFilters } from '../../webhooks/management/webhooks.ts';
+import { checkEvents, distinct, readFilters } from '../../webhooks/management/webhooks.ts';
 import { oneOf } from '../responses/responses.ts';
 import { WebhookInput } from '../webhooks/bodies.ts';
 import { operation } from '../webhooks/operation.ts';
@@ -47,7 +47,7 @@ export const previewFilters = operation({
     const { filterPath, filterIssues } = await readFilters(database, appId, filters);
     const issues = [...eventIssues, ...filterIssues];
     if (issues.length > 0) throw invalid(...issues);
-    const asked = { events, filterPath, limit: previewedMax };
+    const asked = { events: distinct(events), filterPath, limit: previewedMax };
     return envelope(await countPassing(database, appId, asked));
   },
 });

@@ -15,6 +15,8 @@ export type Filters = Record<string, unknown>;
 export const filterNodesMax = 50;
 /** Objects in each other. */
 export const filterDepthMax = 4;
+/** Texts that something contains, because these take the longest. */
+export const filterContainedMax = 4;
 const issuesMax = 20;
 
 const comparisons: Record<string, string> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
@@ -61,6 +63,7 @@ class FilterCompiler {
   readonly #event: string;
   readonly #issues: Issue[];
   #nodes = 0;
+  #contained = 0;
 
   constructor(event: string, issues: Issue[]) {
     this.#event = event;
@@ -130,8 +133,7 @@ class FilterCompiler {
       case '$neq':
         return `(exists(${subject}) && !${this.#some(`@ == ${this.#value(value, place)}`, place)})`;
       case '$in':
-        if (typeof value === 'string')
-          return this.#some(`@ like_regex ${this.#text(value, place)} flag "q"`, place);
+        if (typeof value === 'string') return this.#contains(value, place);
         return this.#some(
           this.#each(value, place, (each) => `@ == ${this.#value(each, place)}`).join(' || '),
           place,
@@ -157,6 +159,16 @@ class FilterCompiler {
       default:
         return this.#refuse(path, `is no operator${suggestion(name, operators)}`);
     }
+  }
+
+  #contains(text: string, place: Place): string {
+    this.#contained += 1;
+    if (this.#contained > filterContainedMax)
+      return this.#refuse(
+        place.path,
+        `must not be a text more than ${filterContainedMax} times in a filter, because looking for text takes long`,
+      );
+    return this.#some(`@ like_regex ${this.#text(text, place)} flag "q"`, place);
   }
 
   #some(condition: string, { subject }: Place): string {

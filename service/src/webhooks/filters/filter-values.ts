@@ -20,12 +20,15 @@ export function propertiesOf(schema: Schema): Record<string, Schema> {
 /** Returns what is wrong with a value that is to be equal to one of these, or null. */
 export function checkValue(value: unknown, schema: Schema): string | null {
   const choices = choicesOf(schema);
-  const types = new Set(choices.flatMap(({ type = [] }) => type));
+  const types = new Set(
+    choices.flatMap(({ type = [] }) => type).filter((each) => each !== 'object'),
+  );
   const type = typeOf(value);
   if (!types.has(type) && !(type === 'number' && types.has('integer'))) {
-    const allowed = [...types].filter((each) => each !== 'object').map((each) => nouns[each]);
+    const allowed = [...types].map((each) => nouns[each]);
     return `must be ${allowed.join(' or ') || 'an object of fields and operators'}, as in the event`;
   }
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'must be a smaller number';
   if (typeof value !== 'string') return null;
   const values = choices.find((choice) => choice.enum)?.enum;
   if (values && !values.includes(value))

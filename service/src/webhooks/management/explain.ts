@@ -83,7 +83,7 @@ export async function explainEvents(
       ) as aside,
       case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
       case when e.audience = 'global' and e.org_id is not null then e.org_listed end as listed,
-      filtered and not passed and filterable(e.data) is null as unreadable,
+      filtered and not passed and readable is null as unreadable,
       case when filtered then passed end as passed, ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
     from webhooks w
     cross join unnest(${eventIds}::uuid[]) asked(id)
@@ -106,7 +106,10 @@ export async function explainEvents(
     ) e on true
     ${versionsAt(sql`e.fanned_out_at`)}
     cross join lateral (
-      select ${isFiltered(sql`e.name`)} as filtered, passes_filter(v.filter_path, e.name, filterable(e.data)) as passed
+      select *, ${isFiltered(sql`e.name`)} as filtered, passes_filter(v.filter_path, e.name, readable) as passed
+      from (select filterable(e.data) as readable offset 0) read
+      -- So that each is evaluated once.
+      offset 0
     ) filter
     cross join lateral (
       select coalesce(takes_event(v.active, v.events, e.name) and passed and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
@@ -314,10 +317,8 @@ function unknownChecks(checks: Checks, name: string): Explanation['unknown'] {
     existed: true,
     active: checks.existed !== false,
     subscribed: checks.existed !== false,
-    // It applies only where it is known.
-    passed: false,
   };
-  const names = Object.keys(applying) as (keyof Checks)[];
+  const names = Object.keys(applying) as (keyof typeof applying)[];
   return names.filter((check) => applying[check] && checks[check] === null);
 }
 

@@ -2,7 +2,7 @@
 import type { OwnHeaders } from '../../contract/own-headers.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
-import { requireWorkersSince } from '../queue/members.ts';
+import { requireProcessesSince } from '../queue/members.ts';
 import { sealedText } from '../sending/own-headers.ts';
 
 /** What creating and changing webhooks needs for their headers. */
@@ -21,7 +21,7 @@ export async function sealOwnHeaders(
 ): Promise<SealedHeaders> {
   const names = Object.keys(headers ?? {});
   if (headers === null || names.length === 0) return { sealed: null, names: null };
-  await requireWorkersSince(tx, ownHeadersMigration, 'own headers');
+  await requireProcessesSince(tx, ownHeadersMigration, 'own headers');
   return { sealed: secretBox.seal(sealedText(headers, webhook.url), webhook.id), names };
 }
 

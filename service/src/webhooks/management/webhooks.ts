@@ -27,7 +27,7 @@ import {
 } from '../../events/catalogue.ts';
 import { compileFilters, type Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { requireWorkersSince } from '../queue/members.ts';
+import { requireProcessesSince } from '../queue/members.ts';
 import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { generateSecret } from './generate-secret.ts';
@@ -245,7 +245,7 @@ export async function readFilters(
 ): Promise<ReadFilters> {
   const names = Object.keys(filters ?? {});
   if (names.length === 0) return { filters: null, filterPath: null, filterIssues: [] };
-  await requireWorkersSince(executor, filtersMigration, 'filters');
+  await requireProcessesSince(executor, filtersMigration, 'filters');
   const placeOf = (index: number) => `body.filters.${names[index]}`;
   const unknown = await checkEvents(executor, appId, names, placeOf);
   if (unknown.length > 0) return { filters: null, filterPath: null, filterIssues: unknown };

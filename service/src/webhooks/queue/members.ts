@@ -3,7 +3,8 @@
  * none may send to, because another session keeps their health from being written.
  */
 import { sql, type Database, type Executor } from '../../database/database.ts';
-import { listMigrations } from '../../database/migrate.ts';
+import { newestMigration } from '../../database/migrate.ts';
+import { apiProcessLock, versionLock } from '../../database/revisions.ts';
 import { ServiceError } from '../../errors.ts';
 import { workersChannel } from '../../events/queue-channel.ts';
 
@@ -30,9 +31,6 @@ const aliveMs = 5_000;
 const forgottenMs = 12 * aliveMs;
 /** Health is written within this time, unless somebody holds the webhook's row. */
 export const healthDelayMs = 500;
-
-/** The number of the newest migration of which this version knows. */
-const newestMigration = Number((await listMigrations()).at(-1)?.slice(0, 4));
 
 export async function joinWorkers(
   database: Database,
@@ -114,16 +112,26 @@ export async function countWorkers(database: Database): Promise<number> {
 }
 
 /**
- * For settings that a worker of before a migration would not follow. Throws `conflict` while such a worker is alive, which is
- * during an upgrade.
+ * For settings that a process of before a migration would not follow. Throws `conflict` while a worker or an API process of that
+ * time is alive, which is during an upgrade.
  */
-export async function requireWorkersSince(
+export async function requireProcessesSince(
   executor: Executor,
   migration: number,
   what: string,
 ): Promise<void> {
   const { rows } = await sql`
-    select from workers where ${isAlive} and coalesce(migration, 0) < ${migration} limit 1
+    select from workers where ${isAlive} and coalesce(migration, 0) < ${migration}
+    union all
+    select from pg_locks api
+    where locktype = 'advisory' and classid = 0 and objid = ${apiProcessLock}::oid
+      and database = (select oid from pg_database where datname = current_database())
+      and not exists (
+        select from pg_locks known
+        where known.pid = api.pid and known.locktype = 'advisory' and known.classid = ${versionLock}::oid
+          and known.objid::bigint >= ${migration}
+      )
+    limit 1
   `.execute(executor);
   if (rows.length > 0)
     throw new ServiceError(

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { sql } from '../../../src/database/database.ts';
 import {
   compileFilters,
+  filterContainedMax,
   filterDepthMax,
   filterNodesMax,
 } from '../../../src/webhooks/filters/compile-filters.ts';
@@ -173,6 +174,25 @@ test('what is wrong with a filter is said where it is', () => {
   ]);
   for (const empty of [{}, { alliance: {} }])
     assert.match(issuesOf(empty)[0] ?? '', /: must have a field or an operator$/);
+  for (const value of [
+    { $eq: {} },
+    { alliance: { $neq: { slug: 'a' } } },
+    { alliance: { $in: [{}] } },
+  ])
+    assert.match(
+      issuesOf(value)[0] ?? '',
+      /must be (null|an object of fields and operators), as in the event$/,
+    );
+  assert.deepEqual(issuesOf({ memberCount: { $lt: 1e400 } }), [
+    '.memberCount.$lt: must be a smaller number',
+  ]);
+  const contains = {
+    $or: Array.from({ length: filterContainedMax + 1 }, () => ({ name: { $in: 'a' } })),
+  };
+  assert.match(
+    issuesOf(contains)[0] ?? '',
+    /^\.\$or\.4\.name\.\$in: must not be a text more than 4 times/,
+  );
   for (const none of [null, [], 'a', 5])
     assert.deepEqual(issuesOf(none), [': must be an object of fields and operators']);
 });

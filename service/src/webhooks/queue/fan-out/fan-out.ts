@@ -20,8 +20,10 @@ const eventsMin = 32;
 export const sliceMax = 512;
 /** Webhooks that one slice looks at. */
 const scannedMax = 4_096;
-/** Filters of webhooks that one statement evaluates: others wait for its lock, and each takes some microseconds. */
-const filteredMax = 20_000;
+/** Others wait for a statement that evaluates filters. It ends soon after this time; the largest filter takes about 3 ms. */
+const filteringMs = 200;
+/** Webhooks with filters that one slice looks at. */
+const filteredMax = 256;
 
 export type FanOut = {
   /** How many events got their position. */
@@ -247,24 +249,28 @@ function chooseEvents(total: number, broadcastAbove: number) {
     select topic, count(*) as subscribers, count(filter_path) as filters from subscribers group by topic
   ),
   sized as (
-    select *, place = 1 or sum(filtered) over (order by overtakes desc, xid, id) <= ${sql.lit(filteredMax)} as is_next from (
-      select *, subscribers > ${broadcastAbove}::int as is_broadcast,
-        -- The slices of a broadcast evaluate them.
-        case when subscribers <= ${broadcastAbove}::int then filters else 0 end as filtered
-      from (
-        select o.*, row_number() over (order by xid, id) as place, coalesce(s.subscribers, 0) as subscribers,
-          coalesce(s.filters, 0) as filters
-        from oldest o left join sizes s using (topic)
-      ) o
+    select *, subscribers > ${broadcastAbove}::int as is_broadcast,
+      -- The slices of a broadcast evaluate them.
+      case when subscribers <= ${broadcastAbove}::int then filters else 0 end as filtered
+    from (
+      select o.*, row_number() over (order by xid, id) as place, coalesce(s.subscribers, 0) as subscribers,
+        coalesce(s.filters, 0) as filters
+      from oldest o left join sizes s using (topic)
     ) o
+    order by overtakes desc, xid, id
   ),
-  -- Each event is read once, and only if there is a filter.
+  started as materialized (select clock_timestamp() as at),
+  -- Each event is read once, and only if there is a filter, and time to evaluate it.
   readable as (
-    select *, case when filtered > 0 and is_next then (select filterable(data) from outbox where ctid = tid) end as readable
-    from sized offset 0
+    select *, case when is_next and filtered > 0 then (select filterable(data) from outbox where ctid = tid) end as readable
+    from (
+      select *, filtered = 0 or place = 1
+        or clock_timestamp() < (select at from started) + ${sql.lit(filteringMs)} * interval '1 millisecond' as is_next
+      from sized offset 0
+    ) sized offset 0
   ),
   evaluated as materialized (
-    select *, case when filtered > 0 and is_next then array(
+    select *, case when is_next and filtered > 0 then array(
       select webhook_id from subscribers s
       where s.topic = r.topic and filter_path is not null and passes_filter(filter_path, r.name, r.readable)
     ) end as passed
@@ -273,11 +279,11 @@ function chooseEvents(total: number, broadcastAbove: number) {
   -- As many as there is room for, and at least one: a backlog waits as one row per event.
   chosen as materialized (
     select tid, xid, id, topic, is_broadcast, passed from (
-      select *, sum(case when not is_broadcast then subscribers - filtered + coalesce(cardinality(passed), 0) end)
-          over (order by overtakes desc, xid, id) as total
-      from evaluated
+      select *, bool_and(is_next) over in_order as is_in_time,
+        sum(case when not is_broadcast then subscribers - filtered + coalesce(cardinality(passed), 0) end) over in_order as total
+      from evaluated window in_order as (order by overtakes desc, xid, id)
     ) summed
-    where is_next and coalesce(total, 0) <= ${total}::int or place = 1
+    where is_in_time and coalesce(total, 0) <= ${total}::int or place = 1
   )
   `;
 }
@@ -411,7 +417,8 @@ async function advanceOnce(
     reached as materialized (
       select case when (select count(*) from subscribers) = ${count}::int
         then (select webhook_id from subscribers order by webhook_id desc limit 1)
-        else (select id from webhooks where id > b.reached order by id offset ${sql.lit(scannedMax - 1)} limit 1)
+        -- Null after the last one.
+        else (select nullif(id, (select id from webhooks order by id desc limit 1)) from (${scanned}) w order by id desc limit 1)
       end as id from broadcast b
     ),
     advanced as (
@@ -438,6 +445,17 @@ async function advanceOnce(
   return read(rows, lease.token, leaseEndsAt);
 }
 
+/** The webhooks that the next slice looks at, in order. */
+const scanned = sql`
+  select * from (
+    select *, row_number() over in_order as place, count(filter_path) over in_order as filtered
+    from webhooks where id > (select reached from broadcast)
+    window in_order as (order by id rows unbounded preceding)
+  ) w
+  where place <= ${sql.lit(scannedMax)} and filtered <= ${sql.lit(filteredMax)}
+  order by id
+`;
+
 /**
  * The first broadcast, its event as `placed`, and its next webhooks as `subscribers`. It may be newer than the statement's
  * snapshot, if its slice before this one was committed meanwhile: it is changed by its id, because the snapshot has no row
@@ -459,9 +477,7 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
   -- The webhooks of the moment at which the event got its position.
   subscribers as materialized (
     select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.own_headers, s.may_lease
-    from (
-      select * from webhooks where id > (select reached from broadcast) order by id limit ${sql.lit(scannedMax)}
-    ) w cross join lateral (
+    from (${scanned}) w cross join lateral (
       select w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease
       from placed e
