@@ -27,7 +27,7 @@ export type EventsQuery = Loose<Omit<ListEventsQuery, 'after'>> & {
   webhook?: string | undefined;
 };
 
-export type FollowQuery = EventsQuery & {
+export type FollowQuery = Omit<EventsQuery, 'newest'> & {
   /**
    * How long to wait between polls when there are no more events and no stream can be had, in milliseconds, at least 100.
    * Default: 5,000.
@@ -45,7 +45,7 @@ export type Events = {
   list(query?: EventsQuery, options?: RequestOptions): Promise<EventPage>;
   /** Iterates over all events up to now. */
   all(
-    query?: EventsQuery,
+    query?: Omit<EventsQuery, 'newest'>,
     options?: RequestOptions,
   ): AsyncGenerator<DirectoryEvent, void, undefined>;
   /**

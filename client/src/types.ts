@@ -1325,6 +1325,8 @@ export interface SuggestQuery {
 export interface ListEventsQuery {
   /** The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event. */
   after?: string;
+  /** Return the newest events instead of the oldest, in the same order. Not together with `after`. */
+  newest?: boolean;
   /** The maximum number of entries on a page. */
   limit?: number;
   /** Return only this event. */

@@ -33,7 +33,7 @@ const announce = (name: string) => put(service.database, 'orgs', [{ name }], { e
 
 test('every example fits the types', async () => {
   const files = blocks.map((_, index) => `${index}.ts`);
-  assert.equal(files.length, 7);
+  assert.equal(files.length, 8);
   assert.equal(await consumer.check({ types: ['node'], files }), '');
 });
 

@@ -62,7 +62,7 @@ export async function* followStream(
         isOpen = true;
         isOut = false;
         if (!isListed) {
-          const all = { replay: Infinity, signal, matches };
+          const all = { replay: pageLimitMax, signal, matches };
           const { events } = await readNewest(connection, query, all);
           isListed = true;
           for (const event of events) listed.add(event.id);
@@ -85,34 +85,29 @@ export async function* followStream(
   }
 }
 
-/** Reads the list to its end, because cursors lead forward only, and keeps the newest. */
+/** One page: of events that are rare among others, there may be fewer. */
 async function readNewest(
   { open, signals }: Connection,
   query: StreamQuery,
   { replay, signal, matches }: Pick<Options, 'replay' | 'signal' | 'matches'>,
 ): Promise<{ events: EventText[]; cursor: string | null }> {
-  let events: EventText[] = [];
-  let after: string | null = null;
-  for (;;) {
-    const { response } = await open({
-      path: ['events'],
-      query: { limit: pageLimitMax, ...query, after },
-      options: { signal, retries: 5 },
-    });
-    const limits = { timeoutMs: pageTimeoutMs, signals: signals({ signal }) };
-    const decoder = new TextDecoder();
-    let text = '';
-    if (response.body)
-      for await (const chunk of readChunks(response.body, 'the list of events', limits))
-        text += decoder.decode(chunk, { stream: true });
-    const { pagination } = JSON.parse(text) as {
-      pagination: { nextCursor: string | null; hasMore: boolean };
-    };
-    const found = splitEntries(text).map(toEvent);
-    events = [...events, ...found.filter(({ event }) => matches(event))].slice(-replay);
-    after = pagination.nextCursor;
-    if (!pagination.hasMore) return { events, cursor: after };
-  }
+  const { response } = await open({
+    path: ['events'],
+    query: { newest: 'true', limit: pageLimitMax, ...query },
+    options: { signal, retries: 5 },
+  });
+  const limits = { timeoutMs: pageTimeoutMs, signals: signals({ signal }) };
+  const decoder = new TextDecoder();
+  let text = '';
+  if (response.body)
+    for await (const chunk of readChunks(response.body, 'the list of events', limits))
+      text += decoder.decode(chunk, { stream: true });
+  const { pagination } = JSON.parse(text) as { pagination: { nextCursor: string | null } };
+  const events = splitEntries(text).map(toEvent);
+  return {
+    events: events.filter(({ event }) => matches(event)).slice(-replay),
+    cursor: pagination.nextCursor,
+  };
 }
 
 function toEvent(text: string): EventText {

@@ -23,6 +23,8 @@ export type EventPage = {
 };
 export type PullOptions = {
   after: string | null;
+  /** The newest ones instead, in the same order. */
+  newest?: boolean;
   limit: number;
   event: string | null;
   /** Only what this webhook of the app would be sent now: by its events and filters, also the opt-in ones. */
@@ -61,11 +63,11 @@ type ReadOptions = Omit<PullOptions, 'after'> & { start: number };
 export async function readEvents(
   database: Database,
   appId: string,
-  { start, limit, event, webhookId }: ReadOptions,
+  { start, newest = false, limit, event, webhookId }: ReadOptions,
 ): Promise<{ events: PulledEvent[]; end: number; hasMore: boolean }> {
   const page = {
     isOnPage: sql`e.position > ${start}::bigint`,
-    order: sql`e.position`,
+    order: newest ? sql`e.position desc` : sql`e.position`,
     limit,
     event,
   };
@@ -79,15 +81,16 @@ export async function readEvents(
           select e.*, passes_filter(webhook.filter_path, e.name, filterable(e.data)) as passes
           from webhook cross join lateral (
             ${eventsOf(appId, { ...page, names: subscribed(sql`(select events from webhook)`) })}
-          ) e order by e.position
+          ) e order by ${page.order}
         `
     }
   `.execute(database);
   const onPage = rows.slice(0, limit);
+  if (newest) onPage.reverse();
   return {
     events: onPage.filter(({ passes }) => passes).map(toEvent),
     end: onPage.at(-1)?.position ?? start,
-    hasMore: rows.length > limit,
+    hasMore: !newest && rows.length > limit,
   };
 }
 

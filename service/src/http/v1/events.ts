@@ -42,6 +42,11 @@ const EventQuery = Type.Object(
           'The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event.',
       }),
     ),
+    newest: Type.Boolean({
+      default: false,
+      description:
+        'Return the newest events instead of the oldest, in the same order. Not together with `after`.',
+    }),
     limit: Type.Integer({
       minimum: 1,
       maximum: 100,
@@ -153,9 +158,11 @@ const listEvents = operationFor<EventContext>()({
   returns: { 200: 'The events.' },
   response: { schema: cursorList(EventRecord, 'EventList'), example },
   async run({ database, cursors, usage, caller, query }) {
-    const { after = null, limit, event = null, webhook: webhookId = null } = query;
+    const { after = null, newest, limit, event = null, webhook: webhookId = null } = query;
+    if (newest && after !== null)
+      throw invalid({ path: 'query.newest', message: 'must not be given together with after' });
     if (webhookId !== null) await requireOwn(database, caller.appId, webhookId);
-    const options = { after, limit, event, webhookId };
+    const options = { after, newest, limit, event, webhookId };
     const page = await pullEvents(database, cursors, caller.appId, options);
     usage.addEvents(caller, page.events.length);
     return entryOf(0, Buffer.from(render(page, limit)));

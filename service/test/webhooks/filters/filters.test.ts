@@ -342,6 +342,19 @@ test('GET /events and the stream of a webhook have what it is sent, opt-in event
     ({ hasMore, nextCursor: cursor } = page.body.pagination);
   }
   assert.deepEqual(found, wanted);
+  // The newest first of all, and what follows them.
+  const newest = await service.call(`/events?webhook=${webhook.id}&newest=true&limit=2`, { key });
+  assert.deepEqual(
+    newest.body.data.map(({ id }: { id: string }) => id),
+    wanted.slice(-1),
+    'of two, one does not pass',
+  );
+  assert.equal(newest.body.pagination.hasMore, false);
+  const { nextCursor } = newest.body.pagination;
+  const later = await service.call(`/events?after=${nextCursor}`, { key });
+  assert.deepEqual([later.body.data, later.body.pagination.nextCursor], [[], nextCursor]);
+  const both = await service.call(`/events?newest=true&after=${nextCursor}`, { key });
+  assert.equal(both.body.error.details.issues[0].path, 'query.newest');
   const other = await makeKey(service);
   for (const path of ['/events', '/events/stream'])
     for (const id of [webhook.id, uuidv7()]) {
