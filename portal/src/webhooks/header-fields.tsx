@@ -19,7 +19,6 @@ export type HeaderRows = HeaderRow[] | null;
 
 /** The limits of the service. */
 const headersMax = 10;
-const lengthMax = { name: 100, value: 2_000 };
 
 type Props = {
   /** The stored ones, whose values nobody can read. */
@@ -86,7 +85,11 @@ function Stored({ names, moves, change }: Choice & { moves: boolean }) {
 }
 
 function Entered({ names, rows, onChange, change }: Choice & { rows: HeaderRow[] }) {
-  const add = () => onChange([...rows, { key: crypto.randomUUID(), name: '', value: '' }]);
+  const added = useRef(0);
+  const add = () => {
+    added.current += 1;
+    onChange([...rows, { key: `added ${added.current}`, name: '', value: '' }]);
+  };
   const isStored = names.length > 0;
   return (
     <>
@@ -96,7 +99,6 @@ function Entered({ names, rows, onChange, change }: Choice & { rows: HeaderRow[]
             <TextInput
               key={part}
               label={`${part === 'name' ? 'Name' : 'Value'} of header ${index + 1}`}
-              maxLength={lengthMax[part]}
               autoComplete="off"
               spellCheck={false}
               // An empty row appears because a button was pressed.

@@ -19,6 +19,7 @@ export const refusedHeaders: Readonly<Record<string, readonly string[]>> = {
     'trailer',
     'transfer-encoding',
     'upgrade',
+    'http2-settings',
   ],
   // The response to a request with `Accept-Encoding` may be compressed, and is stored as it comes.
   'is decided by the service': [
@@ -29,7 +30,15 @@ export const refusedHeaders: Readonly<Record<string, readonly string[]>> = {
     'date',
     'accept-encoding',
   ],
-  'tells where a request comes from': ['forwarded', 'via', 'x-forwarded-', 'x-real-ip'],
+  'tells where a request comes from': [
+    'forwarded',
+    'via',
+    'x-forwarded-',
+    'x-real-ip',
+    'x-client-ip',
+    'true-client-ip',
+    'cf-connecting-ip',
+  ],
   'belongs to the signature': ['webhook-'],
   'belongs to the trace': ['traceparent', 'tracestate'],
 };
@@ -43,7 +52,10 @@ const fieldValue = /^[!-~](?:[ -~]*[!-~])?$/;
 export type OwnHeaders = Record<string, string>;
 
 export const OwnHeadersInput = nullable(
-  Type.Record(Type.String(), Type.String(), {
+  // `Type.Record` would leave names with line ends unchecked.
+  Type.Unsafe<OwnHeaders>({
+    type: 'object',
+    additionalProperties: { type: 'string' },
     description: `Headers that the service adds to each delivery, such as credentials: at most ${ownHeadersMax}, with names of at most ${headerNameMax} and values of at most ${headerValueMax} characters, together ${headerCharsMax}. Values are encrypted and never returned. Null or an empty object for none.`,
     maxProperties: ownHeadersMax,
     examples: [{ Authorization: 'Bearer 7f3c9a' }],
@@ -79,7 +91,8 @@ function badName(index: number): Issue {
 }
 
 function refusalOf(name: string, serviceName: string): string | null {
-  const lower = name.toLowerCase();
+  // Servers that pass headers in variables read both alike.
+  const lower = name.toLowerCase().replaceAll('_', '-');
   const fits = (refused: string) =>
     refused.endsWith('-') ? lower.startsWith(refused) : lower === refused;
   const [reason] = Object.entries(refusedHeaders).find(([, names]) => names.some(fits)) ?? [];

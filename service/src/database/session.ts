@@ -158,7 +158,7 @@ async function unsubscribe(client: pg.Client, { channels, locks }: Subscription)
   for (const channel of channels) await client.query(`unlisten ${channel}`);
   if (locks.exclusive !== undefined)
     await client.query('select pg_advisory_unlock($1)', [locks.exclusive]);
-  for (const key of locks.shared ?? [])
+  for (const key of locks.shared?.toReversed() ?? [])
     await client.query(`select pg_advisory_unlock_shared(${argumentsOf(key)})`, [...key]);
 }
 

@@ -55,13 +55,13 @@ test('all listeners of a process share one connection, and all of them hear agai
   const listeners = [
     await listen(session, 'news'),
     await listen(session, 'weather', { exclusive: lock }),
-    await listen(session, 'sports', { shared: lock + 1 }),
+    await listen(session, 'sports', { shared: [[lock + 1], [lock, 1]] }),
   ];
   await Promise.all(listeners.map(({ connected }) => connected));
   const before = await readSessions(database);
   assert.deepEqual(
     before.map(({ locks }) => locks),
-    [2],
+    [3],
   );
   const again = listeners.map(({ heard }) => once(heard, 'connected'));
   await sql`select pg_terminate_backend(${before[0]?.pid}, 1000)`.execute(database);
@@ -69,7 +69,7 @@ test('all listeners of a process share one connection, and all of them hear agai
   const after = await readSessions(database);
   assert.deepEqual(
     after.map(({ locks }) => locks),
-    [2],
+    [3],
   );
   const weather = once(listeners[1]?.heard as EventEmitter, 'weather');
   await notify(database, 'weather');

@@ -7,7 +7,7 @@ import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import type { Deliverable, LeasedDelivery } from './deliverable.ts';
 import { type SigningKeys, openSecrets } from './signing-keys.ts';
-import { addOwnHeaders } from './own-headers.ts';
+import { addOwnHeaders, hideValues } from './own-headers.ts';
 import { type AttemptResult, type Verdict, cycleOf, decideVerdict } from './retry.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
@@ -63,7 +63,12 @@ export async function deliver(
   );
   const span = traceAttempt(delivery);
   if (span) headers['traceparent'] = span.traceparent;
-  const outcome = await sender.attempt({ url: delivery.url, headers, body });
+  const response = await sender.attempt({ url: delivery.url, headers, body });
+  const outcome = {
+    ...response,
+    responseHeaders: hideValues(response.responseHeaders, secrets.ownHeaders),
+    responseBody: hideValues(response.responseBody, secrets.ownHeaders),
+  };
   const verdict = verdictOf(dependencies, delivery, outcome);
   span?.end({ ...outcome, verdict: verdict.kind });
   const { durationMs } = outcome;

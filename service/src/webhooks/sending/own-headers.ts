@@ -9,7 +9,12 @@ export function sealedText(headers: Record<string, string>, url: string): string
 }
 
 export function parseOwnHeaders(text: string): OpenedHeaders {
-  return JSON.parse(text) as OpenedHeaders;
+  try {
+    return JSON.parse(text) as OpenedHeaders;
+  } catch {
+    // The error of `JSON.parse` quotes the text.
+    throw new Error('own headers are damaged');
+  }
 }
 
 /** Adds them to those of the service, which they never replace, also if its name or version has changed since. */
@@ -23,4 +28,20 @@ export function addOwnHeaders(
   const taken = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const added = Object.entries(own.headers).filter(([name]) => !taken.has(name.toLowerCase()));
   return { ...headers, ...Object.fromEntries(added) };
+}
+
+/** A shorter value is no secret, and may be anywhere in a text. */
+const hiddenFrom = 6;
+
+/** Hides the values in what a receiver returned: some repeat the headers of a request. */
+export function hideValues(response: Buffer | null, own: OpenedHeaders | null): Buffer | null {
+  if (response === null || own === null) return response;
+  const values = Object.values(own.headers)
+    .flatMap((value) => [value, value.slice(value.indexOf(' ') + 1)])
+    .filter(({ length }) => length >= hiddenFrom);
+  let text = response.toString('latin1');
+  for (const value of values)
+    for (const form of [value, JSON.stringify(value).slice(1, -1)])
+      text = text.replaceAll(form, () => '***');
+  return Buffer.from(text, 'latin1');
 }

@@ -71,6 +71,25 @@ test('every attempt has the headers: the first, retries, redeliveries and tests'
   await remove(id);
 });
 
+test('a response that repeats the values is kept without them', async () => {
+  const receiver = await startReceiver((response, { headers: { authorization = '' } }) =>
+    response
+      .writeHead(200, { 'x-echo': authorization })
+      .end(JSON.stringify({ authorization, credentials: authorization.slice(7) })),
+  );
+  const secret = 'a "quoted" secret';
+  const { id } = await register({
+    url: receiver.url,
+    headers: { Authorization: `Bearer ${secret}` },
+  });
+  const { body, text } = await post(`/${id}/test`);
+  const [attempt] = body.data.attempts;
+  assert.equal(attempt.responseHeaders['x-echo'], '***');
+  assert.equal(attempt.responseBody, '{"authorization":"***","credentials":"***"}');
+  assert.ok(!text.includes('secret'), text);
+  await remove(id);
+});
+
 test('a value is in no response, log line, audit entry or text of the database', async () => {
   const json = { url: 'https://example.org/hooks', headers };
   const created = await post('', json, { headers: { 'idempotency-key': 'mine' } });
@@ -161,6 +180,14 @@ test('refused names and values are named with the reason, and change nothing', a
         return [{ [one.toUpperCase()]: 'a' }, new RegExp(`^${one} is not .*${reason}$`, 'i')];
       }),
     ),
+    // Whatever the list in the code says.
+    ...[
+      ...['Host', 'Content-Length', 'Content-Type', 'User-Agent', 'Expect', 'X-Forwarded-For'],
+      ...['webhook-id', 'webhook-signature', 'X-Service-Event', 'Connection', 'Keep-Alive', 'TE'],
+      ...['Proxy-Authorization', 'Trailer', 'Transfer-Encoding', 'Upgrade', 'HTTP2-Settings'],
+      ...['X_Forwarded_For', 'Webhook_Signature', 'Content_Length'],
+    ].map((name): [Record<string, unknown>, RegExp] => [{ [name]: 'a' }, /is not allowed/]),
+    [{ 'a\nb': null }, /must be string/],
     [{ 'x-SERVICE-signature': 'a' }, /x-SERVICE-signature is not allowed/],
     [{ 'X-Key': 'a', 'x-key': 'b' }, /x-key is given twice/],
     [{ '': 'a' }, /name 1 has not/],
