@@ -31,7 +31,9 @@ export function FiltersField({ appId, events, value = '', ...input }: Props) {
           <>
             Only events whose data matches are sent; events that are not named always are. Empty:
             none.{' '}
-            <Anchor href={`${pageData.basePath}/docs/events#filters`}>How to write filters</Anchor>
+            <Anchor inherit href={`${pageData.basePath}/docs/events#filters`}>
+              How to write filters
+            </Anchor>
           </>
         }
         placeholder={placeholder}
