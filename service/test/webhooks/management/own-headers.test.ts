@@ -181,12 +181,9 @@ test('refused names and values are named with the reason, and change nothing', a
       }),
     ),
     // Whatever the list in the code says.
-    ...[
-      ...['Host', 'Content-Length', 'Content-Type', 'User-Agent', 'Expect', 'X-Forwarded-For'],
-      ...['webhook-id', 'webhook-signature', 'X-Service-Event', 'Connection', 'Keep-Alive', 'TE'],
-      ...['Proxy-Authorization', 'Trailer', 'Transfer-Encoding', 'Upgrade', 'HTTP2-Settings'],
-      ...['X_Forwarded_For', 'Webhook_Signature', 'Content_Length'],
-    ].map((name): [Record<string, unknown>, RegExp] => [{ [name]: 'a' }, /is not allowed/]),
+    ...'Host Content-Length Content-Type User-Agent Expect X-Forwarded-For webhook-id webhook-signature X-Service-Event Connection Keep-Alive TE Proxy-Authorization Trailer Transfer-Encoding Upgrade HTTP2-Settings X_Forwarded_For Webhook_Signature Content_Length'
+      .split(' ')
+      .map((name): [Record<string, unknown>, RegExp] => [{ [name]: 'a' }, /is not allowed/]),
     [{ 'a\nb': null }, /must be string/],
     [{ 'x-SERVICE-signature': 'a' }, /x-SERVICE-signature is not allowed/],
     [{ 'X-Key': 'a', 'x-key': 'b' }, /x-key is given twice/],
