@@ -1,10 +1,10 @@
 /** Signs a body as the service signs a delivery, for tests of handlers. */
-import { concat, hmacKey, serviceKey, standardKey } from './verify-webhook.ts';
+import { checkSecret, concat, hmacKey, serviceKey, standardKey } from './verify-webhook.ts';
 import type { WebhookEvent } from './types.ts';
 
 export type SignWebhookOptions = {
-  /** The secret with which the handler verifies, `whsec_…`. */
-  secret: string;
+  /** The secret with which the handler verifies, `whsec_…`. An undefined one is a `TypeError`, as in `verifyWebhook`. */
+  secret: string | undefined;
   /** The id of the delivery. Default: the `id` in the body. */
   id?: string;
   /** When it was signed. Default: now. */
@@ -25,11 +25,12 @@ export type SignedWebhook = { method: 'POST'; headers: Record<string, string>; b
  * options.
  */
 export async function signWebhook(options: SignWebhookOptions): Promise<SignedWebhook> {
-  const { secret, timestamp = new Date(), scheme, serviceName = 'Service' } = options;
+  const { timestamp = new Date(), scheme, serviceName = 'Service' } = options;
   if (scheme !== undefined && scheme !== 'standard' && scheme !== 'service')
     throw new TypeError("scheme must be 'standard' or 'service'");
-  if (typeof secret !== 'string' || secret === '')
-    throw new TypeError('secret must be the secret of the webhook');
+  if (!/^[A-Za-z0-9]+$/.test(serviceName))
+    throw new TypeError('serviceName must be letters and digits');
+  const secret = checkSecret('secret', options.secret);
   const body = options.body ?? JSON.stringify(options.event);
   if (typeof body !== 'string') throw new TypeError('event or body must be given');
   const content = contentOf(body);

@@ -87,7 +87,8 @@ function checkSecrets(secret: VerifyWebhookOptions['secret']): readonly string[]
   return secret.map((each, index) => checkSecret(`secret[${index}]`, each));
 }
 
-function checkSecret(name: string, secret: unknown): string {
+/** @internal */
+export function checkSecret(name: string, secret: unknown): string {
   if (secret === undefined || secret === null || secret === '')
     throw unset(name, secret === '' ? 'empty' : String(secret));
   if (typeof secret === 'string') return secret;

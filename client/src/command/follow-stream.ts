@@ -38,21 +38,26 @@ export async function* followStream(
   query: StreamQuery,
   { replay, signal, onOpen, onOutage, matches }: Options,
 ): AsyncGenerator<EventText, void, undefined> {
-  const newest =
-    replay > 0 ? await readNewest(connection, query, { replay, signal, matches }) : null;
-  let isOpen = newest !== null;
-  if (newest) {
-    onOpen();
-    yield* newest.events;
-  }
-  let after = newest?.cursor ?? undefined;
-  // Without a cursor there was no event yet: one that came before the stream began is in the list alone.
-  let isListed = newest === null || after !== undefined;
+  let isReplayed = replay === 0;
+  let isOpen = false;
+  let after: string | undefined;
+  let isListed = true;
   const listed = new Set<string>();
   let isOut = false;
   for (;;) {
     let failure: Failure | null = null;
     try {
+      if (!isReplayed) {
+        const newest = await readNewest(connection, query, { replay, signal, matches });
+        isReplayed = true;
+        isOpen = true;
+        isOut = false;
+        onOpen();
+        yield* newest.events;
+        after = newest.cursor ?? undefined;
+        // Without a cursor there was no event yet: one that came before the stream began is in the list alone.
+        isListed = after !== undefined;
+      }
       for await (const { texts, cursor } of streamEvents(
         connection,
         { after, ...query },

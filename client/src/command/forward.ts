@@ -19,8 +19,10 @@ export type ForwardReport = {
   body: string;
 };
 
-/** The service's default: docs/reference/deliveries.md#respond. */
+/** The service's default, until the status: docs/reference/deliveries.md#respond. */
 export const deadlineMs = 10_000;
+/** How long it reads what comes after the status, because the next events wait. */
+const bodyMs = 1_000;
 const bodyBytesMax = 16 * 1024;
 const linesMax = 10;
 
@@ -31,15 +33,25 @@ export async function forward(
   const { headers, body } = await signWebhook({ body: text, secret, serviceName });
   headers['user-agent'] = `${serviceName}-Webhooks/${packageVersion()}`;
   const startedAt = performance.now();
-  const outcome = await post(target, headers, body, signal).catch(
-    (error: NodeJS.ErrnoException) => {
-      signal?.throwIfAborted();
-      // Where a name has several addresses, the error is a list of theirs, without a message.
-      return { status: null, body: error.message || String(error.code) };
-    },
-  );
-  const durationMs = Math.round(performance.now() - startedAt);
-  return { type: 'response', id, event, ...outcome, durationMs };
+  const elapsed = () => Math.round(performance.now() - startedAt);
+  try {
+    const response = await post(target, headers, body, signal);
+    const { statusCode: status = 0 } = response;
+    return {
+      type: 'response',
+      id,
+      event,
+      status,
+      durationMs: elapsed(),
+      body: await readStart(response),
+    };
+  } catch (error) {
+    signal?.throwIfAborted();
+    // Where a name has several addresses, the error is a list of theirs, without a message.
+    const { message, code } = error as NodeJS.ErrnoException;
+    const reason = message || String(code);
+    return { type: 'response', id, event, status: null, durationMs: elapsed(), body: reason };
+  }
 }
 
 /** A new connection each time: a handler that was restarted would have closed an old one. */
@@ -48,7 +60,7 @@ function post(
   headers: Record<string, string>,
   body: string,
   signal: AbortSignal | undefined,
-): Promise<{ status: number; body: string }> {
+): Promise<IncomingMessage> {
   const send = target.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const bytes = Buffer.from(body);
@@ -64,15 +76,14 @@ function post(
       deadlineMs,
     );
     request.once('response', (response) => {
-      const { statusCode: status = 0 } = response;
-      // A body that breaks off changes nothing: the status has arrived.
-      resolve(
-        readStart(response)
-          .catch(() => '')
-          .then((text) => ({ status, body: text })),
-      );
+      clearTimeout(timer);
+      resolve(response);
     });
-    request.once('close', () => clearTimeout(timer));
+    request.once('close', () => {
+      clearTimeout(timer);
+      // Nothing else tells of a 101, with which the connection would become another one.
+      reject(new Error('the connection was closed without a response'));
+    });
     request.on('error', reject);
     request.end(bytes);
   });
@@ -81,10 +92,17 @@ function post(
 async function readStart(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > bodyBytesMax) break;
+  const timer = setTimeout(() => response.destroy(), bodyMs);
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > bodyBytesMax) break;
+    }
+  } catch {
+    // A body that breaks off changes nothing: the status has arrived.
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString('utf8');
 }

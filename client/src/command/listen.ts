@@ -2,6 +2,7 @@
 import { ApiError } from '../api-error.ts';
 import { openConnection, type Connection } from '../connection.ts';
 import { OrgdirError } from '../orgdir-error.ts';
+import { UnexpectedResponseError } from '../unexpected-response-error.ts';
 import { catchSignals } from './catch-signals.ts';
 import { CommandError, cannotStart } from './command-error.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
@@ -29,6 +30,8 @@ export async function listen(options: Listening): Promise<void> {
   const { service, apiKey, forwardTo, port, webhook, events, replay, json } = options;
   const connection = openConnection({ baseUrl: service, apiKey });
   const own = await ownSecret();
+  // It is shown once, so before anything else can fail.
+  printSecret(own, json);
   const receiver = forwardTo
     ? null
     : await startReceiver({
@@ -39,7 +42,6 @@ export async function listen(options: Listening): Promise<void> {
   const signals = catchSignals();
   const { signal } = signals;
   let isStarted = false;
-  printSecret(own, json);
   const target = forwardTo ?? new URL(receiver?.url ?? '');
   const matches = (name: string) => events.length === 0 || events.includes(name);
   try {
@@ -58,7 +60,8 @@ export async function listen(options: Listening): Promise<void> {
           isStarted = true;
         },
         onOutage: ({ message }) => {
-          console.error(escapeControls(`The stream is interrupted: ${message}. Connecting again.`));
+          const reason = message.replace(/\.$/, '');
+          console.error(escapeControls(`No events come: ${reason}. Connecting again.`));
         },
       },
     );
@@ -71,7 +74,7 @@ export async function listen(options: Listening): Promise<void> {
       if (forwardTo) printReport(report, json);
     }
   } catch (error) {
-    if (!signal.aborted) throw explain(error);
+    if (!signal.aborted) throw explain(error, service);
   } finally {
     await receiver?.stop();
     signals.remove();
@@ -113,7 +116,7 @@ export function printSecret({ secret, source, isNew }: OwnSecret, json: boolean)
 }
 
 /** Says how to get a key that the stream accepts. */
-function explain(error: unknown): unknown {
+function explain(error: unknown, service: string): unknown {
   if (error instanceof ApiError) {
     const hint =
       error.status === 401 || error.code === 'forbidden'
@@ -125,7 +128,12 @@ function explain(error: unknown): unknown {
       { cause: error },
     );
   }
+  if (error instanceof UnexpectedResponseError)
+    return cannotStart(
+      `${service} is not the service: ${error.message}; check --service or ORGDIR_URL`,
+      { cause: error },
+    );
   if (error instanceof OrgdirError)
-    return cannotStart(`the service does not respond: ${error.message}`, { cause: error });
+    return cannotStart(`${service} does not respond: ${error.message}`, { cause: error });
   return error;
 }

@@ -43,8 +43,11 @@ const defaultPort = 4000;
 
 /** Runs a command and sets the exit code: 0 done, 1 refused or failed, 2 invalid arguments. */
 export async function run(args: string[]): Promise<void> {
-  // A reader that closes the pipe is no failure.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      // A reader that closes the pipe is no failure.
+      if (error.code !== 'EPIPE') process.exitCode = 1;
+    });
   try {
     const [name, ...rest] = args;
     if (name === 'listen') await runListen(rest);

@@ -11,7 +11,7 @@ const secretsMax = 20;
 
 /** Those of `--secret`: `-` stands for the lines of standard input. */
 export async function readSecrets(values: readonly string[]): Promise<string[]> {
-  const read = values.includes('-') ? await readLines(secretsMax) : [];
+  const read = values.includes('-') ? await readLines(secretsMax + 1) : [];
   const secrets = [...values.filter((value) => value !== '-'), ...read];
   if (secrets.length > secretsMax)
     throw new CommandError(
@@ -29,13 +29,15 @@ function isSecret(text: string): boolean {
   return base64 !== '' && base64.length % 4 === 0;
 }
 
-/** The first lines of standard input that are not empty: up to one more than `max`. */
+/** The first lines of standard input that are not empty, at most `max`. Does not wait for more, nor for its end. */
 export async function readLines(max: number): Promise<string[]> {
   const lines: string[] = [];
   for await (const line of createInterface({ input: process.stdin })) {
     if (line.trim() !== '') lines.push(line.trim());
-    if (lines.length > max) break;
+    if (lines.length === max) break;
   }
+  // One that stays open would keep the process alive.
+  process.stdin.destroy();
   return lines;
 }
 
@@ -99,12 +101,21 @@ async function exists(file: string): Promise<boolean> {
 }
 
 async function readSecret(file: string): Promise<string> {
-  const { mode } = await stat(file);
+  const { mode, text } = await readWithMode(file).catch((error: NodeJS.ErrnoException) => {
+    throw cannotStart(
+      `the secret in ${file} cannot be read (${error.code}); delete it to get another one, or set WEBHOOK_SECRET`,
+      { cause: error },
+    );
+  });
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw cannotStart(
       `others can read the secret in ${file}; delete the file to get another one, or run: chmod 600 '${file}'`,
     );
-  const secret = (await readFile(file, 'utf8')).trim();
+  const secret = text.trim();
   if (isSecret(secret)) return secret;
   throw cannotStart(`${file} contains no secret; delete the file to get another one`);
+}
+
+async function readWithMode(file: string): Promise<{ mode: number; text: string }> {
+  return { mode: (await stat(file)).mode, text: await readFile(file, 'utf8') };
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { verifyWebhook } from '@orgdir/client';
@@ -23,7 +23,7 @@ const port = Number(new URL(service.url).port);
 const env = { ORGDIR_API_KEY: service.key, ORGDIR_URL: service.url };
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-type Options = { env?: Record<string, string>; input?: string };
+type Options = { env?: Record<string, string>; input?: string | null };
 function listen(args: string[], options: Options = {}) {
   return startClient(['listen', '--json', ...args], {
     ...options,
@@ -154,14 +154,14 @@ test('a lost connection is said once, and no event is lost or doubled', async ()
   const ids = [await publish()];
   await handler.waitFor(1);
   proxy.cut();
-  await command.waitFor(/The stream is interrupted: .*\. Connecting again\.\n/);
+  await command.waitFor(/No events come: .*\. Connecting again\.\n/);
   ids.push(...(await published(2)));
   proxy.mend();
   await command.waitFor(/Connected again\.\n/);
   ids.push(await publish());
   const seen = (await lines(command, 'response', 4)).map(({ id }) => id);
   assert.deepEqual(seen, ids);
-  assert.equal(command.stderr.match(/interrupted/g)?.length, 1, command.stderr);
+  assert.equal(command.stderr.match(/No events come/g)?.length, 1, command.stderr);
 });
 
 test('one handler is asked at a time, and no redirect is followed', async () => {
@@ -394,4 +394,74 @@ test('invalid arguments exit with 2 and say what to do, without repeating secret
   const unknown = startClient(['listen'], { env: { ORGDIR_API_KEY: service.key } });
   assert.equal((await unknown.ended).code, 2);
   assert.match(unknown.stderr, /add --service/);
+});
+
+test('with --webhook it streams what the webhook is sent: by its filters, also opt-in events', async () => {
+  const handler = await startReceiver();
+  const { body } = await service.call('/webhooks', {
+    method: 'POST',
+    json: {
+      url: 'https://example.org/',
+      events: ['org.created', 'org.updated'],
+      filters: Object.fromEntries(
+        ['org.created', 'org.updated'].map((name) => [name, { name: { $startsWith: 'Wanted' } }]),
+      ),
+    },
+  });
+  const command = listen(['--webhook', body.data.id, '--forward-to', handler.url]);
+  const [start] = await lines(command, 'listening');
+  assert.equal(start?.webhookId, body.data.id);
+  const orgs = [{ name: 'Unwanted' }, { name: 'Wanted', slug: 'wanted' }];
+  await put(service.database, 'orgs', orgs, { emitEvents: true });
+  await handler.waitFor(2);
+  assert.deepEqual(
+    handler.received.map(({ headers, body: text }) => [
+      headers['x-service-event'],
+      JSON.parse(text.toString()).data.name,
+    ]),
+    [
+      ['org.created', 'Wanted'],
+      ['org.updated', 'Wanted'],
+    ],
+  );
+  // It ends when the webhook does.
+  await service.call(`/webhooks/${body.data.id}`, { method: 'DELETE' });
+  assert.equal((await command.ended).code, 1);
+  assert.match(command.stderr, /query\.webhook/);
+});
+
+test('the key is read from standard input that stays open', async () => {
+  const command = listen(['--key', '-'], { env: { ORGDIR_API_KEY: '' }, input: null });
+  command.write(`${service.key}\n`);
+  await lines(command, 'listening');
+  command.signal('SIGINT');
+  assert.equal((await command.ended).code, 0);
+});
+
+test('a handler that answers 101 or pauses in its body keeps no event back', async () => {
+  const answers = ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'];
+  answers.push('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nthe start');
+  answers.push('HTTP/1.1 204 No Content\r\n\r\n');
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write(answers.shift() ?? ''));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  const command = listen([
+    '--forward-to',
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+  ]);
+  await lines(command, 'listening');
+  for (let count = 0; count < 3; count += 1) await publish();
+  const responses = await lines(command, 'response', 3);
+  assert.deepEqual(
+    responses.map(({ status, body }) => [status, body]),
+    [
+      [null, 'the connection was closed without a response'],
+      [200, 'the start'],
+      [204, ''],
+    ],
+  );
 });

@@ -23,14 +23,14 @@ export async function temporaryFolder(): Promise<string> {
 
 const config = await temporaryFolder();
 
-/** Without input, standard input is empty. It is ended with the test. */
+/** Without input, standard input is empty; with null, it stays open. It is ended with the test. */
 export function startClient(
   args: string[],
-  { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
+  { env = {}, input = '' }: { env?: Record<string, string>; input?: string | null } = {},
 ): Command {
   const command = startCommand(args, {
     env: { XDG_CONFIG_HOME: config, ...env },
-    input,
+    input: input ?? undefined,
     command: file,
   });
   started.push(command);

@@ -6,7 +6,7 @@ export function addListenCommand(program: Command): void {
   program
     .command('listen')
     .description(
-      'Receive deliveries on this machine, verify both signatures and print each one, until Ctrl-C.',
+      'Deprecated, and gone in 2.0.0: receive deliveries on this machine with orgdir-client listen.',
     )
     .option('--port <port>', 'port on 127.0.0.1; 0: any free port', parseInteger(0, 65_535), 4000)
     .option(

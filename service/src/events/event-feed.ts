@@ -19,6 +19,8 @@ export type Follower = {
   take(events: readonly PulledEvent[]): void;
   /** Called after a failover that lost events: later ones have positions after this one. */
   goBack(position: number): void;
+  /** Called when its webhook is gone. */
+  webhookDeleted(): void;
 };
 
 /** An event has 64 KiB at most, so a batch has 4 MiB. */
@@ -97,6 +99,7 @@ export class EventFeed {
   async #readAll(): Promise<void> {
     try {
       while (await this.#readNext());
+      await this.#lookAtWebhooks();
       this.#hasFailed = false;
     } catch (err) {
       // Tried again within a second.
@@ -129,6 +132,18 @@ export class EventFeed {
     this.#position = last.position;
     await this.#pass(rows);
     return rows.length === limit;
+  }
+
+  async #lookAtWebhooks(): Promise<void> {
+    const ofWebhooks = [...this.#followers].filter(({ webhookId }) => webhookId !== null);
+    if (ofWebhooks.length === 0) return;
+    const ids = ofWebhooks.map(({ webhookId }) => webhookId);
+    const { rows } = await sql<{ id: string }>`
+      select id from webhooks where id = any(${ids}::uuid[])
+    `.execute(this.#database);
+    const left = new Set(rows.map(({ id }) => id));
+    for (const follower of ofWebhooks)
+      if (!left.has(follower.webhookId ?? '')) follower.webhookDeleted();
   }
 
   /** A standby that was promoted may lack the last events, and gives their positions to others. */

@@ -24,6 +24,8 @@ export type Command = {
   waitFor(pattern: RegExp): Promise<RegExpExecArray>;
   /** To this process alone, or to its whole group, as Ctrl-C on a terminal does. */
   signal(signal: NodeJS.Signals, to?: 'group'): void;
+  /** Writes this to its standard input, which stays open. */
+  write(input: string): void;
   /** Ends its standard input with this. */
   end(input: string): void;
   /** Reads its standard output no further. */
@@ -56,6 +58,7 @@ export function startCommand(args: string[], options: CommandOptions = {}): Comm
     stderr: '',
     waitFor: (pattern) => waitFor(child, command, pattern),
     signal: (signal, to) => process.kill(to === 'group' ? -command.pid : command.pid, signal),
+    write: (input) => child.stdin.write(input),
     end: (input) => child.stdin.end(input),
     closeOutput: () => child.stdout.destroy(),
     ended: once(child, 'close').then(([code, signal]) => ({ code, signal })),

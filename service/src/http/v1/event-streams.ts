@@ -249,6 +249,10 @@ class EventStream implements Follower {
     return this.#given.event === null || this.#given.event === event;
   }
 
+  webhookDeleted(): void {
+    this.end(new ServiceError('not_found', 'The webhook was deleted.'));
+  }
+
   goBack(position: number): void {
     if (this.#position !== null) this.#position = Math.min(this.#position, position);
   }

@@ -342,6 +342,13 @@ test('GET /events and the stream of a webhook have what it is sent, opt-in event
     ({ hasMore, nextCursor: cursor } = page.body.pagination);
   }
   assert.deepEqual(found, wanted);
+  // Streams of a webhook that is gone would be silent for ever.
+  const doomed = await makeWebhook({}, key);
+  const ending = await openStream(service.url, key, { query: `?webhook=${doomed.id}` });
+  await service.call(`/webhooks/${doomed.id}`, { method: 'DELETE', key });
+  const end = await ending.next();
+  assert.deepEqual([end?.event, end?.data.code], ['stream.ended', 'not_found']);
+
   // The newest first of all, and what follows them.
   const newest = await service.call(`/events?webhook=${webhook.id}&newest=true&limit=2`, { key });
   assert.deepEqual(
