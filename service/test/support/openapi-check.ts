@@ -85,9 +85,11 @@ function createAnswerCheck(document: OpenApiDocument, file: string): AnswerCheck
     methods,
   }));
   return (method, pathname, status, body) => {
-    const matching = operations.filter(({ pattern }) => pattern.test(pathname));
-    // Like OpenAPI: a path without parameters is matched first.
-    const found = matching.find(({ path }) => !path.includes('{')) ?? matching[0];
+    const parameters = ({ path }: { path: string }) => path.split('{').length;
+    // Like OpenAPI: a path with fewer parameters is matched first.
+    const [found] = operations
+      .filter(({ pattern }) => pattern.test(pathname))
+      .sort((one, other) => parameters(one) - parameters(other));
     const operation = found?.methods[method.toLowerCase()];
     // No operation: 404 and 405 come in the error envelope too.
     if (!found || !operation)
