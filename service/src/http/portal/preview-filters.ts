@@ -29,6 +29,7 @@ export const previewFilters = operation({
       examples: [{ events: ['org.created'], filters: { 'org.created': { recruiting: true } } }],
     },
   ),
+  bodyOptional: true,
   returns: { 200: 'The counts.' },
   response: oneOf(
     strictObject(
