@@ -64,11 +64,13 @@ export async function deliver(
   const span = traceAttempt(delivery);
   if (span) headers['traceparent'] = span.traceparent;
   const response = await sender.attempt({ url: delivery.url, headers, body });
-  const outcome = {
-    ...response,
-    responseHeaders: hideValues(response.responseHeaders, secrets.ownHeaders),
-    responseBody: hideValues(response.responseBody, secrets.ownHeaders),
-  };
+  const outcome = secrets.ownHeaders
+    ? {
+        ...response,
+        responseHeaders: hideValues(response.responseHeaders, secrets.ownHeaders),
+        responseBody: hideValues(response.responseBody, secrets.ownHeaders),
+      }
+    : response;
   const verdict = verdictOf(dependencies, delivery, outcome);
   span?.end({ ...outcome, verdict: verdict.kind });
   const { durationMs } = outcome;

@@ -34,8 +34,8 @@ export function addOwnHeaders(
 const hiddenFrom = 6;
 
 /** Hides the values in what a receiver returned: some repeat the headers of a request. */
-export function hideValues(response: Buffer | null, own: OpenedHeaders | null): Buffer | null {
-  if (response === null || own === null) return response;
+export function hideValues(response: Buffer | null, own: OpenedHeaders): Buffer | null {
+  if (response === null) return null;
   const values = Object.values(own.headers)
     .flatMap((value) => [value, value.slice(value.indexOf(' ') + 1)])
     .filter(({ length }) => length >= hiddenFrom);
