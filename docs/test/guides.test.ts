@@ -127,7 +127,13 @@ async function runGuide(
 ): Promise<string> {
   const reader = await createReader();
   const port = await freePort();
-  const script = ['set -euo pipefail', 'touch background.log', `trap '${onExit}' EXIT`];
+  // With job control, a program in the background is a process group with its children: those of npx and `go run` too.
+  const script = [
+    'set -euom pipefail',
+    'touch background.log',
+    `trap '${onExit}' EXIT`,
+    "trap 'exit 143' TERM",
+  ];
   for (const { lang = '', text } of await blocksOf(name)) {
     const code = Object.entries(replace)
       .reduce((written, [from, to]) => written.replaceAll(from, to), text)
@@ -141,7 +147,7 @@ async function runGuide(
     const [, awaited] = /after="([^"]+)"/.exec(lang) ?? [];
     if (title) await reader.write(title, code);
     if (awaited) script.push(untilPrinted(awaited));
-    if (/ run background again\b/.test(lang)) script.push(endReceiver);
+    if (/ run background again\b/.test(lang)) script.push(endReceiver(port));
     if (/ run background\b/.test(lang)) script.push(inBackground(code, port));
     else if (/ run\b/.test(lang)) script.push(code);
   }
@@ -155,7 +161,8 @@ async function runGuide(
   });
 }
 
-const onExit = 'cat background.log; kill $(jobs -p) 2>/dev/null || true';
+const onExit =
+  'cat background.log; for job in $(jobs -p); do kill -- -$job 2>/dev/null || true; done';
 
 async function blocksOf(name: string): Promise<Tokens.Code[]> {
   const text = await readFile(join(root, 'docs', name), 'utf8');
@@ -166,15 +173,15 @@ function untilPrinted(pattern: string): string {
   return until(`grep -qE '${pattern}' background.log`);
 }
 
-/** `go run` has a child that listens. */
-const endReceiver =
-  'pkill -P $receiver || true; kill $receiver 2>/dev/null || true; wait $receiver || true';
+/** The child of `go run` may listen for a moment longer than its parent lives. */
+const endReceiver = (port: number) =>
+  `kill -- -$receiver 2>/dev/null || true; wait $receiver || true\nwhile ${listens(port)}; do sleep 0.05; done`;
+
+const listens = (port: number) => `(exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null`;
 
 /** Waits until a receiver listens, or another program has printed something. */
 function inBackground(code: string, port: number): string {
-  const isReady = code.includes('receiver')
-    ? `(exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null`
-    : '[ -s background.log ]';
+  const isReady = code.includes('receiver') ? listens(port) : '[ -s background.log ]';
   const started = code.includes('receiver') ? 'receiver=$!\n' : '';
   return `${code} >>background.log 2>&1 &\n${started}${until(isReady)}`;
 }
