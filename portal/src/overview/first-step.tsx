@@ -9,7 +9,12 @@ import { Section } from '../ui/section.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from '../webhooks/receivers.tsx';
 import { SendTest } from '../webhooks/send-test.tsx';
-import { newWebhook, WebhookForm, type WebhookSettings } from '../webhooks/webhook-form.tsx';
+import {
+  newWebhook,
+  toInput,
+  WebhookForm,
+  type WebhookSettings,
+} from '../webhooks/webhook-form.tsx';
 import { useFirstSteps } from './use-first-steps.ts';
 
 /** The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close. */
@@ -83,7 +88,7 @@ function NewApp() {
 
 function NewWebhook({ app, done }: { app: PortalApp; done: (webhook: CreatedWebhook) => void }) {
   const write = useWrite(
-    (settings: WebhookSettings) => createWebhook(app.id, settings),
+    (settings: WebhookSettings) => createWebhook(app.id, toInput(settings)),
     appChanges,
     { done, waits: false },
   );

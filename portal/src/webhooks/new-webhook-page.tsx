@@ -12,7 +12,7 @@ import { SecretOnce } from '../ui/secret-once.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
-import { newWebhook, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
+import { newWebhook, toInput, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
   const { appId = '' } = useParams();
@@ -20,7 +20,7 @@ export function NewWebhookPage() {
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
   const create = useWrite(
-    (settings: WebhookSettings) => createWebhook(appId, settings),
+    (settings: WebhookSettings) => createWebhook(appId, toInput(settings)),
     appChanges,
     { waits: false },
   );

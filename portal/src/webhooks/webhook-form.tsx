@@ -1,6 +1,6 @@
 import { Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
-import type { Webhook } from '../api/types.ts';
+import type { Webhook, WebhookInput } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
@@ -22,6 +22,11 @@ export type WebhookSettings = Fields & {
 };
 /** `filters`: as JSON text. */
 type Values = Fields & { filters: string; headers: HeaderRows };
+
+/** A process of 1.0.0, during an upgrade, does not know `filters`. */
+export function toInput({ filters, ...settings }: WebhookSettings): WebhookInput {
+  return filters ? { ...settings, filters } : settings;
+}
 
 export const newWebhook: Fields = { url: '', description: null, events: null };
 
