@@ -1,4 +1,5 @@
 /** The request and the response of an attempt, side by side if there is room: bodies first, everything else folded. */
+import { indentJson } from '@orgdir/client/command/indent-json';
 import { Stack, Text, Title, type TitleOrder } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { keptBytesMax } from '../../../service/src/contract/delivery-rules.ts';
@@ -12,7 +13,6 @@ import { SmallFold } from '../ui/fold.tsx';
 import { Note } from '../ui/note.tsx';
 import classes from './exchange.module.css';
 import { NoBody } from './no-body.tsx';
-import { prettyJson } from './pretty-json.ts';
 import { renderCurl } from './render-curl.ts';
 import { fixedHeaders, requestHeaders } from './request-headers.ts';
 
@@ -71,7 +71,7 @@ function Request({ delivery, attempt, url }: Omit<Props, 'order'>) {
   if (body === null) return <NoBody event={delivery.event} />;
   return (
     <>
-      <CodeBlock label="Body" text={prettyJson(body)} maxHeight={320} wrap isJson copied={body} />
+      <CodeBlock label="Body" text={indentJson(body)} maxHeight={320} wrap isJson copied={body} />
       {attempt && (
         <Headers
           label={`Request headers of attempt ${attempt.number}`}
@@ -115,7 +115,7 @@ function Response({ attempt }: { attempt: Attempt }) {
       {responseBody ? (
         <CodeBlock
           label={`Response body${isCut(responseBody) ? `, first ${keptBytesMax / 1024} KiB` : ''}`}
-          text={prettyJson(responseBody)}
+          text={indentJson(responseBody)}
           copied={responseBody}
           maxHeight={320}
           wrap
