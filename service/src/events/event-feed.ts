@@ -195,13 +195,17 @@ async function readBatch(
       and (e.for_all or w.app_id = any(e.apps)) and passes_filter(w.filter_path, e.event, e.readable)
   )`;
   const hasWebhooks = webhooks.length > 0;
+  const readable = sql`
+    case when exists (select from webhooks where id = any(${webhooks}::uuid[]) and filter_path is not null)
+      then filterable(e.data) end
+  `;
   const { rows } = await sql<Row>`
     select position, id, event, "createdAt", for_all as "forAll", apps, listed, webhooks,
       case when (for_all or apps is not null) and (listed or webhooks is not null) then data else '' end as data
     from (
       select *, ${hasWebhooks ? takers : sql`null::uuid[]`} as webhooks from (
         select e.position, e.id, e.name as event, e.created_at as "createdAt", e.data,
-          ${hasWebhooks ? sql`filterable(e.data)` : sql`null::jsonb`} as readable, k.name is not null as listed,
+          ${hasWebhooks ? readable : sql`null::jsonb`} as readable, k.name is not null as listed,
           may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, o.listed, null, null, null) as for_all,
           (
             select array_agg(b.app_id) from bindings b

@@ -107,7 +107,7 @@ export async function explainEvents(
     ${versionsAt(sql`e.fanned_out_at`)}
     cross join lateral (
       select *, ${isFiltered(sql`e.name`)} as filtered, passes_filter(v.filter_path, e.name, readable) as passed
-      from (select filterable(e.data) as readable offset 0) read
+      from (select case when v.filter_path is not null then filterable(e.data) end as readable offset 0) read
       -- So that each is evaluated once.
       offset 0
     ) filter
