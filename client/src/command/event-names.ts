@@ -11,7 +11,7 @@ export function checkEventName(name: string): keyof typeof samples {
   throw invalidArguments(`there is no event ${name.slice(0, 64)}; did you mean ${nearest}?`);
 }
 
-/** The stream has opt-in events, tests and probes only for a webhook that subscribes to them. */
+/** The stream has opt-in events only for a webhook that names them, and no tests and probes. */
 export function checkStreamed(name: string): void {
   if (!(pulledEvents as readonly string[]).includes(checkEventName(name)))
     throw invalidArguments(

@@ -10,7 +10,7 @@ listen streams the events of an app, without an address that the service can rea
   --forward-to URL   POST them to this handler, one after the other, and show its responses; each has ${deadlineMs / 1000} s
                      Without it, a receiver of its own verifies and prints them
   --event NAME       only this event; may be repeated
-  --webhook ID       the events that this webhook subscribes to, instead of all that the app may have
+  --webhook ID       what this webhook is sent, instead of all events that the app may have
   --replay N         begin with the newest N events, 1 to 100
   --service URL      address of the service; default: ORGDIR_URL, or where npm installed this package from
   --key -            read the API key from standard input; default: ORGDIR_API_KEY. It needs the scope read:events
