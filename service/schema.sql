@@ -329,6 +329,13 @@ table broadcasts
   broadcasts_pkey: PRIMARY KEY (event_id)
   broadcasts_position_key: UNIQUE ("position")
 
+table chat_limits
+  name text not null
+  open_at timestamp(3) with time zone not null
+  invalid integer not null
+  window_ends_at timestamp(3) with time zone not null
+  chat_limits_pkey: PRIMARY KEY (name)
+
 table confirmation_codes
   session_id uuid not null
   hash bytea not null
@@ -422,6 +429,7 @@ table events partition by RANGE (id)
   fanned_out_at timestamp with time zone not null default clock_timestamp()
   org_listed boolean
   hidden boolean not null default false
+  template smallint not null default 1
   events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL)))
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
@@ -1030,6 +1038,8 @@ table webhooks
   filter_path jsonpath
   own_headers bytea
   own_header_names text[]
+  format text not null default 'json'::text
+  sealed_url bytea
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))

@@ -452,8 +452,10 @@ export interface ChatSyncCompletedDelivery {
 export interface CreatedWebhook {
   /** The unique identifier. */
   id: string;
-  /** The URL that deliveries are sent to. */
+  /** The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again. */
   url: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams' | (string & {});
   /** A description of the webhook. */
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
@@ -468,7 +470,7 @@ export interface CreatedWebhook {
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy' | (string & {});
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | (string & {}) | null;
   /** When the operator suspended the webhook or its app. */
   suspendedAt: string | null;
@@ -558,7 +560,7 @@ export interface DeliveryDetail {
   createdAt: string;
   /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
-  /** The exact request body, as text. Null if the app may no longer receive the event. */
+  /** The exact request body, as text: of a chat channel, its message. Null if the app may no longer receive the event. */
   body: string | null;
   /**
    * The last 100 attempts, oldest first.
@@ -1010,8 +1012,10 @@ export interface SystemMaintenanceEnabledDelivery {
 export interface Webhook {
   /** The unique identifier. */
   id: string;
-  /** The URL that deliveries are sent to. */
+  /** The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again. */
   url: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams' | (string & {});
   /** A description of the webhook. */
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
@@ -1026,7 +1030,7 @@ export interface Webhook {
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy' | (string & {});
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | (string & {}) | null;
   /** When the operator suspended the webhook or its app. */
   suspendedAt: string | null;
@@ -1071,13 +1075,13 @@ export interface WebhookChanges {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
-  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none, as for every chat channel. */
   headers?: {
     [k: string]: string;
   } | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
-  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
+  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. False for chat channels. */
   selfHealing?: boolean;
   /** Whether to replay what the webhook missed when probes activate it. */
   replayAfterHealing?: boolean;
@@ -1087,6 +1091,8 @@ export interface WebhookChanges {
 export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
+  /** What a request looks like. `json` (the default): the signed event. `discord`, `slack` and `teams`: a message; the URL is that of an incoming webhook of a channel. It cannot be changed. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /**
    * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
@@ -1100,7 +1106,7 @@ export interface WebhookInput {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
-  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none, as for every chat channel. */
   headers?: {
     [k: string]: string;
   } | null;

@@ -24,6 +24,7 @@ export const sections: Section[] = [
       guide('verify-signatures'),
       guide('retries-and-idempotency'),
       guide('deactivation-and-recovery'),
+      guide('chat-channels'),
       guide('poll-events'),
       guide('pages-and-search'),
       guide('bind-an-app'),

@@ -71,7 +71,7 @@ test('a webhook that the service deactivated says why, and one that its owner de
     ],
     [
       'The service deactivated the webhook at example.org because deliveries kept failing',
-      'The service deactivated the webhook at example.org because its server responded with 410 Gone',
+      'The service deactivated the webhook at example.org because its server responded with 410 Gone, or its chat channel was deleted',
       'You deactivated the webhook at example.org',
       'You deactivated a webhook',
     ],

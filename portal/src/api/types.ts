@@ -251,8 +251,10 @@ export interface ExportedWebhook {
   appId: string;
   /** The unique identifier. */
   id: string;
-  /** The URL that deliveries are sent to. */
+  /** The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again. */
   url: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /** A description of the webhook. */
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
@@ -267,7 +269,7 @@ export interface ExportedWebhook {
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
   /** When the operator suspended the webhook or its app. */
   suspendedAt: string | null;
@@ -851,6 +853,30 @@ export interface CatalogueEvent {
   sample: {
     [k: string]: unknown;
   };
+  /** What a chat channel shows of the example. */
+  message: {
+    /** What happened. */
+    title: string;
+    /** More about it. */
+    text: string | null;
+    /**
+     * Details.
+     *
+     * @maxItems 25
+     */
+    fields: {
+      /** The name of the field. */
+      name: string;
+      /** The value of the field. */
+      value: string;
+    }[];
+    /** A page about the subject. */
+    url: string | null;
+    /** The kind of news, shown as a colour. */
+    color: 'good' | 'info' | 'warning' | 'bad';
+    /** When it happened. */
+    time: string;
+  };
   /** Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested. */
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
 }
@@ -924,8 +950,10 @@ export interface CreatedKey {
 export interface CreatedWebhook {
   /** The unique identifier. */
   id: string;
-  /** The URL that deliveries are sent to. */
+  /** The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again. */
   url: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /** A description of the webhook. */
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
@@ -940,7 +968,7 @@ export interface CreatedWebhook {
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
   /** When the operator suspended the webhook or its app. */
   suspendedAt: string | null;
@@ -1060,7 +1088,7 @@ export interface DeliveryDetail {
   createdAt: string;
   /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
-  /** The exact request body, as text. Null if the app may no longer receive the event. */
+  /** The exact request body, as text: of a chat channel, its message. Null if the app may no longer receive the event. */
   body: string | null;
   /**
    * The last 100 attempts, oldest first.
@@ -2241,6 +2269,30 @@ export interface PortalEvent {
   sample: {
     [k: string]: unknown;
   };
+  /** What a chat channel shows of the example. */
+  message: {
+    /** What happened. */
+    title: string;
+    /** More about it. */
+    text: string | null;
+    /**
+     * Details.
+     *
+     * @maxItems 25
+     */
+    fields: {
+      /** The name of the field. */
+      name: string;
+      /** The value of the field. */
+      value: string;
+    }[];
+    /** A page about the subject. */
+    url: string | null;
+    /** The kind of news, shown as a colour. */
+    color: 'good' | 'info' | 'warning' | 'bad';
+    /** When it happened. */
+    time: string;
+  };
   /** Who can receive the event: every app, or apps bound to the organisation or alliance. */
   audience: 'global' | 'organization' | 'alliance';
   /** Whether this app can receive the event. */
@@ -2636,8 +2688,10 @@ export interface UsedApp {
 export interface Webhook {
   /** The unique identifier. */
   id: string;
-  /** The URL that deliveries are sent to. */
+  /** The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again. */
   url: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /** A description of the webhook. */
   description: string | null;
   /** The names of the events to send. Null for all events that the app can receive, including future ones, except those marked opt-in. */
@@ -2652,7 +2706,7 @@ export interface Webhook {
   health?: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. New values may be added. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it. New values may be added. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
   /** When the operator suspended the webhook or its app. */
   suspendedAt: string | null;
@@ -2697,13 +2751,13 @@ export interface WebhookChanges {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
-  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none, as for every chat channel. */
   headers?: {
     [k: string]: string;
   } | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
-  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
+  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. False for chat channels. */
   selfHealing?: boolean;
   /** Whether to replay what the webhook missed when probes activate it. */
   replayAfterHealing?: boolean;
@@ -2713,6 +2767,8 @@ export interface WebhookChanges {
 export interface WebhookInput {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
+  /** What a request looks like. `json` (the default): the signed event. `discord`, `slack` and `teams`: a message; the URL is that of an incoming webhook of a channel. It cannot be changed. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /**
    * The names of the events to send. Defaults to all events that the app can receive, including future ones, except those marked opt-in. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`; opt-in: `org.updated`, `org.removed`, `alliance.updated`, `alliance.removed`, `blueprint.updated`, `blueprint.removed`. More may be added.
    *
@@ -2726,7 +2782,7 @@ export interface WebhookInput {
   } | null;
   /** A description for your own use, without control characters. */
   description?: string | null;
-  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none. */
+  /** Headers that the service adds to each delivery, such as credentials: at most 10, with names of at most 100 and values of at most 2000 characters, together 4096. Values are encrypted and never returned. Null or an empty object for none, as for every chat channel. */
   headers?: {
     [k: string]: string;
   } | null;

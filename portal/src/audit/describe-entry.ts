@@ -94,7 +94,7 @@ function describeWebhook({ subject }: Entry): string {
 
 const deactivationReasons: Record<string, string> = {
   failing: 'deliveries kept failing',
-  gone: 'its server responded with 410 Gone',
+  gone: 'its server responded with 410 Gone, or its chat channel was deleted',
 };
 
 function describeDeactivation(entry: Entry): string {

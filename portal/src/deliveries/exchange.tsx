@@ -14,7 +14,7 @@ import { Note } from '../ui/note.tsx';
 import classes from './exchange.module.css';
 import { NoBody } from './no-body.tsx';
 import { renderCurl } from './render-curl.ts';
-import { fixedHeaders, requestHeaders } from './request-headers.ts';
+import { fixedHeaders, isSigned, requestHeaders } from './request-headers.ts';
 
 type Props = {
   delivery: DeliveryDetail;
@@ -81,7 +81,9 @@ function Request({ delivery, attempt, url }: Omit<Props, 'order'>) {
       <SmallFold title="Body, exactly as sent">
         <CodeBlock label="Body, exactly as sent" text={body} wrap />
       </SmallFold>
-      {url !== undefined && <Curl delivery={delivery} body={body} url={url} />}
+      {url !== undefined && isSigned({ ...delivery, body }) && (
+        <Curl delivery={delivery} body={body} url={url} />
+      )}
     </>
   );
 }

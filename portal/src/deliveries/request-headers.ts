@@ -19,13 +19,25 @@ export function fixedHeaders({
   };
 }
 
+/** Whether it is an event, which begins with its id, and not a message for a chat channel. */
+export function isSigned({ id, body }: Pick<DeliveryDetail, 'id'> & { body: string }): boolean {
+  return body.startsWith(`{"id":"${id}"`);
+}
+
 /** All headers of an attempt but those of the owner, with a placeholder for the signatures. */
 export function requestHeaders(
   delivery: Pick<DeliveryDetail, 'id' | 'event'> & { body: string },
   { startedAt }: Pick<Attempt, 'startedAt'>,
 ): Record<string, string> {
+  const signed = fixedHeaders(delivery);
+  if (!isSigned(delivery))
+    return {
+      'content-type': signed['content-type'] ?? '',
+      'user-agent': signed['user-agent'] ?? '',
+      'content-length': String(new TextEncoder().encode(delivery.body).length),
+    };
   return {
-    ...fixedHeaders(delivery),
+    ...signed,
     'content-length': String(new TextEncoder().encode(delivery.body).length),
     'webhook-timestamp': String(Math.floor(new Date(startedAt).getTime() / 1000)),
     'webhook-signature': `v1,… (${signedWithSecret})`,

@@ -1,5 +1,16 @@
 import { healthLabels } from '../../../service/src/contract/webhook-in-words.ts';
+import type { WebhookFormat } from '../../../service/src/contract/webhook-formats.ts';
 import type { Webhook } from '../api/types.ts';
+
+export const formatLabels: Record<WebhookFormat, string> = {
+  json: 'Signed JSON to a server',
+  discord: 'Messages to Discord',
+  slack: 'Messages to Slack',
+  teams: 'Messages to Teams',
+};
+
+/** A process of 1.0.0 leaves the format out. */
+export const isChat = ({ format = 'json' }: Pick<Webhook, 'format'>) => format !== 'json';
 
 export type WebhookHealth = NonNullable<Webhook['health']>;
 type Reason = Webhook['deactivatedReason'];
@@ -47,11 +58,14 @@ export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'
 /** Longer descriptions do not fit into a heading. */
 const nameLengthMax = 60;
 
+/** Stands for what is not shown. */
+const maskedPath = encodeURI('/…');
+
 /** The host next to a description, which names the webhook; otherwise the path, which the host lacks. A viewer gets no path. */
 export function placeOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
   const path = URL.parse(url)?.pathname ?? '/';
   if (description?.trim()) return hostOf(url);
-  return path === '/' ? '' : path;
+  return path === '/' || path === maskedPath ? '' : path;
 }
 
 /** The path and query are left out, because they may hold a token. */

@@ -1,4 +1,4 @@
-import { Paper, Stack, Text } from '@mantine/core';
+import { Button, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
 import { app as appOperation, createWebhook } from '../api/operations.ts';
@@ -10,6 +10,7 @@ import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { isChat } from './describe-webhook.ts';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { newWebhook, toInput, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
@@ -31,19 +32,18 @@ export function NewWebhookPage() {
     >
       <Loaded query={app}>
         {(data) => {
-          if (create.data)
-            return (
-              <Created
-                webhook={create.data}
-                done={() => void navigate(`${list}/${create.data.id}/test`)}
-              />
-            );
+          if (create.data) {
+            const done = () => void navigate(`${list}/${create.data.id}/test`);
+            if (isChat(create.data)) return <CreatedChannel done={done} />;
+            return <Created webhook={create.data} done={done} />;
+          }
           if (!can(data, 'changeWebhooks')) return <WebhookRoleNote />;
           return (
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm
                 appId={appId}
                 initial={newWebhook}
+                isNew
                 action="Create webhook"
                 write={create}
                 cancel={() => void navigate(list)}
@@ -53,6 +53,17 @@ export function NewWebhookPage() {
         }}
       </Loaded>
     </Page>
+  );
+}
+
+function CreatedChannel({ done }: { done: () => void }) {
+  return (
+    <Stack gap="lg" align="start">
+      <Text size="sm">
+        Events now arrive in the channel as messages. Next, send a test to see one.
+      </Text>
+      <Button onClick={done}>Send a test</Button>
+    </Stack>
   );
 }
 

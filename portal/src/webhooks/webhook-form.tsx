@@ -1,9 +1,14 @@
-import { Textarea, TextInput } from '@mantine/core';
+import { Group, Radio, Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
 import type { Webhook, WebhookInput } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
+import {
+  webhookFormats,
+  type WebhookFormat,
+} from '../../../service/src/contract/webhook-formats.ts';
+import { formatLabels } from './describe-webhook.ts';
 import { EventChoice } from './event-choice.tsx';
 import {
   FiltersField,
@@ -13,15 +18,16 @@ import {
   type Filters,
 } from './filters-field.tsx';
 import { HeaderFields, checkHeaders, toHeaders, type HeaderRows } from './header-fields.tsx';
+import { MessagePreview } from './message-preview.tsx';
 
-type Fields = Pick<Webhook, 'url' | 'description' | 'events'>;
+type Fields = Pick<Webhook, 'url' | 'format' | 'description' | 'events'>;
 /** Without `headers`, the stored ones stay. */
 export type WebhookSettings = Fields & {
   filters: Filters | null;
   headers?: Record<string, string>;
 };
 /** `filters`: as JSON text. */
-type Values = Fields & { filters: string; headers: HeaderRows };
+type Values = Fields & { format: WebhookFormat; filters: string; headers: HeaderRows };
 
 /** A process of 1.0.0, during an upgrade, does not know `filters`. */
 export function toInput({ filters, ...settings }: WebhookSettings): WebhookInput {
@@ -41,9 +47,23 @@ const urlHint = [
   `and be reachable from the internet${allowsNetworks ? ", or in one of the service's allowed networks" : ''}.`,
 ].join(' ');
 
+const chatHint = {
+  discord: 'In Discord: Edit channel, Integrations, Webhooks, New webhook, Copy webhook URL.',
+  slack: 'In the settings of your Slack app: Incoming Webhooks, Add New Webhook.',
+  teams: 'In Teams: Workflows, “Send webhook alerts to a channel”, and copy its URL.',
+};
+const examples = {
+  json: 'https://example.org/hooks',
+  discord: 'https://discord.com/api/webhooks/…',
+  slack: 'https://hooks.slack.com/services/…',
+  teams: 'https://….environment.api.powerplatform.com/powerautomate/…',
+};
+
 type Props = {
   appId: string;
   initial: Fields & Pick<Webhook, 'filters' | 'headerNames'>;
+  /** Whether the format can be chosen, which never changes afterwards. */
+  isNew?: boolean;
   action: string;
   write: UseMutationResult<unknown, Error, WebhookSettings>;
   /** Set if the form replaces the button that opened it. */
@@ -51,24 +71,57 @@ type Props = {
   cancel?: () => void;
 };
 
-export function WebhookForm({ appId, initial, action, write, autoFocus = false, cancel }: Props) {
+export function WebhookForm({
+  appId,
+  initial,
+  isNew = false,
+  action,
+  write,
+  autoFocus = false,
+  cancel,
+}: Props) {
   const { url, description, events, filters = null, headerNames = [] } = initial;
   const { form, formProps } = useWriteForm<WebhookSettings, Values>(write, {
-    initialValues: { url, description, events, filters: fromFilters(filters), headers: null },
+    initialValues: {
+      url,
+      format: initial.format ?? 'json',
+      description,
+      events,
+      filters: fromFilters(filters),
+      headers: null,
+    },
     transformValues: normalise,
     validate: {
-      url: (text) => (text.trim() === '' ? 'Enter the URL of your server.' : null),
+      url: (text, { format }) =>
+        text.trim() === ''
+          ? `Enter the URL of ${format === 'json' ? 'your server' : 'the channel'}.`
+          : null,
       events: (chosen) => (chosen?.length === 0 ? 'Choose at least one event.' : null),
       filters: (text) => readFilters(text).error,
-      headers: checkHeaders,
+      // A chat channel has none.
+      headers: (rows, { format }) => (format === 'json' ? checkHeaders(rows) : null),
     },
   });
+  const { format } = form.values;
+  const hint =
+    format === 'json'
+      ? urlHint
+      : `${chatHint[format]} Whoever has the URL can post into the channel: it is stored encrypted and never shown again.`;
   return (
     <Form {...formProps} action={action} {...(cancel && { cancel })} maw={640}>
+      {isNew && (
+        <Radio.Group label="Sends" {...form.getInputProps('format')}>
+          <Group mt={6}>
+            {webhookFormats.map((one) => (
+              <Radio key={one} value={one} label={formatLabels[one]} />
+            ))}
+          </Group>
+        </Radio.Group>
+      )}
       <TextInput
-        label="URL"
-        description={urlHint}
-        placeholder="https://example.org/hooks"
+        label={format === 'json' ? 'URL' : 'Webhook URL of the channel'}
+        description={hint}
+        placeholder={examples[format]}
         required
         autoFocus={autoFocus}
         type="url"
@@ -96,24 +149,37 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
         events={form.values.events}
         {...form.getInputProps('filters')}
       />
-      <HeaderFields
-        names={headerNames}
-        moves={hasOtherOrigin(form.values.url, url)}
-        {...form.getInputProps('headers')}
-      />
+      {format === 'json' && (
+        <HeaderFields
+          names={headerNames}
+          moves={hasOtherOrigin(form.values.url, url)}
+          {...form.getInputProps('headers')}
+        />
+      )}
+      {format !== 'json' && isNew && <MessagePreview appId={appId} chosen={form.values.events} />}
     </Form>
   );
 }
 
 /** As the service stores them. */
-function normalise({ url, description, events, filters, headers }: Values): WebhookSettings {
-  const entered = {
+function normalise({
+  url,
+  format,
+  description,
+  events,
+  filters,
+  headers,
+}: Values): WebhookSettings {
+  const isJson = format === 'json';
+  return {
     url: url.trim(),
+    // Processes of 1.0.0 do not know it.
+    ...(!isJson && { format }),
     description: description?.trim() || null,
     events,
     filters: toFilters(filters),
+    ...(isJson && headers && { headers: toHeaders(headers) }),
   };
-  return headers ? { ...entered, headers: toHeaders(headers) } : entered;
 }
 
 /** False while it is being typed. */

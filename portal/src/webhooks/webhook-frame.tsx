@@ -11,7 +11,7 @@ import { PageTabs } from '../layout/page-tabs.tsx';
 import { Page } from '../layout/page.tsx';
 import { capitalise } from '../ui/capitalise.ts';
 import { Loaded } from '../ui/loaded.tsx';
-import { nameOf } from './describe-webhook.ts';
+import { isChat, nameOf } from './describe-webhook.ts';
 import { useWebhookCrumbs, useWebhookId } from './use-webhook-id.ts';
 import { WebhookActions, WebhookTrouble } from './webhook-health.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
@@ -26,6 +26,10 @@ const tabs = [
   { below: '/signing', title: 'Signing' },
   { below: '/test', title: 'Test' },
 ];
+
+/** Messages for a chat channel are not signed. */
+const tabsOf = (webhook: Webhook | undefined) =>
+  webhook && isChat(webhook) ? tabs.filter(({ below }) => below !== '/signing') : tabs;
 
 export type WebhookTabProps = { webhook: Webhook; mayChange: boolean };
 
@@ -56,7 +60,7 @@ export function WebhookFrame({ tab, children }: Props) {
       {webhook && (isAdvised || webhook.suspendedAt !== null) && (
         <WebhookTrouble webhook={webhook} mayChange={mayChange} />
       )}
-      <PageTabs label="Webhook sections" root={id.page} tabs={tabs} />
+      <PageTabs label="Webhook sections" root={id.page} tabs={tabsOf(webhook)} />
       <Loaded query={query}>
         {(data) => (
           <>

@@ -14,7 +14,7 @@ import { fromFilters } from './filters-field.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
-import { describeEvents } from './describe-webhook.ts';
+import { describeEvents, formatLabels, isChat } from './describe-webhook.ts';
 
 export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) {
   const heading = useRef<HTMLHeadingElement>(null);
@@ -40,11 +40,13 @@ export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) 
 }
 
 function Settings({ webhook }: { webhook: Webhook }) {
-  const { id, url, description, events, filters, headerNames = [], createdAt } = webhook;
+  const { id, url, format = 'json', description, events, filters } = webhook;
+  const { headerNames = [], createdAt } = webhook;
   return (
     <DescriptionList
       entries={[
         ['URL', url],
+        ['Sends', formatLabels[format]],
         ['Description', description ?? 'None'],
         ['Events', describeEvents(events)],
         [
@@ -55,15 +57,16 @@ function Settings({ webhook }: { webhook: Webhook }) {
             'None'
           ),
         ],
-        [
-          'Headers',
-          headerNames.length === 0 ? 'None' : `${headerNames.join(', ')} (values hidden)`,
-        ],
+        ...(isChat(webhook) ? [] : [describeHeaders(headerNames)]),
         ['Created', <Time key="created" at={createdAt} />],
         ['Webhook id', <CopiedId key="id" id={id} thing="webhook" />],
       ]}
     />
   );
+}
+
+function describeHeaders(names: string[]): [string, string] {
+  return ['Headers', names.length === 0 ? 'None' : `${names.join(', ')} (values hidden)`];
 }
 
 function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {

@@ -23,6 +23,7 @@ import {
   startTestService,
   testPublicUrl,
   type TestService,
+  type TestServiceOptions,
 } from '../../../service/test/support/service.ts';
 import { launchBrowser } from '../../../test/support/browser.ts';
 
@@ -57,12 +58,19 @@ const env = {
 /** `providers`: where else a window may go, to sign in there. */
 export async function openPortal(
   given: Record<string, string> = {},
-  { providers = [] }: { providers?: string[] } = {},
+  {
+    providers = [],
+    chatOrigins,
+  }: { providers?: string[] } & Pick<TestServiceOptions, 'chatOrigins'> = {},
 ): Promise<PortalBrowser> {
   let browser: Browser | undefined;
   // Before the service, which would wait for what the browser has opened and not used yet.
   after(() => browser?.close());
-  const service = await startTestService({ env: { ...env, ...given }, worker: true });
+  const service = await startTestService({
+    env: { ...env, ...given },
+    worker: true,
+    ...(chatOrigins && { chatOrigins }),
+  });
   const { host: address } = new URL(service.url);
   const launched = await launchBrowser([
     `--host-resolver-rules=MAP ${new URL(testPublicUrl).host} ${address}`,

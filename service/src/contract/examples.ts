@@ -150,6 +150,7 @@ const status: Status = {
 const webhook: Webhook = {
   id: exampleId,
   url: 'https://example.org/hooks',
+  format: 'json',
   description: 'Announces new organisations',
   events: ['org.created'],
   active: true,

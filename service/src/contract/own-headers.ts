@@ -56,7 +56,7 @@ export const OwnHeadersInput = nullable(
   Type.Unsafe<OwnHeaders>({
     type: 'object',
     additionalProperties: { type: 'string' },
-    description: `Headers that the service adds to each delivery, such as credentials: at most ${ownHeadersMax}, with names of at most ${headerNameMax} and values of at most ${headerValueMax} characters, together ${headerCharsMax}. Values are encrypted and never returned. Null or an empty object for none.`,
+    description: `Headers that the service adds to each delivery, such as credentials: at most ${ownHeadersMax}, with names of at most ${headerNameMax} and values of at most ${headerValueMax} characters, together ${headerCharsMax}. Values are encrypted and never returned. Null or an empty object for none, as for every chat channel.`,
     maxProperties: ownHeadersMax,
     examples: [{ Authorization: 'Bearer 7f3c9a' }],
   }),

@@ -248,6 +248,26 @@ const eventFields = {
     { additionalProperties: true, description: 'The JSON Schema of its `data`.' },
   ),
   sample: Type.Unknown({ description: 'An example of its `data`.' }),
+  message: strictObject(
+    {
+      title: Type.String({ description: 'What happened.' }),
+      text: nullable(Type.String({ description: 'More about it.' })),
+      fields: Type.Array(
+        strictObject({
+          name: Type.String({ description: 'The name of the field.' }),
+          value: Type.String({ description: 'The value of the field.' }),
+        }),
+        { maxItems: 25, description: 'Details.' },
+      ),
+      url: nullable(Type.String({ description: 'A page about the subject.' })),
+      color: Type.Enum(['good', 'info', 'warning', 'bad'], {
+        type: 'string',
+        description: 'The kind of news, shown as a colour.',
+      }),
+      time: time({ description: 'When it happened.' }),
+    },
+    { description: 'What a chat channel shows of the example.' },
+  ),
 };
 
 export const CatalogueEvent = strictObject(

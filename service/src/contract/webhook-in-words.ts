@@ -13,7 +13,7 @@ export const healthLabels: Record<WebhookHealth, string> = {
 export type DeactivatedReason = keyof typeof deactivatedReasons;
 const deactivatedReasons = {
   failing: 'too many deliveries failed',
-  gone: 'your server responded with 410 Gone',
+  gone: 'your server responded with 410 Gone, or the chat channel was deleted',
   owner: 'by a member or an API key',
 };
 

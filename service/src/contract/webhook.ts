@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { keptBytesMax } from './delivery-rules.ts';
+import { webhookFormats } from './webhook-formats.ts';
 import { nullable, strictObject, suspensionFields, time, uuid, state } from './shapes.ts';
 
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
@@ -21,9 +22,17 @@ const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
 const fields = {
   id: uuid(),
   url: Type.String({
-    description: 'The URL that deliveries are sent to.',
+    description:
+      'The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again.',
     examples: ['https://example.org/hooks'],
   }),
+  // Optional, because processes of 1.0.0 leave it out.
+  format: Type.Optional(
+    state(
+      webhookFormats,
+      'What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes.',
+    ),
+  ),
   description: nullable(
     Type.String({
       description: 'A description of the webhook.',
@@ -56,7 +65,7 @@ const fields = {
   deactivatedReason: nullable(
     state(
       ['failing', 'gone', 'owner'],
-      '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it.',
+      '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410, or the chat channel or its webhook was deleted. `owner`: the owner deactivated it.',
     ),
   ),
   ...suspensionFields('the webhook or its app'),
@@ -184,7 +193,7 @@ export const DeliveryDetail = strictObject(
     body: nullable(
       Type.String({
         description:
-          'The exact request body, as text. Null if the app may no longer receive the event.',
+          'The exact request body, as text: of a chat channel, its message. Null if the app may no longer receive the event.',
       }),
     ),
     attempts: Type.Array(Attempt, {

@@ -3,17 +3,18 @@ import type { Config } from '../settings/config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { findLostKey, lostKeyAdvice } from '../database/read-secret-keys.ts';
 import { createSecretBox, type SecretBox } from '../runtime/secret-box.ts';
+import { urlOwner } from '../webhooks/sending/chat-platforms.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
 type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;
-type Row = { id: string; secrets: Buffer[] };
+type Row = { id: string; secrets: Buffer[]; sealedUrl: Buffer | null };
 
 const batchSize = 1_000;
 /** The number of secrets to try; decrypting them takes some seconds. */
 const triedMax = 200_000;
 
-/** Checks whether SECRET_KEY decrypts the signing secrets and headers of webhooks and the secrets of authenticator apps. */
+/** Checks whether SECRET_KEY decrypts the secrets and headers of webhooks, the URLs of chat channels and the secrets of authenticator apps. */
 export async function checkStoredSecrets(
   database: Database,
   config: Where,
@@ -41,7 +42,7 @@ export async function checkStoredSecrets(
   return failed(
     'stored_secrets',
     `SECRET_KEY does not decrypt the secrets of ${undecryptable} of ${tried} webhooks, which get no deliveries`,
-    'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret, and to set the headers again if they have some',
+    'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret, and to set the headers again or to paste the URL of a chat channel again if they have such',
   );
 }
 
@@ -57,12 +58,16 @@ async function tryAll(database: Database, box: SecretBox) {
   for (;;) {
     const { rows } = await sql<Row>`
       select id, array_remove(array[secret,
-        case when previous_secret_expires_at > now() then previous_secret end, own_headers], null) as secrets
+        case when previous_secret_expires_at > now() then previous_secret end, own_headers], null) as secrets,
+        sealed_url as "sealedUrl"
       from webhooks where id > ${last} order by id limit ${batchSize}
     `.execute(database);
-    for (const { id, secrets } of rows) {
+    for (const { id, secrets, sealedUrl } of rows) {
       count.tried += 1;
-      if (!secrets.every((secret) => canOpen(box, secret, id))) count.undecryptable += 1;
+      const opens =
+        secrets.every((secret) => canOpen(box, secret, id)) &&
+        (sealedUrl === null || canOpen(box, sealedUrl, urlOwner(id)));
+      if (!opens) count.undecryptable += 1;
     }
     last = rows.at(-1)?.id ?? last;
     if (rows.length < batchSize || count.tried >= triedMax) return count;
@@ -77,9 +82,9 @@ async function tryAuthenticators(database: Database, box: SecretBox) {
   return { tried: rows.length, undecryptable };
 }
 
-function canOpen(box: SecretBox, secret: Buffer, id: string): boolean {
+function canOpen(box: SecretBox, secret: Buffer, owner: string): boolean {
   try {
-    box.open(secret, id);
+    box.open(secret, owner);
     return true;
   } catch {
     return false;

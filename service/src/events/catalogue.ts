@@ -2,13 +2,14 @@
  * Declares every event: its name, who can receive it, and its `data`. The OpenAPI section, the types, the check at
  * publishing and the samples come from here.
  */
-import { type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Alliance } from '../contract/alliance.ts';
 import { Blueprint } from '../contract/blueprint.ts';
 import { exampleId, exampleLaterTime, exampleTime, examples } from '../contract/examples.ts';
 import { Organisation } from '../contract/organisation.ts';
 import { nullable, slug, strictObject, time, uuid, webAddress } from '../contract/shapes.ts';
 import { type Validator, createValidator } from '../contract/validate.ts';
+import { type Message, type Template, message, timeText } from './message.ts';
 
 type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
 /**
@@ -22,6 +23,8 @@ type Entry = {
   data: TSchema;
   sample: unknown;
   inner: string | null;
+  /** What a chat channel shows, by template version: the first is that of version 1, and the last one stays in use. */
+  templates: [Template<never>, ...Template<never>[]];
 };
 
 const subjectFields = {
@@ -148,17 +151,23 @@ const sampleResource = {
   title: 'Iron for the new hall',
   items: [{ name: 'Iron Ingot', quantity: 640, unit: null }],
 };
-function entry(fields: Entry): Entry {
+function entry<Data extends TSchema>(
+  fields: Omit<Entry, 'templates'> & {
+    data: Data;
+    templates: [Template<Static<Data>>, ...Template<Static<Data>>[]];
+  },
+): Entry {
   return fields;
 }
 
 /** An event of an organisation or alliance: the publisher's data with the subject's ids and names. */
-function bound(
+function bound<Inner extends TSchema>(
   audience: 'organization' | 'alliance',
   inner: string,
-  schema: TSchema,
+  schema: Inner,
   description: string,
   innerSample: unknown,
+  template: (inner: Static<Inner>, subject: Static<typeof Subject>) => Message,
 ): Entry {
   const idName = audience === 'organization' ? 'organizationId' : 'allianceId';
   const subject = audience === 'organization' ? sampleSubject : sampleAlliance;
@@ -175,6 +184,10 @@ function bound(
       { description: 'The organisation or alliance, and the event.' },
     ),
     sample: { [idName]: subject.id, [audience]: subject, [inner]: innerSample },
+    templates: [
+      (data: Record<string, unknown>) =>
+        template(data[inner] as Static<Inner>, data[audience] as Static<typeof Subject>),
+    ],
   });
 }
 
@@ -186,9 +199,15 @@ const RemovedEntry = strictObject(
 );
 
 /** An opt-in event of an entry that the public sees differently. */
-function updated(data: TSchema, sample: unknown, description: string): Entry {
+function updated<Data extends TSchema>(
+  data: Data,
+  sample: unknown,
+  description: string,
+  template: Template<Static<Data>>,
+): Entry {
   return entry({
     ...rendered,
+    templates: [template],
     optIn: true,
     data,
     sample,
@@ -196,9 +215,53 @@ function updated(data: TSchema, sample: unknown, description: string): Entry {
   });
 }
 
-function removed(description: string): Entry {
-  return updated(RemovedEntry, { id: exampleId }, description);
+function removed(noun: string, description: string): Entry {
+  return updated(RemovedEntry, { id: exampleId }, description, ({ id }) =>
+    message({ title: `${noun} is not public any more`, color: 'bad' }, { Id: id }),
+  );
 }
+
+/** The fields of an organisation in a message. */
+const orgMessage =
+  (what: string, color: Message['color']): Template<Organisation> =>
+  (org) =>
+    message(
+      { title: `${org.name} ${what}`, text: org.description, color },
+      {
+        Tag: org.tag,
+        Alliance: org.alliance?.name,
+        Activity: org.primaryActivity,
+        Members: org.memberCount,
+        Language: org.language,
+        Location: org.location,
+      },
+      org.links?.website ?? org.url,
+    );
+
+const allianceMessage =
+  (what: string, color: Message['color']): Template<Alliance> =>
+  (alliance) =>
+    message(
+      { title: `${alliance.name} ${what}`, text: alliance.description, color },
+      { Tag: alliance.tag, Organisations: alliance.orgCount, Members: alliance.memberCount },
+      alliance.links?.website ?? alliance.url,
+    );
+
+const resourceMessage = (
+  title: string,
+  { organization, items }: Static<typeof ResourceRequest> | Static<typeof ResourceOffer>,
+  until: Record<string, string | null>,
+): Message =>
+  message(
+    {
+      title,
+      text: items
+        .map(({ name, quantity, unit }) => `${quantity}${unit ? ` ${unit}` : ''} ${name}`)
+        .join('\n'),
+      color: 'info',
+    },
+    { From: organization, ...until },
+  );
 
 const optInRule = 'Opt-in: it is sent only to webhooks that name it.';
 
@@ -208,35 +271,70 @@ export const catalogue = {
     data: Organisation,
     sample: examples.organisation,
     description: 'An organisation is listed for the first time.',
+    templates: [orgMessage('joined the directory', 'good')],
   }),
   'alliance.created': entry({
     ...rendered,
     data: Alliance,
     sample: examples.alliance,
     description: 'An alliance was added to the directory.',
+    templates: [allianceMessage('joined the directory', 'good')],
   }),
   'org.updated': updated(
     Organisation,
     examples.organisation,
     'A public field of an organisation has changed, or it is listed.',
+    orgMessage('was updated', 'info'),
   ),
-  'org.removed': removed('An organisation was deleted, or is not listed any more.'),
+  'org.removed': removed(
+    'An organisation',
+    'An organisation was deleted, or is not listed any more.',
+  ),
   'alliance.updated': updated(
     Alliance,
     examples.alliance,
     'A field of an alliance has changed, or it was added.',
+    allianceMessage('was updated', 'info'),
   ),
-  'alliance.removed': removed('An alliance was deleted.'),
+  'alliance.removed': removed('An alliance', 'An alliance was deleted.'),
   'blueprint.updated': updated(
     Blueprint,
     examples.blueprint,
     'A field of a blueprint has changed, or it was added.',
+    (blueprint) =>
+      message(
+        {
+          title: `Blueprint ${blueprint.name} was updated`,
+          text: blueprint.description,
+          color: 'info',
+        },
+        {
+          Category: blueprint.category,
+          Makes: `${blueprint.output.quantity} × ${blueprint.output.name}`,
+          Version: blueprint.version,
+        },
+      ),
   ),
-  'blueprint.removed': removed('A blueprint was deleted.'),
+  'blueprint.removed': removed('A blueprint', 'A blueprint was deleted.'),
   'blueprint.sync.completed': entry({
     ...rendered,
     data: BlueprintSync,
     description: 'A blueprint sync succeeded.',
+    templates: [
+      ({ source, version, counts }) =>
+        message(
+          { title: 'Blueprints were synchronised' },
+          {
+            Source: source,
+            Release: version,
+            Blueprints: counts.total,
+            New: counts.created,
+            Changed: counts.updated,
+            Retired: counts.retired,
+            Failed: counts.failed,
+          },
+        ),
+    ],
     sample: {
       ...sampleRun,
       counts: { total: 803, created: 3, updated: 20, retired: 1, unchanged: 780, failed: 0 },
@@ -247,6 +345,19 @@ export const catalogue = {
     ...rendered,
     data: ChatSync,
     description: 'A sync of member counts from chat servers succeeded.',
+    templates: [
+      ({ source, counts }) =>
+        message(
+          { title: 'Member counts were synchronised' },
+          {
+            Source: source,
+            Organisations: counts.orgs,
+            Changed: counts.updated,
+            Members: counts.members,
+            Failed: counts.failed,
+          },
+        ),
+    ],
     sample: {
       ...sampleRun,
       source: 'discord',
@@ -257,6 +368,13 @@ export const catalogue = {
   'system.maintenance.enabled': entry({
     ...rendered,
     description: 'Maintenance has begun. The API returns 503 until it ends.',
+    templates: [
+      ({ message: text, since, expectedEnd }) =>
+        message(
+          { title: 'Maintenance has begun', text, color: 'warning' },
+          { Since: timeText(since), 'Expected end': timeText(expectedEnd) },
+        ),
+    ],
     data: strictObject(
       {
         message: nullable(Type.String({ description: 'A message from the operator.' })),
@@ -276,6 +394,13 @@ export const catalogue = {
   'system.maintenance.disabled': entry({
     ...rendered,
     description: 'Maintenance has ended.',
+    templates: [
+      ({ since, endedAt }) =>
+        message(
+          { title: 'Maintenance has ended' },
+          { Since: timeText(since), Ended: timeText(endedAt) },
+        ),
+    ],
     data: strictObject(
       {
         since: time({ description: 'When the maintenance began.' }),
@@ -291,6 +416,11 @@ export const catalogue = {
     Application,
     'Somebody applied to join the organisation.',
     { id: 'a-1042', applicantHandle: 'wanderer', submittedAt: exampleTime },
+    ({ applicantHandle, submittedAt }, org) =>
+      message(
+        { title: `${applicantHandle} applied to join ${org.name}` },
+        { Submitted: timeText(submittedAt) },
+      ),
   ),
   'event.created': bound(
     'organization',
@@ -307,6 +437,18 @@ export const catalogue = {
       location: 'Main hall',
       url: null,
     },
+    ({ title, category, startsAt, endsAt, timezone, location, url }, org) =>
+      message(
+        { title: `${org.name}: ${title}` },
+        {
+          Category: category,
+          Starts: timeText(startsAt),
+          Ends: timeText(endsAt),
+          'Time zone': timezone,
+          Location: location,
+        },
+        url,
+      ),
   ),
   'resource.request.created': bound(
     'alliance',
@@ -314,6 +456,10 @@ export const catalogue = {
     ResourceRequest,
     'An organisation of the alliance requests resources.',
     { ...sampleResource, deadline: exampleLaterTime },
+    (request, alliance) =>
+      resourceMessage(`${alliance.name} needs: ${request.title}`, request, {
+        'Needed by': timeText(request.deadline),
+      }),
   ),
   'resource.offer.created': bound(
     'alliance',
@@ -321,6 +467,10 @@ export const catalogue = {
     ResourceOffer,
     'An organisation of the alliance offers resources.',
     { ...sampleResource, availableUntil: exampleLaterTime },
+    (offer, alliance) =>
+      resourceMessage(`${alliance.name} offers: ${offer.title}`, offer, {
+        'Available until': timeText(offer.availableUntil),
+      }),
   ),
   'webhook.test': entry({
     audience: 'webhook',
@@ -343,6 +493,13 @@ export const catalogue = {
       { title: 'WebhookTest', description: 'The data of a test.' },
     ),
     sample: { message: 'This is a test. Your webhook works.', webhookId: exampleId, sample: null },
+    templates: [
+      ({ message: text, sample }) => {
+        if (sample === null) return message({ title: 'Test', text, color: 'info' });
+        const shown = messageOf(sample.event, sample.data, 1);
+        return { ...shown, title: `Test: ${shown.title}` };
+      },
+    ],
   }),
   'webhook.probe': entry({
     audience: 'webhook',
@@ -350,6 +507,7 @@ export const catalogue = {
     description:
       'The service checks whether a webhook that was deactivated as failing responds again.',
     data: strictObject({}, { title: 'WebhookProbe', description: 'Empty.' }),
+    templates: [() => message({ title: 'Probe', color: 'info' })],
     sample: {},
   }),
 } satisfies Record<string, Entry>;
@@ -384,6 +542,13 @@ export const subjectEvents = [...publishableEvents, 'org.updated', 'alliance.upd
 /** Returns an event's entry, or undefined for an unknown name. */
 export function catalogueEntry(name: string): Entry | undefined {
   return Object.hasOwn(catalogue, name) ? catalogue[name as EventName] : undefined;
+}
+
+/** An event as a chat channel shows it. `version`: of its templates, from 1. */
+export function messageOf(name: string, data: unknown, version: number): Message {
+  const { templates } = catalogue[name as EventName];
+  const template = templates[Math.min(version, templates.length) - 1] as Template<unknown>;
+  return template(data);
 }
 
 /** Checks the data that a publisher supplies for an event, its inner object, against the catalogue. */

@@ -10,6 +10,7 @@ import { loadConfig } from '../../src/settings/config.ts';
 import { createParts, type Parts } from '../../src/start/create-parts.ts';
 import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
 import { createLogger, type Logger } from '../../src/runtime/log.ts';
+import type { GuardOptions } from '../../src/webhooks/management/check-webhook-url.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { cheapHashing } from './cheap-hashing.ts';
@@ -48,6 +49,8 @@ export type TestServiceOptions = {
   /** Another process of the same installation: its database, and its SECRET_KEY unless the test does not need it. */
   beside?: TestDatabase & Partial<Pick<TestService, 'secretKeys'>>;
   log?: Logger;
+  /** Servers that stand for the chat platforms. */
+  chatOrigins?: GuardOptions['chatOrigins'];
   /** Cheap by default: real hashing takes 60 ms of a core per password. */
   hashing?: PasswordHashing;
   /** Name servers and certificate authorities of the test's own. */
@@ -61,12 +64,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const { database, connection } = options.beside ?? (await openTestDatabase());
   const secretKeys = options.beside?.secretKeys ?? [randomBytes(32)];
   const printed: string[] = [];
+  const config = loadConfig({
+    PUBLIC_URL: testPublicUrl,
+    RATE_LIMIT_PER_MINUTE: '0',
+    ...options.env,
+  });
+  if (options.chatOrigins) Object.assign(config.webhooks, { chatOrigins: options.chatOrigins });
   const { app, signIn, ...parts } = await createParts({
-    config: loadConfig({
-      PUBLIC_URL: testPublicUrl,
-      RATE_LIMIT_PER_MINUTE: '0',
-      ...options.env,
-    }),
+    config,
     database,
     connection,
     secretKeys,

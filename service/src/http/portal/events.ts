@@ -10,6 +10,8 @@ import { AppEvent } from '../../contract/portal-deliveries.ts';
 import { strictObject, uuid } from '../../contract/shapes.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
+import { templateVersion } from '../../events/message.ts';
+import { messageFor } from '../../webhooks/sending/render-message.ts';
 import { listAppEvents } from '../../webhooks/management/app-events.ts';
 import { checkEvents } from '../../webhooks/management/webhooks.ts';
 import { listOf } from '../responses/responses.ts';
@@ -22,6 +24,7 @@ const example = {
   optIn: false,
   schema: { type: 'object' },
   sample: examples.organisation,
+  message: sampleMessage('org.created'),
 };
 const eventsPerPage = 25;
 const examplePage = {
@@ -101,7 +104,12 @@ export const eventOperations = [
   }),
 ];
 
+function sampleMessage(event: EventName) {
+  const data = JSON.stringify(catalogue[event].sample);
+  return messageFor({ event, createdAt: exampleTime, data }, templateVersion);
+}
+
 function entryOf(event: EventName) {
   const { audience, description, optIn = false, data: schema, sample } = catalogue[event];
-  return { event, audience, description, optIn, schema, sample };
+  return { event, audience, description, optIn, schema, sample, message: sampleMessage(event) };
 }

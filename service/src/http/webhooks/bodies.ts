@@ -17,6 +17,7 @@ import {
   repeatableMinutes,
 } from '../../contract/periods.ts';
 import { OwnHeadersInput } from '../../contract/own-headers.ts';
+import { webhookFormats } from '../../contract/webhook-formats.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, subjectEvents, subscribableEvents } from '../../events/catalogue.ts';
 import { filterDepthMax, filterNodesMax } from '../../webhooks/filters/compile-filters.ts';
@@ -48,6 +49,13 @@ const note = Type.String({
 export const WebhookInput = strictObject(
   {
     url: address,
+    format: Type.Optional(
+      Type.Enum([...webhookFormats], {
+        type: 'string',
+        description:
+          'What a request looks like. `json` (the default): the signed event. `discord`, `slack` and `teams`: a message; the URL is that of an incoming webhook of a channel. It cannot be changed.',
+      }),
+    ),
     events: Type.Optional(nullable(events)),
     filters: Type.Optional(nullable(filters)),
     description: Type.Optional(nullable(note)),
@@ -92,7 +100,7 @@ export const WebhookChanges = strictObject(
     selfHealing: Type.Optional(
       Type.Boolean({
         description:
-          'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again.',
+          'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. False for chat channels.',
       }),
     ),
     replayAfterHealing: Type.Optional(

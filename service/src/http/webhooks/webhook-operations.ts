@@ -7,6 +7,7 @@ import { defaultQuotas } from '../../contract/quotas.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
+import { maskUrl } from '../../webhooks/sending/chat-platforms.ts';
 import { testWebhook } from '../../webhooks/management/test-webhook.ts';
 import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
 import {
@@ -107,6 +108,7 @@ export const webhookOperations = [
     errors: ['conflict'],
     recentProof: async ({ database, appId, params, body: { url, headers } }) =>
       headers !== undefined ||
+      // That of a chat channel is masked, so any new one differs.
       (url !== undefined && url !== (await readWebhook(database, appId, params.id)).url),
     async run({ database, webhooks, secretBox, serviceName, appId, actor, params, body }) {
       const data = await database
@@ -173,5 +175,5 @@ export const webhookOperations = [
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */
 export function withoutSecrets<T extends { url: string }>(webhook: T): T {
-  return { ...webhook, url: `${new URL(webhook.url).origin}/…` };
+  return { ...webhook, url: maskUrl(webhook.url) };
 }

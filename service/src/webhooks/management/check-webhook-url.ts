@@ -3,12 +3,18 @@
  * checks the addresses behind a name when it connects.
  */
 import { isIPv4 } from 'node:net';
+import type { ChatFormat } from '../../contract/webhook-formats.ts';
 import type { Network } from '../../settings/config.ts';
 import type { Issue } from '../../errors.ts';
 import { normaliseHost, literalAddresses } from '../sending/host-name.ts';
 import { isAllowedAddress } from '../sending/is-allowed-address.ts';
 
-export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
+export type GuardOptions = {
+  allowedNetworks: Network[];
+  allowHttp: boolean;
+  /** Servers that take the place of a platform's, with http too. Only tests set it. */
+  chatOrigins?: Partial<Record<ChatFormat, string[]>>;
+};
 
 /** docs/reference/deliveries.md#webhook-urls */
 export const urlLengthMax = 2048;

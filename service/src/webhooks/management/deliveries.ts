@@ -5,8 +5,10 @@ import {
   type Delivery,
   type DeliveryDetail,
 } from '../../contract/webhook.ts';
+import { type WebhookFormat } from '../../contract/webhook-formats.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
+import { renderMessage } from '../sending/render-message.ts';
 import { renderBody } from '../sending/sign.ts';
 import type { DeliveryFilter } from './delivery-filter.ts';
 import { findPage } from './find-page.ts';
@@ -23,7 +25,7 @@ export type DeliveryRow = {
   completed_at: Date | null;
 };
 
-type EventRow = { event_created_at: Date; data: string; audience: string };
+type EventRow = { event_created_at: Date; data: string; template: number; audience: string };
 
 type AttemptRow = {
   number: number;
@@ -103,8 +105,11 @@ async function readWithAudience(
   webhookId: string,
   id: string,
 ): Promise<{ delivery: DeliveryDetail; audience: string | null }> {
-  const { rows } = await sql<DeliveryRow & LeftJoined<EventRow> & { allowed: boolean }>`
-    select d.*, e.created_at as event_created_at, e.data, e.audience,
+  const { rows } = await sql<
+    DeliveryRow & LeftJoined<EventRow> & { allowed: boolean; format: WebhookFormat | null }
+  >`
+    select d.*, e.created_at as event_created_at, e.data, e.template, e.audience,
+      (select format from webhooks where id = d.webhook_id) as format,
       app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from (
       select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
@@ -122,7 +127,7 @@ async function readWithAudience(
       from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
     ) last order by number
   `.execute(executor);
-  const body = row.allowed && row.data !== null ? bodyOf(row) : null;
+  const body = row.allowed && row.data !== null ? bodyOf(row, row.format ?? 'json') : null;
   return {
     delivery: { ...toRecord(row), body, attempts: attempts.map(toAttempt) },
     audience: row.audience,
@@ -143,13 +148,11 @@ export function toRecord(row: DeliveryRow): Delivery {
   };
 }
 
-function bodyOf(row: DeliveryRow & EventRow): string {
-  return renderBody({
-    id: row.id,
-    event: row.event,
-    createdAt: row.event_created_at.toISOString(),
-    data: row.data,
-  });
+/** Null for a chat channel if this process does not have the version of its texts. */
+function bodyOf(row: DeliveryRow & EventRow, format: WebhookFormat): string | null {
+  const { id, event, event_created_at: at, data, template } = row;
+  const content = { id, event, createdAt: at.toISOString(), data };
+  return format === 'json' ? renderBody(content) : renderMessage(format, content, template);
 }
 
 function toAttempt(row: AttemptRow): Attempt {

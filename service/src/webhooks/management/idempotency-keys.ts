@@ -74,11 +74,17 @@ function conflict(what: string): ServiceError {
 
 /** A field that is null counts as left out. */
 function contentHash(
-  { url, events, description, filters, headers }: WebhookInput,
+  { url, format = 'json', events, description, filters, headers }: WebhookInput,
   secret: string,
 ): Buffer {
   const given = withoutNone(filters);
-  const content = [url, events ?? null, description ?? null, ...(given ? [given] : [])];
+  const content = [
+    url,
+    events ?? null,
+    description ?? null,
+    ...(given ? [given] : []),
+    ...(format === 'json' ? [] : [format]),
+  ];
   if (Object.keys(headers ?? {}).length === 0) return sha256(JSON.stringify(content));
   // Without a key, whoever reads the table could guess the value of a header.
   return createHmac('sha256', secret)

@@ -1,9 +1,10 @@
 /** Encrypts every webhook's secrets and headers with the first key of SECRET_KEY, so that the other keys can be removed. */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
+import { urlOwner } from '../sending/chat-platforms.ts';
 
 export type Resealed = {
-  /** Secrets that were encrypted again; a previous secret and the headers of a webhook count separately. */
+  /** Secrets that were encrypted again; a previous secret, the headers and the URL of a webhook count separately. */
   resealed: number;
   /** Secrets that used the first key already. */
   unchanged: number;
@@ -32,7 +33,13 @@ function resealFrom(
   return database.transaction().execute((tx) => resealBatch(tx, secretBox, after, done));
 }
 
-type Sealed = { id: string; secret: Buffer; previous: Buffer | null; headers: Buffer | null };
+type Sealed = {
+  id: string;
+  secret: Buffer;
+  previous: Buffer | null;
+  headers: Buffer | null;
+  sealedUrl: Buffer | null;
+};
 
 /** Returns the last id; null at the end. */
 async function resealBatch(
@@ -42,14 +49,15 @@ async function resealBatch(
   done: Resealed,
 ): Promise<string | null> {
   const { rows } = await sql<Sealed>`
-    select id, secret, previous_secret as previous, own_headers as headers from webhooks
+    select id, secret, previous_secret as previous, own_headers as headers, sealed_url as "sealedUrl" from webhooks
     where id > ${after} order by id limit ${batchSize} for update
   `.execute(tx);
   const changes = rows.flatMap((row) => resealOne(row, secretBox, done) ?? []);
-  for (const { id, secret, previous, headers } of changes) {
+  for (const { id, secret, previous, headers, sealedUrl } of changes) {
     // Leaves `updated_at` alone, because nothing changes that the owner could see.
     await sql`
-      update webhooks set secret = ${secret}, previous_secret = ${previous}, own_headers = ${headers} where id = ${id}
+      update webhooks set secret = ${secret}, previous_secret = ${previous}, own_headers = ${headers}, sealed_url = ${sealedUrl}
+      where id = ${id}
     `.execute(tx);
   }
   return rows.length < batchSize ? null : (rows.at(-1)?.id ?? null);
@@ -60,13 +68,13 @@ function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | 
   const { id } = row;
   let changed = 0;
   let readable = true;
-  const reseal = (sealed: Buffer): Buffer => {
+  const reseal = (sealed: Buffer, owner = id): Buffer => {
     if (secretBox.isNewest(sealed)) {
       done.unchanged += 1;
       return sealed;
     }
     try {
-      const fresh = secretBox.seal(secretBox.open(sealed, id), id);
+      const fresh = secretBox.seal(secretBox.open(sealed, owner), owner);
       changed += 1;
       return fresh;
     } catch {
@@ -77,7 +85,8 @@ function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | 
   const secret = reseal(row.secret);
   const previous = row.previous && reseal(row.previous);
   const headers = row.headers && reseal(row.headers);
+  const sealedUrl = row.sealedUrl && reseal(row.sealedUrl, urlOwner(id));
   if (!readable) done.unreadable.push(id);
   done.resealed += changed;
-  return changed > 0 ? { id, secret, previous, headers } : null;
+  return changed > 0 ? { id, secret, previous, headers, sealedUrl } : null;
 }

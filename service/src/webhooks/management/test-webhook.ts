@@ -6,10 +6,13 @@ import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { traceEvent } from '../../runtime/tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
-import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
+import { templateVersion } from '../../events/message.ts';
+import { keepChatLimits, readClosedMs } from '../queue/dispatch/chat-limits.ts';
+import { platforms } from '../sending/chat-platforms.ts';
+import { firstOwner, type Chat, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
 import type { Room } from '../queue/dispatch/room.ts';
-import { openSecrets } from '../sending/signing-keys.ts';
+import { openSecrets, openUrl } from '../sending/signing-keys.ts';
 import { recordAttempts } from '../queue/record/record.ts';
 import { requireSampleEvent, requireWebhook } from './webhooks.ts';
 
@@ -35,7 +38,8 @@ export async function testWebhook(
   requireReadable(dependencies, webhook);
   const owner = await readOwner(database, target.appId);
   const { url } = webhook;
-  const place = room.takeTest({ webhookId: webhook.id, owner, url });
+  const chat = await readChat(dependencies, webhook);
+  const place = room.takeTest({ webhookId: webhook.id, owner, url, chat });
   if (!place) {
     throw new ServiceError(
       'conflict',
@@ -49,7 +53,7 @@ export async function testWebhook(
       sample,
     });
     const leased = await createLeased(dependencies, webhook.id, data);
-    const attempt = await deliver(dependencies, {
+    const delivery: Deliverable = {
       ...leased,
       data,
       owner,
@@ -63,7 +67,10 @@ export async function testWebhook(
       secret: webhook.secret,
       previousSecret: webhook.previous_secret,
       ownHeaders: webhook.own_headers,
-    });
+      chat,
+    };
+    const attempt = await deliver(dependencies, delivery);
+    await keepChatLimits(dependencies, delivery, attempt);
     await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
@@ -83,16 +90,37 @@ function requireReadable(
   dependencies: TestDependencies,
   {
     id: webhookId,
+    sealed_url: sealedUrl,
     secret,
     previous_secret: previousSecret,
     own_headers: ownHeaders,
   }: Awaited<ReturnType<typeof requireWebhook>>,
 ): void {
-  if (openSecrets(dependencies, { webhookId, secret, previousSecret, ownHeaders })) return;
+  const isReadable = sealedUrl
+    ? openUrl(dependencies, webhookId, sealedUrl)
+    : openSecrets(dependencies, { webhookId, secret, previousSecret, ownHeaders });
+  if (isReadable) return;
   throw new ServiceError(
     'unavailable',
-    'The test cannot be sent: the secret or a header of the webhook cannot be decrypted at the moment.',
+    'The test cannot be sent: the secret, a header or the URL of the webhook cannot be decrypted at the moment.',
     { headers: { 'retry-after': String(unreadableWaitMs / 1000) } },
+  );
+}
+
+/** Null unless the webhook posts into a chat channel. Throws `conflict` while the platform has to be left alone. */
+async function readChat(
+  { database }: TestDependencies,
+  webhook: Awaited<ReturnType<typeof requireWebhook>>,
+): Promise<Chat | null> {
+  const { id, format, sealed_url: sealedUrl } = webhook;
+  if (format === 'json' || sealedUrl === null) return null;
+  const waitMs = await readClosedMs(database, id);
+  if (waitMs === 0) return { format, sealedUrl, template: templateVersion, closedMs: 0 };
+  const seconds = Math.ceil(waitMs / 1_000);
+  throw new ServiceError(
+    'conflict',
+    `${platforms[format].name} limits how often it is called. Try again in ${seconds} seconds.`,
+    { headers: { 'retry-after': String(seconds) } },
   );
 }
 

@@ -3,16 +3,27 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { requireNotSuspended } from '../../access/suspensions.ts';
 import type { Webhook } from '../../contract/webhook.ts';
+import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import { sql, type Transaction } from '../../database/database.ts';
-import { invalid } from '../../errors.ts';
+import { invalid, type Issue } from '../../errors.ts';
 import type { Filters } from '../filters/compile-filters.ts';
+import type { SecretBox } from '../../runtime/secret-box.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { endProbes, startProbes } from '../queue/health/healing.ts';
-import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
-import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
+import type { OwnHeaders } from '../../contract/own-headers.ts';
+import { checkRequest } from './check-chat-url.ts';
+import type { GuardOptions } from './check-webhook-url.ts';
+import { maskUrl, urlOwner } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { changeOwnHeaders, type HeaderOptions, type SealedHeaders } from './seal-own-headers.ts';
-import { checkEvents, distinct, readFilters, readWebhook, requireOtherUrl } from './webhooks.ts';
+import {
+  checkEvents,
+  distinct,
+  readFilters,
+  readWebhook,
+  requireOtherUrl,
+  wholeUrl,
+} from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;
@@ -39,35 +50,39 @@ export async function updateWebhook(
   guard: GuardOptions,
   { secretBox, serviceName }: HeaderOptions,
 ): Promise<Webhook> {
-  const urlIssue =
-    changes.url === undefined ? null : checkWebhookUrl(changes.url, 'body.url', guard);
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
   const filters =
     changes.filters === undefined ? null : await readFilters(tx, appId, changes.filters);
-  const headerIssues = checkOwnHeaders(changes.headers ?? null, serviceName);
-  const issues = [
-    ...(urlIssue ? [urlIssue] : []),
-    ...eventIssues,
-    ...(filters?.filterIssues ?? []),
-    ...headerIssues,
-  ];
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
+  const { format = 'json' } = before;
+  const issues = [
+    ...checkRequest(format, changes, guard, serviceName),
+    ...checkHealing(format, changes),
+    ...eventIssues,
+    ...(filters?.filterIssues ?? []),
+  ];
   if (issues.length > 0) throw invalid(...issues);
-  const newUrl = changes.url === before.url ? undefined : changes.url;
+  const newUrl = await findNewUrl(tx, id, changes.url, secretBox);
   if (changes.active === true || newUrl !== undefined)
     await requireNotSuspended(tx, 'webhook', id, appId);
-  if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl);
+  if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl, secretBox);
   const own = await changeOwnHeaders(tx, before, changes, secretBox);
+  const set = assignments(changes, filters, own);
+  if (newUrl !== undefined && format === 'json') set.push(sql`url = ${newUrl}`);
+  if (newUrl !== undefined && format !== 'json')
+    set.push(sql`url = ${maskUrl(newUrl)}, sealed_url = ${secretBox.seal(newUrl, urlOwner(id))}`);
   await sql`
-    update webhooks w set ${sql.join(assignments(changes, filters, own), sql`, `)} where w.id = ${id}
+    update webhooks w set ${sql.join(set, sql`, `)} where w.id = ${id}
   `.execute(tx);
   if (changes.active === true)
     await sql`update webhook_health set exhausted_in_a_row = 0 where webhook_id = ${id}`.execute(
       tx,
     );
   const webhook = await readWebhook(tx, appId, id);
-  await recordChange(tx, actor, appId, before, webhook, changes.headers !== undefined);
+  const isMoved = newUrl !== undefined;
+  const setsHeaders = changes.headers !== undefined;
+  await recordChange(tx, actor, appId, { before, after: webhook, isMoved, setsHeaders });
   // An owner who says whether the webhook is active decides instead of the probes.
   if (changes.active !== undefined || changes.selfHealing === false) await endProbes(tx, id);
   if (changes.selfHealing === true && changes.active === undefined) await startProbes(tx, [id]);
@@ -76,15 +91,38 @@ export async function updateWebhook(
     await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);
   }
   // The last probe tested another receiver.
-  if (webhook.url !== before.url)
+  if (isMoved)
     await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
   // Earlier outcomes do not count against a webhook that was activated or moved.
-  if (changes.active === true || webhook.url !== before.url)
+  if (changes.active === true || isMoved)
     // The outcome of a probe schedules the next one, unless the owner has ended the probes.
     await sql`
       delete from webhook_outcomes where webhook_id = ${id} and (${changes.active === true} or verdict not like 'probe%')
     `.execute(tx);
   return webhook;
+}
+
+/** A chat channel is never probed. */
+function checkHealing(format: WebhookFormat, changes: WebhookChanges): Issue[] {
+  if (format === 'json') return [];
+  const healing = (['selfHealing', 'replayAfterHealing'] as const).filter((one) => changes[one]);
+  const message =
+    'must be false: a chat channel is not probed, because each probe would be a message';
+  return healing.map((one) => ({ path: `body.${one}`, message }));
+}
+
+/** Undefined if it is the one that the webhook has. */
+async function findNewUrl(
+  tx: Transaction,
+  id: string,
+  url: string | undefined,
+  secretBox: SecretBox,
+): Promise<string | undefined> {
+  if (url === undefined) return undefined;
+  const { rows } = await sql<{ id: string; url: string; sealedUrl: Buffer | null }>`
+    select id, url, sealed_url as "sealedUrl" from webhooks where id = ${id}
+  `.execute(tx);
+  return rows.some((row) => wholeUrl(row, secretBox) === url) ? undefined : url;
 }
 
 async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<Webhook> {
@@ -95,7 +133,6 @@ async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<
 }
 
 const auditedFields = [
-  'url',
   'events',
   'filters',
   'description',
@@ -107,14 +144,19 @@ async function recordChange(
   tx: Transaction,
   actor: Actor,
   appId: string,
-  before: Webhook,
-  after: Webhook,
-  setsHeaders: boolean,
+  {
+    before,
+    after,
+    isMoved,
+    setsHeaders,
+  }: { before: Webhook; after: Webhook; isMoved: boolean; setsHeaders: boolean },
 ): Promise<void> {
   const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
   const differs = (field: keyof Webhook) =>
     JSON.stringify(before[field]) !== JSON.stringify(after[field]);
   const changed: string[] = auditedFields.filter(differs);
+  // What is shown of the URL of a chat channel stays the same.
+  if (isMoved) changed.unshift('url');
   // The same names may have other values.
   if (differs('headerNames') || (setsHeaders && after.headerNames?.length)) changed.push('headers');
   if (changed.length > 0) {
@@ -132,12 +174,11 @@ async function recordChange(
 }
 
 function assignments(
-  { url, events, description, active, ...healing }: WebhookChanges,
+  { events, description, active, ...healing }: WebhookChanges,
   filters: Awaited<ReturnType<typeof readFilters>> | null,
   own: SealedHeaders | null,
 ) {
   const set = [sql`updated_at = now()`];
-  if (url !== undefined) set.push(sql`url = ${url}`);
   if (events !== undefined) set.push(sql`events = ${distinct(events)}::text[]`);
   if (filters) {
     set.push(sql`filters = ${filters.filters}::json`);

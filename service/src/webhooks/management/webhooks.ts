@@ -11,6 +11,7 @@ import {
 import { enforceQuota } from '../../access/quotas.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
 import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
+import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import {
   sql,
   type Database,
@@ -28,16 +29,20 @@ import {
 import { compileFilters, type Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { requireProcessesSince } from '../queue/members.ts';
-import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
-import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
+import type { OwnHeaders } from '../../contract/own-headers.ts';
+import { checkRequest } from './check-chat-url.ts';
+import type { GuardOptions } from './check-webhook-url.ts';
+import type { SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
+import { maskUrl, urlOwner } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type WebhookRow = {
   id: string;
   url: string;
+  format: WebhookFormat;
   description: string | null;
   events: string[] | null;
   filters: Filters | null;
@@ -61,7 +66,7 @@ type WebhookRow = {
 
 /** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
 const columns = sql`
-  w.id, w.url, w.description, w.events, w.filters, w.active, ${webhookHealth} as health,
+  w.id, w.url, w.format, w.description, w.events, w.filters, w.active, ${webhookHealth} as health,
     -- One that was active before its suspension is not deactivated, although it receives nothing.
     case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as deactivated_at,
     nullif(w.deactivated_reason, 'suspended') as deactivated_reason,
@@ -77,8 +82,12 @@ const selectWebhooks = sql`
   select ${columns} from webhooks w ${healthJoins}
 `;
 
+/** `0023_chat_formats.sql`: processes without it send the event itself to the channel's origin. */
+const chatMigration = 23;
+
 export type WebhookInput = {
   url: string;
+  format?: WebhookFormat | undefined;
   events?: string[] | null | undefined;
   filters?: Filters | null | undefined;
   description?: string | null | undefined;
@@ -97,26 +106,25 @@ export async function createWebhook(
   guard: GuardOptions,
   { secretBox, serviceName }: HeaderOptions,
 ): Promise<CreatedWebhook> {
-  const urlIssue = checkWebhookUrl(input.url, 'body.url', guard);
+  const { format = 'json' } = input;
+  const requestIssues = checkRequest(format, input, guard, serviceName);
   const eventIssues = input.events ? await checkEvents(tx, appId, input.events) : [];
   const { filters, filterPath, filterIssues } = await readFilters(tx, appId, input.filters);
-  const headerIssues = checkOwnHeaders(input.headers ?? null, serviceName);
-  const issues = [
-    ...(urlIssue ? [urlIssue] : []),
-    ...eventIssues,
-    ...filterIssues,
-    ...headerIssues,
-  ];
+  const issues = [...requestIssues, ...eventIssues, ...filterIssues];
   if (issues.length > 0) throw invalid(...issues);
   await enforceWebhookLimit(tx, appId);
-  await requireOtherUrl(tx, appId, input.url);
+  if (format !== 'json') await requireProcessesSince(tx, chatMigration, 'chat channels');
+  await requireOtherUrl(tx, appId, input.url, secretBox);
   const id = uuidv7();
   const secret = generateSecret();
   const own = await sealOwnHeaders(tx, { id, url: input.url }, input.headers ?? null, secretBox);
   const { rows } = await sql<{ createdAt: Date }>`
-    insert into webhooks (id, app_id, url, description, events, filters, filter_path, secret, own_headers, own_header_names)
-    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[],
-      ${filters}::json, ${filterPath}::jsonpath, ${secretBox.seal(secret, id)}, ${own.sealed}, ${own.names}::text[])
+    insert into webhooks (id, app_id, url, format, sealed_url, self_healing, description, events, filters, filter_path,
+      secret, own_headers, own_header_names)
+    values (${id}, ${appId}, ${format === 'json' ? input.url : maskUrl(input.url)}, ${format},
+      ${format === 'json' ? null : secretBox.seal(input.url, urlOwner(id))}, ${format === 'json'},
+      ${input.description ?? null}, ${distinct(input.events)}::text[], ${filters}::json, ${filterPath}::jsonpath,
+      ${secretBox.seal(secret, id)}, ${own.sealed}, ${own.names}::text[])
     returning created_at as "createdAt"
   `.execute(tx);
   const [row] = rows;
@@ -133,12 +141,13 @@ export async function createWebhook(
 
 /** A webhook as it is when it is created: a repeated creation returns the same, whatever has changed since. */
 export function toNewWebhook(
-  { url, description = null, events, filters, headers }: WebhookInput,
+  { url, format = 'json', description = null, events, filters, headers }: WebhookInput,
   { id, createdAt, secret }: { id: string; createdAt: Date; secret: string },
 ): CreatedWebhook {
   const webhook = toWebhook({
     id,
-    url,
+    url: format === 'json' ? url : maskUrl(url),
+    format,
     description,
     events: distinct(events),
     filters: withoutNone(filters),
@@ -148,7 +157,7 @@ export function toNewWebhook(
     deactivated_reason: null,
     suspended_at: null,
     suspended_reason: null,
-    self_healing: true,
+    self_healing: format === 'json',
     replay_after_healing: false,
     last_success_at: null,
     last_failure_at: null,
@@ -183,12 +192,33 @@ async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void
 /**
  * A webhook with the URL of a suspended one would undo the suspension. Another query is the same URL. Throws `suspended`.
  */
-export async function requireOtherUrl(tx: Transaction, appId: string, url: string): Promise<void> {
-  const { rows } = await sql<Suspension & { url: string }>`
-    select w.url, s."suspendedAt", s."suspendedReason"
+export async function requireOtherUrl(
+  tx: Transaction,
+  appId: string,
+  url: string,
+  secretBox: SecretBox,
+): Promise<void> {
+  const { rows } = await sql<Suspension & { id: string; url: string; sealedUrl: Buffer | null }>`
+    select w.id, w.url, w.sealed_url as "sealedUrl", s."suspendedAt", s."suspendedReason"
     from webhooks w join lateral ${suspensionOf('webhook', sql`w.id`)} s on true where w.app_id = ${appId}
   `.execute(tx);
-  refuseSuspended('webhook', rows.find((row) => pathOf(row.url) === pathOf(url)) ?? null);
+  refuseSuspended(
+    'webhook',
+    rows.find((row) => pathOf(wholeUrl(row, secretBox)) === pathOf(url)) ?? null,
+  );
+}
+
+/** The URL that is called. If that of a chat channel cannot be decrypted, its masked text. */
+export function wholeUrl(
+  { id, url, sealedUrl }: { id: string; url: string; sealedUrl: Buffer | null },
+  secretBox: SecretBox,
+): string {
+  if (sealedUrl === null) return url;
+  try {
+    return secretBox.open(sealedUrl, urlOwner(id));
+  } catch {
+    return url;
+  }
 }
 
 function pathOf(url: string): string {
@@ -308,11 +338,13 @@ export async function requireWebhook(executor: Executor, appId: string, id: stri
   const { rows } = await sql<{
     id: string;
     url: string;
+    format: WebhookFormat;
+    sealed_url: Buffer | null;
     secret: Buffer;
     previous_secret: Buffer | null;
     own_headers: Buffer | null;
   }>`
-    select id, url, secret,
+    select id, url, format, sealed_url, secret,
       case when previous_secret_expires_at > now() then previous_secret end as previous_secret, own_headers
     from webhooks where id = ${id} and app_id = ${appId}
   `.execute(executor);
@@ -366,6 +398,7 @@ function toWebhook(row: WebhookRow): Webhook {
   return {
     id: row.id,
     url: row.url,
+    format: row.format,
     description: row.description,
     events: row.events,
     filters: row.filters,

@@ -58,7 +58,9 @@ function deactivated(mail: ClaimedMail): string {
   const isProbed = reason === 'failing' && mail.selfHealing;
   const cause =
     reason === 'gone'
-      ? 'its receiver responded to a delivery with 410 Gone'
+      ? mail.statusCode === 404
+        ? 'its chat channel, or the webhook of that channel, does not exist any more'
+        : 'its receiver responded to a delivery with 410 Gone'
       : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed after all attempts`;
   return `The webhook of your app ${quoteName(appName)} at ${host} was deactivated, because ${cause}.
 ${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.${isProbed ? ' The service probes it, and activates it when it responds again.' : ''}`;

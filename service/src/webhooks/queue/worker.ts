@@ -28,6 +28,7 @@ import { dropOldOperationalEvents } from '../notifications/operational-events.ts
 import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/dispatcher.ts';
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
+import { dropChatLimits } from './dispatch/chat-limits.ts';
 import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import {
   eventsNotice,
@@ -371,6 +372,7 @@ async function pruneHistory(
   if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
   await dropOldVersions(database, retentionDays);
   await dropExpiredKeys(database);
+  await dropChatLimits(database);
   await dropOldStats(database);
   while (await entryChanges.dropOld(database));
   return waitMs;

@@ -5,11 +5,14 @@ import { logAttempt } from './attempt-log.ts';
 import type { Metrics, OutcomeClass } from '../../runtime/metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
-import type { Deliverable, LeasedDelivery } from './deliverable.ts';
-import { type SigningKeys, openSecrets } from './signing-keys.ts';
-import { addOwnHeaders, hideValues } from './own-headers.ts';
+import { type ChatAnswer, readAnswer, urlSecrets } from './chat-platforms.ts';
+import type { Chat, Deliverable, LeasedDelivery } from './deliverable.ts';
+import { hideSecrets } from './hide-secrets.ts';
+import { addOwnHeaders, headerSecrets } from './own-headers.ts';
+import { renderMessage } from './render-message.ts';
+import { type SigningKeys, openSecrets, openUrl } from './signing-keys.ts';
 import { type AttemptResult, type Verdict, cycleOf, decideVerdict } from './retry.ts';
-import { deliveryHeaders, renderBody } from './sign.ts';
+import { deliveryHeaders, renderBody, requestHeaders } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
 import { isSuccess } from '../../contract/delivery-rules.ts';
 
@@ -33,68 +36,112 @@ export type RecordedAttempt = Pick<
   startedAt: Date;
   delivery: Omit<LeasedDelivery, 'leaseEndsAt'>;
   verdict: Verdict;
+  /** What the response of a chat platform says about the next request. */
+  answer?: ChatAnswer;
 };
 
 /** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 export const unreadableWaitMs = 300_000;
-/** A secret that stays unreadable for longer ends its deliveries, so that they do not wait forever. */
-const unreadableMaxMs = 86_400_000;
+/** A delivery whose secret stays unreadable or whose platform refuses it for longer fails, so that none waits forever. */
+const waitMaxMs = 86_400_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(
   dependencies: DeliverDependencies,
   delivery: Deliverable,
 ): Promise<RecordedAttempt> {
-  const secrets = openSecrets(dependencies, delivery);
-  if (secrets === null) {
-    if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
-    return giveUpOrPostpone(delivery, dependencies.clock);
-  }
-  const { sender, serviceName, version, clock, metrics, attemptLog } = dependencies;
-  const { id, event, trigger } = delivery;
-  const body = Buffer.from(
-    renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
-  );
+  const { sender, clock, metrics, attemptLog } = dependencies;
+  const { chat, trigger } = delivery;
+  if (chat && chat.closedMs > 0) return unsent(delivery, limitedVerdict(delivery, clock), clock);
   const startedAt = clock.now();
-  const headers = addOwnHeaders(
-    deliveryHeaders({ serviceName, version, id, event, body, secrets, now: startedAt }),
-    secrets.ownHeaders,
-    delivery.url,
-  );
+  const request = chat
+    ? chatRequest(dependencies, delivery, chat)
+    : signedRequest(dependencies, delivery, startedAt);
+  if (request === null) {
+    if (trigger === 'test') throw new Error('a test is sent with a secret that was read');
+    return unsent(delivery, unreadableVerdict(delivery, clock), clock);
+  }
   const span = traceAttempt(delivery);
-  if (span) headers['traceparent'] = span.traceparent;
-  const response = await sender.attempt({ url: delivery.url, headers, body });
-  const outcome = secrets.ownHeaders
-    ? {
-        ...response,
-        responseHeaders: hideValues(response.responseHeaders, secrets.ownHeaders),
-        responseBody: hideValues(response.responseBody, secrets.ownHeaders),
-      }
-    : response;
-  const verdict = verdictOf(dependencies, delivery, outcome);
+  if (span && !chat) request.headers['traceparent'] = span.traceparent;
+  const received = await sender.attempt(request);
+  const outcome = hideSecrets(received, request.secrets);
+  const answer = chat && readAnswer(chat.format, received, clock.now());
+  const verdict = verdictOf(dependencies, delivery, outcome, answer);
   span?.end({ ...outcome, verdict: verdict.kind });
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(attemptLog, delivery, outcome, verdict.kind);
-  return ended({ delivery, startedAt, verdict }, outcome);
+  return { ...ended({ delivery, startedAt, verdict }, outcome), ...(answer && { answer }) };
+}
+
+/** With what nobody may read, should the response repeat it. */
+type Request = Parameters<Sender['attempt']>[0] & { secrets: string[] };
+
+/** Null if the secret cannot be read. */
+function signedRequest(
+  dependencies: DeliverDependencies,
+  delivery: Deliverable,
+  now: Date,
+): Request | null {
+  const secrets = openSecrets(dependencies, delivery);
+  if (secrets === null) return null;
+  const { serviceName, version } = dependencies;
+  const { id, event, url } = delivery;
+  const body = Buffer.from(
+    renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
+  );
+  const headers = deliveryHeaders({ serviceName, version, id, event, body, secrets, now });
+  const { ownHeaders } = secrets;
+  return {
+    url,
+    headers: addOwnHeaders(headers, ownHeaders, url),
+    body,
+    secrets: ownHeaders ? headerSecrets(ownHeaders) : [],
+  };
+}
+
+/** Null if the URL cannot be read, or if another release has newer texts. */
+function chatRequest(
+  dependencies: DeliverDependencies,
+  { webhookId, event, eventCreatedAt, data }: Deliverable,
+  { format, sealedUrl, template }: Chat,
+): Request | null {
+  const url = openUrl(dependencies, webhookId, sealedUrl);
+  const text = renderMessage(format, { event, createdAt: eventCreatedAt, data }, template);
+  if (url === null || text === null) return null;
+  const { serviceName, version } = dependencies;
+  const body = Buffer.from(text);
+  const headers = requestHeaders({ serviceName, version, body });
+  return { url, headers, body, secrets: urlSecrets(url) };
 }
 
 function verdictOf(
   { webhooks, clock }: DeliverDependencies,
   delivery: Deliverable,
   outcome: AttemptOutcome,
+  answer: ChatAnswer | null | undefined,
 ): Verdict {
+  if (answer?.limited && delivery.trigger !== 'test') return limitedVerdict(delivery, clock);
+  if (answer?.gone) return { kind: 'failed' };
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
   return decideVerdict(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
-function giveUpOrPostpone(delivery: Deliverable, clock: Clock): RecordedAttempt {
-  const hasWaited = clock.now().getTime() - delivery.createdAtMs > unreadableMaxMs;
-  return unsent(
-    delivery,
-    hasWaited ? { kind: 'given_up' } : { kind: 'postponed', waitMs: unreadableWaitMs, park: false },
-    clock,
-  );
+/** It waits with the others of its webhook until the platform may be called again. */
+function limitedVerdict(delivery: Deliverable, clock: Clock): Verdict {
+  // A redelivery may be of an old event.
+  const isOver = delivery.trigger !== 'redelivery' && hasWaited(delivery, clock);
+  return isOver ? { kind: 'given_up' } : { kind: 'postponed', waitMs: 0, park: true };
+}
+
+function unreadableVerdict(delivery: Deliverable, clock: Clock): Verdict {
+  return hasWaited(delivery, clock)
+    ? { kind: 'given_up' }
+    : { kind: 'postponed', waitMs: unreadableWaitMs, park: false };
+}
+
+function hasWaited({ createdAtMs }: Deliverable, clock: Clock): boolean {
+  return clock.now().getTime() - createdAtMs > waitMaxMs;
 }
 
 /** Ends a lease without an attempt. It does not count as one. */

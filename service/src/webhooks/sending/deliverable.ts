@@ -1,4 +1,5 @@
 import type { Attempt } from '../../contract/webhook.ts';
+import type { ChatFormat } from '../../contract/webhook-formats.ts';
 import { sql } from '../../database/database.ts';
 
 /** A delivery under a lease, before its event and webhook are read. */
@@ -18,6 +19,15 @@ export type LeasedDelivery = {
   createdAtMs: number;
 };
 
+export type Chat = {
+  format: ChatFormat;
+  sealedUrl: Buffer;
+  /** The version of the event's texts. */
+  template: number;
+  /** How long the platform still has to be left alone. */
+  closedMs: number;
+};
+
 /** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = LeasedDelivery & {
   /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/dispatch/room.ts`). */
@@ -31,6 +41,8 @@ export type Deliverable = LeasedDelivery & {
   ownHeaders: Buffer | null;
   eventCreatedAt: string;
   data: string;
+  /** Of a webhook that posts into a chat channel. Fan-out leases none of these, and so leaves it out. */
+  chat?: Chat | null;
   /** The trace context of the event. */
   traceparent: string | null;
 };

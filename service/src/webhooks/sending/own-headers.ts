@@ -31,17 +31,11 @@ export function addOwnHeaders(
 }
 
 /** A shorter value is no secret, and may be anywhere in a text. */
-const hiddenFrom = 6;
+const secretLengthMin = 6;
 
-/** Hides the values in what a receiver returned: some repeat the headers of a request. */
-export function hideValues(response: Buffer | null, own: OpenedHeaders): Buffer | null {
-  if (response === null) return null;
-  const values = Object.values(own.headers)
+/** The values, and the credentials that follow a scheme such as `Bearer`. */
+export function headerSecrets(own: OpenedHeaders): string[] {
+  return Object.values(own.headers)
     .flatMap((value) => [value, value.slice(value.indexOf(' ') + 1)])
-    .filter(({ length }) => length >= hiddenFrom);
-  let text = response.toString('latin1');
-  for (const value of values)
-    for (const form of [value, JSON.stringify(value).slice(1, -1)])
-      text = text.replaceAll(form, () => '***');
-  return Buffer.from(text, 'latin1');
+    .filter(({ length }) => length >= secretLengthMin);
 }

@@ -57,7 +57,7 @@ function requestedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): 
 /** Parses `Retry-After` as RFC 9110 defines it (10.2.3): seconds, or a date in one of three forms. Pure. */
 
 /** How long the header asks to wait, at most `maxMs`; 0 if it is invalid or in the past. */
-function retryAfterMs(header: string, now: Date, maxMs: number): number {
+export function retryAfterMs(header: string, now: Date, maxMs: number): number {
   const text = header.trim();
   const requestedMs = /^\d+$/.test(text)
     ? Number(text) * 1000

@@ -42,6 +42,19 @@ function standardSignature(key: KeyObject, signedStart: string, body: Buffer): s
   return `v1,${createHmac('sha256', key).update(signedStart).update(body).digest('base64')}`;
 }
 
+/** The headers of any request to a receiver. */
+export function requestHeaders(options: {
+  serviceName: string;
+  version: string;
+  body: Buffer;
+}): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(options.body.length),
+    'user-agent': `${options.serviceName}-Webhooks/${options.version}`,
+  };
+}
+
 /**
  * Returns all headers of a delivery. During an overlap, Standard Webhooks gets both signatures, and the single-valued
  * header keeps the previous secret, so that receivers that have not changed yet still work.
@@ -59,9 +72,7 @@ export function deliveryHeaders(options: {
   const timestampSeconds = Math.floor(options.now.getTime() / 1000);
   const inUse = secrets.previous === null ? [secrets.current] : [secrets.current, secrets.previous];
   return {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': String(body.length),
-    'user-agent': `${serviceName}-Webhooks/${options.version}`,
+    ...requestHeaders(options),
     [`X-${serviceName}-Event`]: options.event,
     [`X-${serviceName}-Delivery`]: id,
     [`X-${serviceName}-Signature`]: githubSignature(

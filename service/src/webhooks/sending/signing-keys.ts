@@ -1,6 +1,7 @@
 /** Caches decrypted secrets as signing keys, and own headers, because decrypting costs more than signing. */
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
+import { urlOwner } from './chat-platforms.ts';
 import { parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
 import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -10,6 +11,8 @@ export type SigningKeys = {
   get(webhookId: string, sealed: Buffer): SigningKey;
   /** Returns the headers in `sealed`, those of this webhook. Throws as `get` does. */
   headers(webhookId: string, sealed: Buffer): OpenedHeaders;
+  /** Returns the URL of a chat channel. Throws as `get` does. */
+  openUrl(webhookId: string, sealedUrl: Buffer): string;
 };
 
 /** Webhooks kept in memory, some hundred bytes per secret. */
@@ -23,6 +26,7 @@ export function createSigningKeys(secretBox: SecretBox): SigningKeys {
   return {
     get: cacheOpened(secretBox, signingKey, { webhooks: keptMax, perWebhook: secretsMax }),
     headers: cacheOpened(secretBox, parseOwnHeaders, { webhooks: headersKeptMax, perWebhook: 1 }),
+    openUrl: (webhookId, sealedUrl) => secretBox.open(sealedUrl, urlOwner(webhookId)),
   };
 }
 
@@ -41,6 +45,20 @@ function cacheOpened<Value>(
     kept.set(webhookId, [{ sealed, value }, ...known.slice(0, max.perWebhook - 1)]);
     return value;
   };
+}
+
+/** The URL of a chat channel; null if it cannot be decrypted, which is logged like a secret that cannot. */
+export function openUrl(
+  { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
+  webhookId: string,
+  sealedUrl: Buffer,
+): string | null {
+  try {
+    return signingKeys.openUrl(webhookId, sealedUrl);
+  } catch (error) {
+    logUnreadable(log, webhookId, error);
+    return null;
+  }
 }
 
 type Sealed = {
@@ -67,10 +85,13 @@ export function openSecrets(
       ownHeaders: ownHeaders && signingKeys.headers(webhookId, ownHeaders),
     };
   } catch (error) {
-    if (!loggedWebhooks.has(webhookId)) {
-      loggedWebhooks.set(webhookId, true);
-      log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
-    }
+    logUnreadable(log, webhookId, error);
     return null;
   }
+}
+
+function logUnreadable(log: Logger, webhookId: string, error: unknown): void {
+  if (loggedWebhooks.has(webhookId)) return;
+  loggedWebhooks.set(webhookId, true);
+  log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
 }

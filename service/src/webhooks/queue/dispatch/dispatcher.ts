@@ -24,6 +24,7 @@ import { advanceBroadcast, fanOut, sliceMax, type FanOut } from '../fan-out/fan-
 import { updateWebhookHealth } from '../health/update-webhook-health.ts';
 import { setDeliveryAside } from '../record/record.ts';
 import { Recorder } from '../record/recorder.ts';
+import { keepChatLimits } from './chat-limits.ts';
 import { claimOrSetAside, parkDue, parkMax, transactionMaxMs, type Lease } from './claim.ts';
 import { sizeHeapForLoad } from '../../../runtime/heap.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
@@ -269,6 +270,7 @@ export class Dispatcher {
     const attempt = (await started.turn)
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
+    if (attempt) await keepChatLimits(this.#dependencies, started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
     this.#dependencies.room.release(started.place);

@@ -65,6 +65,10 @@ type Receiver = {
   running: Set<Place>;
   /** Its leased deliveries that have not started. */
   waiting: number;
+  /** Chat channels get one message at a time, so that the response to each can hold back the next. */
+  isChat: boolean;
+  /** By `performance.now()`: its platform gets nothing before. */
+  closedUntil: number;
 };
 
 /** What a fan-out may lease. */
@@ -82,7 +86,7 @@ export type LeaseRoom = {
   full: string[];
 };
 
-type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs'>;
+type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs' | 'chat'>;
 
 /** A leased delivery, from its lease until it is recorded. */
 export type Place = {
@@ -153,12 +157,12 @@ export class Room {
   }
 
   /** Counts a leased delivery. */
-  take({ webhookId, owner, url, latencyMs }: Taken): Place {
+  take({ webhookId, owner, url, latencyMs, chat }: Taken): Place {
     const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
     const isOwnOld = performance.now() - receiver.endedAt > trustedMs;
     if (receiver.running.size === 0 && isOwnOld) receiver.latencyMs = latencyMs;
     const host = urlHost(url);
-    Object.assign(receiver, { owner, host });
+    Object.assign(receiver, { owner, host, isChat: Boolean(chat) });
     this.#remembered.set(webhookId, receiver);
     this.#held += 1;
     this.#wait(receiver, 1);
@@ -172,6 +176,12 @@ export class Room {
     const place = this.take({ ...taken, latencyMs: receiver?.latencyMs ?? null });
     this.start(place, true);
     return place;
+  }
+
+  /** Starts no attempts of a webhook for this long. */
+  close(webhookId: string, ms: number): void {
+    const receiver = this.#find(webhookId);
+    if (receiver) receiver.closedUntil = Math.max(receiver.closedUntil, performance.now() + ms);
   }
 
   /** Sets how many processes deliver, and this one's place among them. */
@@ -248,7 +258,9 @@ export class Room {
   /** How many attempts this webhook may have in flight now. */
   #limit(receiver: Receiver): number {
     if (this.#blocked.has(receiver.id) || isSilent(receiver)) return 0;
-    const limit = Math.min(limitByLatency(receiver), this.#shareOf(receiver.id));
+    if (performance.now() < receiver.closedUntil) return 0;
+    const most = receiver.isChat ? 1 : limitByLatency(receiver);
+    const limit = Math.min(most, this.#shareOf(receiver.id));
     const speed = this.#speedOf(receiver);
     if (speed !== 'quick')
       return Math.min(limit, receiver.running.size + this.#slowFree(receiver, speed));
@@ -338,7 +350,17 @@ export class Room {
 
 function unknownReceiver(id: string): Receiver {
   const running = new Set<Place>();
-  return { id, latencyMs: null, endedAt: -Infinity, owner: '', host: '', running, waiting: 0 };
+  return {
+    id,
+    latencyMs: null,
+    endedAt: -Infinity,
+    owner: '',
+    host: '',
+    running,
+    waiting: 0,
+    isChat: false,
+    closedUntil: -Infinity,
+  };
 }
 
 /** As many as it answers within `perWebhookMax` seconds. */

@@ -166,7 +166,9 @@ async function fanOutOnce(
     addressed as (
       select * from (
         select e.position, e.id as event_id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
-          clock_timestamp() as id_at, now as made_at, true as may_lease, s.*,
+          clock_timestamp() as id_at, now as made_at,
+          -- Chat channels may have to wait, which only a claim looks for.
+          s.format = 'json' as may_lease, s.*,
           s.filter_path is null or s.webhook_id = any(e.passed) as passes
         from clock, placed e join subscribers_of_chosen s on s.topic = e.topic
         where not e.is_broadcast
@@ -331,10 +333,10 @@ const subscribers = sql`
         select app_id, org_id, alliance_id, created_at from bindings where t.audience = 'alliance' and alliance_id = t.alliance_id
         offset 0
       ) b cross join lateral (
-        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
+        select id as webhook_id, app_id, url, format, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
         from webhooks where b.app_id is null and takes_event(active, events, t.name)
         union all
-        select id, app_id, url, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
+        select id, app_id, url, format, secret, previous_secret, previous_secret_expires_at, own_headers, filter_path
         from webhooks where app_id = b.app_id and takes_event(active, events, t.name)
         offset 0
       ) w limit ${sql.lit(sliceMax + 1)}
@@ -478,7 +480,7 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
   subscribers as materialized (
     select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.own_headers, s.may_lease
     from (${scanned}) w cross join lateral (
-      select w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+      select w.active and w.format = 'json' and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease
       from placed e
       cross join lateral (

@@ -330,8 +330,8 @@ async function notifyOwners(
         webhookId,
         kind: reason ? 'webhook.deactivated' : 'webhook.failing',
         reason,
-        // If the last attempt got no response, the 410 came from an earlier one.
-        statusCode: reason === 'gone' ? 410 : statusCode,
+        // If the last attempt got no response, the 410 came from an earlier one. Chat platforms say it with 404, too.
+        statusCode: reason === 'gone' && statusCode !== 404 ? 410 : statusCode,
         error: reason === 'gone' ? null : error,
         exhaustedInARow: exhausted,
         cancelled: more ? null : cancelled,

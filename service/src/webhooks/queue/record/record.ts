@@ -155,7 +155,7 @@ function listGiven(
       ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
       ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
       ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
-      ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || gone.has(a.delivery.id)))}::boolean[]
+      ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || a.answer?.gone === true || gone.has(a.delivery.id)))}::boolean[]
     ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
       verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
       headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)

@@ -1,0 +1,483 @@
+/** Tests webhooks of chat channels against servers that behave as the platforms document. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import type { ChatFormat } from '../../src/contract/webhook-formats.ts';
+import { sql } from '../../src/database/database.ts';
+import { createSecretBox } from '../../src/runtime/secret-box.ts';
+import { resealSecrets } from '../../src/webhooks/management/reseal-secrets.ts';
+import { invalidMax } from '../../src/webhooks/queue/dispatch/chat-limits.ts';
+import {
+  discordPath,
+  limit,
+  refuse,
+  refuseText,
+  slackPath,
+  startChatPlatform,
+  teamsPath,
+  token,
+} from '../support/chat-platform.ts';
+import { announce, put } from '../support/directory.ts';
+import { endedDelivery, eventually } from '../support/eventually.ts';
+import { queueDrained } from '../support/queue.ts';
+import { loopbackAllowed } from '../support/receiver.ts';
+import { startTestService } from '../support/service.ts';
+
+const platform = await startChatPlatform();
+let logged = '';
+const log = pino(
+  { level: 'trace' },
+  new Writable({
+    write(chunk: Buffer, _, done) {
+      logged += String(chunk);
+      done();
+    },
+  }),
+);
+const origins = [platform.origin];
+const chatOrigins = { discord: origins, slack: origins, teams: origins };
+const env = {
+  ...loopbackAllowed,
+  WEBHOOK_RETRY_BASE_MS: '1',
+  WEBHOOK_RETRY_FACTOR: '1',
+  WEBHOOK_DEACTIVATE_AFTER: '1',
+};
+const service = await startTestService({ env, chatOrigins, log, worker: true });
+// Another process, which delivers too.
+await startTestService({ env, chatOrigins, log, worker: true, beside: service });
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+
+const paths = { discord: discordPath, slack: slackPath, teams: teamsPath };
+let number = 0;
+
+async function create(format: ChatFormat, fields: object = {}) {
+  number += 1;
+  const path = paths[format](number);
+  const json = { url: platform.origin + path, format, events: ['org.created'], ...fields };
+  const { status, body } = await service.call('/webhooks', { method: 'POST', json });
+  assert.equal(status, 201, JSON.stringify(body));
+  return { id: body.data.id as string, path, number, webhook: body.data };
+}
+
+const read = async (id: string) => (await service.call(`/webhooks/${id}`)).body.data;
+const change = (id: string, json: object) =>
+  service.call(`/webhooks/${id}`, { method: 'PATCH', json });
+
+async function remove(...webhooks: { id: string; path: string }[]): Promise<void> {
+  for (const { id, path } of webhooks) {
+    platform.instead.delete(path);
+    await service.call(`/webhooks/${id}`, { method: 'DELETE' });
+  }
+  platform.bucket = null;
+  await sql`delete from chat_limits`.execute(database);
+  await queueDrained(database);
+}
+
+async function deliveryOf(id: string) {
+  const delivery = await endedDelivery(service, id);
+  return (await service.call(`/webhooks/${id}/deliveries/${delivery.id}`)).body.data;
+}
+
+async function pendingOf(id: string) {
+  const { rows } = await sql<{ attempts: number; parked: boolean; due: boolean; leased: boolean }>`
+    select attempt_count as attempts, parked, due_at <= queue_now() as due, lease_token is not null as leased
+    from pending_deliveries where webhook_id = ${id}
+  `.execute(database);
+  return rows;
+}
+
+async function limitOf(name: string) {
+  const { rows } = await sql<{ ms: number; invalid: number }>`
+    select (extract(epoch from open_at - queue_now()) * 1000)::float8 as ms, invalid from chat_limits where name = ${name}
+  `.execute(database);
+  return rows[0];
+}
+
+for (const format of ['discord', 'slack', 'teams'] as const)
+  test(`an event arrives in ${format} as its message, unsigned, and its delivery shows that`, async () => {
+    const made = await create(format);
+    assert.equal(made.webhook.format, format);
+    await announce(database);
+    const delivery = await deliveryOf(made.id);
+    assert.equal(delivery.status, 'succeeded');
+    const [posted] = platform.posted(made.path);
+    assert.deepEqual(posted, JSON.parse(delivery.body));
+    assert.match(JSON.stringify(posted), /Acme joined the directory/);
+    const { headers } = platform.received.find(({ path }) => path === made.path) ?? assert.fail();
+    const sent = Object.keys(headers).filter((name) => /^(x-|webhook-|traceparent)/.test(name));
+    assert.deepEqual(sent, []);
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+    await remove(made);
+  });
+
+test('a test shows the message of an event, and its response', async () => {
+  const made = await create('discord');
+  const json = { event: 'org.created' };
+  const { body } = await service.call(`/webhooks/${made.id}/test`, { method: 'POST', json });
+  assert.equal(body.data.status, 'succeeded');
+  const expected = await readFile(
+    join(import.meta.dirname, 'sending/messages/org.created.v1.json'),
+    'utf8',
+  );
+  const [{ embeds }] = platform.posted(made.path);
+  const [embed] = JSON.parse(expected).discord.embeds;
+  assert.deepEqual({ ...embeds[0], timestamp: 0, title: 0 }, { ...embed, timestamp: 0, title: 0 });
+  assert.equal(embeds[0].title, `Test\\: ${embed.title}`);
+  await remove(made);
+});
+
+test('the token of a channel is nowhere but sealed in its webhook', async () => {
+  const made = await create('discord', { description: 'Announcements' });
+  const masked = `${platform.origin}/…`;
+  assert.equal(made.webhook.url, masked);
+  // An error page that repeats the request.
+  platform.instead.set(made.path, (response) =>
+    response
+      .writeHead(500, { location: `https://example.org${made.path}` })
+      .end(`cannot POST ${made.path}, ${token(made.number)}`),
+  );
+  await announce(database);
+  const delivery = await deliveryOf(made.id);
+  assert.equal(delivery.attempts[0].responseBody, 'cannot POST ***, ***');
+  assert.equal(delivery.attempts[0].responseHeaders.location, 'https://example.org***');
+  const moved = platform.origin + discordPath(made.number + 1_000);
+  assert.equal((await change(made.id, { url: moved })).body.data.url, masked);
+  const bad = await change(made.id, { url: `${moved}/nothing` });
+  const key = { 'idempotency-key': randomUUID() };
+  const again = { method: 'POST', json: { url: moved, format: 'discord' }, headers: key };
+  const first = await service.call('/webhooks', again);
+  const second = await service.call('/webhooks', again);
+  assert.deepEqual(second.body.data, first.body.data);
+  const at = delivery.createdAt;
+  const answers = [
+    bad,
+    first,
+    await service.call('/webhooks'),
+    await service.call(`/webhooks/${made.id}`),
+    await service.call(`/webhooks/${made.id}/deliveries`),
+    await service.call(
+      `/webhooks/${made.id}/explain?event=org.created&subject=acme&at=${encodeURIComponent(at)}`,
+    ),
+  ];
+  // Every row of every table, which everything else is made of: mails, audit log, exports, explanations, the console.
+  const { rows: tables } = await sql<{ name: string }>`
+    select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'orgdir'
+  `.execute(database);
+  let rows = '';
+  for (const { name } of tables) {
+    const { rows: found } = await sql<{ text: string | null }>`
+      select string_agg(t::text, ' ') as text from ${sql.raw(name)} t
+    `.execute(database);
+    rows += found[0]?.text ?? '';
+  }
+  // Bytes are shown in hexadecimal.
+  const hex = Buffer.from(token(made.number)).toString('hex');
+  const all = [...answers.map(({ text }) => text), rows, logged, await service.metrics.render()];
+  assert.ok(rows.includes(made.id) && logged.includes(made.id));
+  for (const text of all) {
+    assert.ok(!text.includes('s3cr3tToken'), text.slice(text.indexOf('s3cr3tToken') - 200));
+    assert.ok(!text.includes(hex));
+  }
+  await remove(made, { id: first.body.data.id, path: '' });
+});
+
+test('a channel gets what passes its filters, and takes no headers of its owner', async () => {
+  const headers = { Authorization: 'Bearer 7f3c9a' };
+  const url = platform.origin + slackPath(6_000);
+  const json = { url, format: 'slack', headers };
+  const refused = await service.call('/webhooks', { method: 'POST', json });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error.message, /headers: must be left out: a chat channel takes no/);
+  const other = await create('slack', { filters: { 'org.created': { name: 'Other' } } });
+  const filters = { 'org.created': { name: 'Acme' } };
+  const made = await create('slack', { filters, headers: {} });
+  assert.deepEqual([made.webhook.filters, made.webhook.headerNames], [filters, []]);
+  assert.equal((await change(made.id, { headers })).status, 400);
+  assert.equal((await change(made.id, { headers: null })).status, 200);
+  await announce(database);
+  await deliveryOf(made.id);
+  assert.deepEqual(
+    [made, other].map(({ path }) => platform.posted(path).length),
+    [1, 0],
+  );
+  await remove(made, other);
+});
+
+test('the masked URL is refused, and the URL of another platform, and healing by probes', async () => {
+  const made = await create('discord');
+  const masked = await change(made.id, { url: made.webhook.url });
+  assert.equal(masked.status, 400);
+  assert.match(masked.body.error.message, /is the masked URL/);
+  const slack = await change(made.id, { url: platform.origin + slackPath(1) });
+  assert.equal(slack.status, 400);
+  assert.match(slack.body.error.message, /must be the URL that Discord shows/);
+  assert.equal((await change(made.id, { url: 'https://example.org/' })).status, 400);
+  assert.equal((await change(made.id, { format: 'json' })).status, 400);
+  for (const setting of ['selfHealing', 'replayAfterHealing'])
+    assert.match((await change(made.id, { [setting]: true })).body.error.message, /not probed/);
+  assert.equal((await read(made.id)).selfHealing, false);
+  await remove(made);
+});
+
+test('an owner who moves a channel is audited as having changed the URL', async () => {
+  const made = await create('slack');
+  await change(made.id, { url: platform.origin + slackPath(9_000) });
+  const { rows } = await sql<{ details: any }>`
+    select details from audit_log where action = 'webhook.changed' and subject_id = ${made.id}
+  `.execute(database);
+  assert.deepEqual(rows[0]?.details.changed, ['url']);
+  await announce(database);
+  await deliveryOf(made.id);
+  assert.equal(platform.posted(made.path).length, 0);
+  assert.equal(platform.posted(slackPath(9_000)).length, 1);
+  await remove(made);
+});
+
+test('messages that Discord would refuse wait, over all processes, and all arrive in one attempt each', async () => {
+  const made = await create('discord');
+  platform.bucket = { requests: 5, windowMs: 1_000 };
+  platform.early = 0;
+  for (let count = 0; count < 13; count += 1) await announce(database);
+  await queueDrained(database);
+  assert.equal(platform.posted(made.path).length, 13);
+  const { rows } = await sql<{ status: string; attempts: number; made: number }>`
+    select status, attempt_count as attempts, (select count(*) from attempts where delivery_id = d.id)::int as made
+    from deliveries d where webhook_id = ${made.id}
+  `.execute(database);
+  assert.deepEqual(
+    rows,
+    Array.from({ length: 13 }, () => ({ status: 'succeeded', attempts: 1, made: 1 })),
+  );
+  // Two processes, each with one message in flight: they may meet at the end of a window, and no more.
+  assert.ok(platform.early <= 3, `${platform.early} came too early`);
+  await remove(made);
+});
+
+test('429 is no attempt: the delivery waits for as long as it says, and its webhook with it', async () => {
+  const made = await create('slack');
+  platform.instead.set(made.path, (response) => limit(response, { seconds: 3_600 }));
+  await announce(database);
+  const [pending] = await eventually(async () => {
+    const all = await pendingOf(made.id);
+    return (await limitOf(made.id)) && all.every(({ leased }) => !leased) && all;
+  });
+  assert.deepEqual(pending, { attempts: 0, parked: true, due: true, leased: false });
+  const { ms = 0 } = (await limitOf(made.id)) ?? {};
+  assert.ok(ms > 3_500_000 && ms <= 3_600_000, `waits ${ms} ms`);
+  // The platform is closed for this channel only.
+  const next = await create('slack');
+  await announce(database);
+  assert.equal((await deliveryOf(next.id)).status, 'succeeded');
+  assert.equal((await read(made.id)).active, true);
+  const requests = platform.received.filter(({ path }) => path === made.path).length;
+  assert.ok(requests <= 2, `${requests} requests`);
+  const { status, body } = await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  assert.equal(status, 409);
+  assert.match(
+    body.error.message,
+    /^Slack limits how often it is called\. Try again in \d+ seconds/,
+  );
+  await remove(made, next);
+});
+
+test('a delivery that has waited for a day fails without an attempt', async () => {
+  const made = await create('discord');
+  await sql`
+    insert into chat_limits values (${made.id}, queue_now() + interval '1 hour', 0, queue_now())
+  `.execute(database);
+  await announce(database);
+  await eventually(async () => (await pendingOf(made.id)).length === 1);
+  await sql`
+    update pending_deliveries set created_at = created_at - interval '25 hours' where webhook_id = ${made.id} and lease_token is null
+  `.execute(database);
+  // Processes look again when they begin.
+  await startTestService({ env, chatOrigins, worker: true, beside: service });
+  const { status, attempt_count: attempts } = await endedDelivery(service, made.id);
+  assert.deepEqual({ status, attempts }, { status: 'failed', attempts: 0 });
+  assert.equal((await read(made.id)).active, true);
+  await remove(made);
+});
+
+test('a limit of all of Discord holds back every channel, and no other platform', async () => {
+  const [one, two] = [await create('discord'), await create('discord')];
+  const teams = await create('teams');
+  // As the network in front of Discord blocks an address.
+  platform.instead.set(one.path, (response) => limit(response, { seconds: 600 }));
+  await sql`update webhooks set active = true where id = ${one.id}`.execute(database);
+  const tested = await service.call(`/webhooks/${one.id}/test`, { method: 'POST' });
+  assert.equal(tested.body.data.status, 'failed');
+  assert.ok(((await limitOf('discord'))?.ms ?? 0) > 500_000);
+  await announce(database);
+  assert.equal((await deliveryOf(teams.id)).status, 'succeeded');
+  const pending = await eventually(async () => {
+    const all = await pendingOf(two.id);
+    return all.length > 0 && all.every(({ leased }) => !leased) && all;
+  });
+  assert.deepEqual(pending, [{ attempts: 0, parked: true, due: true, leased: false }]);
+  assert.equal(platform.posted(two.path).length, 0);
+  await remove(one, two, teams);
+});
+
+test('too many refused requests close Discord until their window ends', async () => {
+  const made = await create('discord');
+  await sql`
+    insert into chat_limits values ('discord', queue_now(), ${invalidMax - 1}, queue_now() + interval '5 minutes')
+  `.execute(database);
+  platform.instead.set(made.path, refuse(403, 50_013));
+  await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  const { ms = 0, invalid } = (await limitOf('discord')) ?? {};
+  assert.equal(invalid, invalidMax);
+  assert.ok(ms > 240_000 && ms <= 300_000, `closed for ${ms} ms`);
+  // The refused webhook has to wait by itself as well.
+  assert.ok(((await limitOf(made.id))?.ms ?? 0) > 0);
+  await remove(made);
+});
+
+test('a refusal that Discord does not count does not count here', async () => {
+  const made = await create('discord');
+  platform.instead.set(made.path, (response) => limit(response, { seconds: 1, scope: 'shared' }));
+  await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  assert.equal(await limitOf('discord'), undefined);
+  assert.ok(await limitOf(made.id));
+  await remove(made);
+});
+
+const ends = [
+  { format: 'discord', what: 'Unknown Webhook', instead: refuse(404, 10_015), status: 404 },
+  { format: 'slack', what: 'no_service', instead: refuseText(404, 'no_service'), status: 404 },
+  {
+    format: 'slack',
+    what: 'channel_is_archived',
+    instead: refuseText(410, 'channel_is_archived'),
+    status: 410,
+  },
+  { format: 'teams', what: '410', instead: refuseText(410, ''), status: 410 },
+] as const;
+for (const { format, what, instead, status } of ends)
+  test(`${format} says ${what}: the webhook is gone at once, and its owners hear why`, async () => {
+    const made = await create(format);
+    platform.instead.set(made.path, instead);
+    await announce(database);
+    const delivery = await deliveryOf(made.id);
+    assert.deepEqual([delivery.status, delivery.attemptCount], ['failed', 1]);
+    const webhook = await eventually(async () => {
+      const now = await read(made.id);
+      return !now.active && now;
+    });
+    assert.equal(webhook.deactivatedReason, 'gone');
+    const { rows } = await sql<{ kind: string; reason: string; status: number }>`
+      select kind, reason, status_code as status from operational_events where webhook_id = ${made.id}
+    `.execute(database);
+    assert.deepEqual(rows, [{ kind: 'webhook.deactivated', reason: 'gone', status }]);
+    await remove(made);
+  });
+
+test('another 404 is tried again, and a channel that fails is never probed', async () => {
+  const made = await create('teams');
+  platform.instead.set(made.path, refuseText(500, 'no'));
+  await announce(database);
+  assert.equal((await deliveryOf(made.id)).attemptCount, 6);
+  const webhook = await eventually(async () => {
+    const now = await read(made.id);
+    return !now.active && now;
+  });
+  assert.equal(webhook.deactivatedReason, 'failing');
+  assert.equal(webhook.nextProbeAt, null);
+  assert.deepEqual(await pendingOf(made.id), []);
+  await remove(made);
+  const retried = await create('discord');
+  platform.instead.set(retried.path, refuseText(404, '<html>not found</html>'));
+  const { body } = await service.call(`/webhooks/${retried.id}/test`, { method: 'POST' });
+  assert.equal(body.data.attempts[0].statusCode, 404);
+  assert.equal((await read(retried.id)).active, true);
+  await remove(retried);
+});
+
+test('a URL that cannot be decrypted waits as a secret does, and "webhooks reseal" covers it', async () => {
+  const made = await create('slack');
+  const { rows } = await sql<{ sealed: Buffer }>`
+    select sealed_url as sealed from webhooks where id = ${made.id}
+  `.execute(database);
+  const { sealed } = rows[0] ?? assert.fail();
+  const oldBox = createSecretBox([Buffer.alloc(32, 1)]);
+  const foreign = oldBox.seal(platform.origin + made.path, `${made.id}/url`);
+  await sql`update webhooks set sealed_url = ${foreign} where id = ${made.id}`.execute(database);
+  await announce(database);
+  const [pending] = await eventually(async () => {
+    const all = await pendingOf(made.id);
+    return all.some(({ parked, leased, due }) => !parked && !leased && !due) && all;
+  });
+  assert.equal(pending?.attempts, 0);
+  assert.match(
+    logged,
+    new RegExp(`"webhookId":"${made.id}","reason":"SECRET_KEY lacks.*secret.unreadable`),
+  );
+  assert.equal((await service.call(`/webhooks/${made.id}/test`, { method: 'POST' })).status, 503);
+  const without = await resealSecrets(database, service.secretBox);
+  assert.deepEqual(without.unreadable, [made.id]);
+  const both = createSecretBox([...service.secretKeys, Buffer.alloc(32, 1)]);
+  const done = await resealSecrets(database, both);
+  assert.deepEqual([done.resealed, done.unreadable], [1, []]);
+  assert.equal(
+    service.secretBox.open(
+      (
+        await sql<{ sealed: Buffer }>`
+          select sealed_url as sealed from webhooks where id = ${made.id}
+        `.execute(database)
+      ).rows[0]?.sealed ?? sealed,
+      `${made.id}/url`,
+    ),
+    platform.origin + made.path,
+  );
+  await sql`update pending_deliveries set due_at = queue_now() where webhook_id = ${made.id}`.execute(
+    database,
+  );
+  assert.equal((await deliveryOf(made.id)).status, 'succeeded');
+  await remove(made);
+});
+
+test('texts that only a newer release has wait for one of its processes', async () => {
+  const made = await create('discord');
+  await sql`alter table events alter column template set default 999`.execute(database);
+  await announce(database);
+  const [pending] = await eventually(async () => {
+    const all = await pendingOf(made.id);
+    return all.some(({ due, leased }) => !due && !leased) && all;
+  });
+  await sql`alter table events alter column template set default 1`.execute(database);
+  assert.deepEqual(pending, { attempts: 0, parked: false, due: false, leased: false });
+  await remove(made);
+});
+
+test('no chat webhook is made while a process of an earlier release delivers', async () => {
+  await sql`insert into workers (id, seen_at) values (${randomUUID()}, queue_now())`.execute(
+    database,
+  );
+  const json = { url: platform.origin + discordPath(5_000), format: 'discord' };
+  const refused = await service.call('/webhooks', { method: 'POST', json });
+  assert.equal(refused.status, 409);
+  assert.match(refused.body.error.message, /do not know chat channels yet/);
+  const json2 = { url: 'https://example.org/', format: 'json' };
+  const made = await service.call('/webhooks', { method: 'POST', json: json2 });
+  assert.equal(made.status, 201);
+  await sql`delete from workers where migration is null`.execute(database);
+  await remove({ id: made.body.data.id, path: '' });
+});
+
+test('a suspended channel cannot be registered again, and another one of its platform can', async () => {
+  const made = await create('discord');
+  await sql`insert into suspensions (webhook_id, reason) values (${made.id}, 'Spam')`.execute(
+    database,
+  );
+  const json = { url: `${platform.origin}${made.path}?wait=true`, format: 'discord' };
+  const again = await service.call('/webhooks', { method: 'POST', json });
+  assert.equal(again.body.error.code, 'suspended');
+  const next = await create('discord');
+  await sql`delete from suspensions`.execute(database);
+  await remove(made, next);
+});
