@@ -6,7 +6,7 @@ import type {
   StoredOutcome,
   StoredWebhook,
 } from './observation.ts';
-import { addressOf, privateWord } from './naming.ts';
+import { privateWord, shownAddressOf } from './naming.ts';
 import {
   Disagreement,
   webhookByKey,
@@ -95,7 +95,7 @@ function subjectId({ expected, subject }: Event): string | null {
 function compareWebhooks(state: State, rows: StoredWebhook[]): void {
   const expected = [...state.webhooks].map(([slot, { id, moves, active, reason, exhausted }]) => ({
     id,
-    url: addressOf(slot, moves),
+    url: shownAddressOf(slot, moves),
     active,
     reason,
     exhausted,

@@ -4,7 +4,7 @@ import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rule, Seen } from './rules.ts';
 import { eventOf, isProbe } from './model-deliveries.ts';
-import { addressOf, headersOf } from './naming.ts';
+import { addressOf, headersOf, isChat } from './naming.ts';
 import type { Handed, Leasing } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
 
@@ -53,7 +53,9 @@ export function requireLeases(
   let most = 0;
   for (const [key, deliveries] of Map.groupBy(made, ({ webhook }) => webhook)) {
     const id = webhookByKey(state, key)?.id ?? '';
-    const share = busy.has(id) ? 0 : perWebhookMax;
+    // Chat channels may have to wait, which only a claim looks for.
+    const [slot] = [...state.webhooks].find(([, webhook]) => webhook.key === key) ?? [];
+    const share = busy.has(id) || isChat(slot ?? -1) ? 0 : perWebhookMax;
     const got = handed.filter(({ webhookId }) => webhookId === id).length;
     if (got > share) throw new Disagreement(`${key} has ${got} more in flight than its share`);
     most += Math.min(share, deliveries.length);

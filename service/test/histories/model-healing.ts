@@ -1,4 +1,5 @@
 /** Probes, the activations that they cause and the replays that follow, written from docs/reference/deliveries.md#self-healing alone. */
+import { isChat } from './naming.ts';
 import type { Rules } from './rules.ts';
 import { newDelivery, isProbe, replayAll } from './model-deliveries.ts';
 import {
@@ -25,7 +26,7 @@ const healsPerWeekMax = 3;
 export const healingRules: Rules<'set-healing' | 'replay-healed'> = {
   'set-healing'(state, { webhook, selfHealing, replayAfterHealing }) {
     const found = state.webhooks.get(webhook);
-    requireThat(found);
+    requireThat(found && !(isChat(webhook) && (selfHealing || replayAfterHealing)));
     found.replayAfterHealing = replayAfterHealing ?? found.replayAfterHealing;
     found.selfHealing = selfHealing ?? found.selfHealing;
     if (selfHealing === false) endProbes(state, found);

@@ -1,4 +1,5 @@
 /** Webhooks: who may ask for what, and what becomes of their deliveries when they change. */
+import { isChat } from './naming.ts';
 import { subjectOf, type Name } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rules } from './rules.ts';
@@ -49,7 +50,7 @@ export const webhookRules: Rules<
       reason: null,
       suspended: false,
       exhausted: 0,
-      selfHealing: true,
+      selfHealing: !isChat(webhook),
       replayAfterHealing: false,
       healing: { failed: null, succeeded: false, activations: [], replays: false },
     });

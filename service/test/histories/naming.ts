@@ -1,17 +1,25 @@
 /** The names of objects, shared by the runner and the model. */
 import type { Filters } from '../../src/webhooks/filters/compile-filters.ts';
+import { maskUrl } from '../../src/webhooks/sending/chat-platforms.ts';
 import type { BoundName, Name } from './commands.ts';
 
 export const slugOf = (kind: 'org' | 'alliance', slot: number) => `${kind}-${slot}`;
 export const personOf = (person: number) => `person-${person}@example.org`;
 export const nameOf = (slot: number, version: number) =>
   `Zažit "№${slot}" \\ ${'*'.repeat(version)}😀`;
-/** Every second move leaves the origin. */
+/** One webhook posts into a chat channel. */
+export const isChat = (webhook: number) => webhook === 4;
+/** Every second move leaves the origin, but a channel stays on its platform. */
 export const addressOf = (webhook: number, moves: number) =>
-  `https://receiver-${webhook}-${Math.floor(moves / 2)}.example.org/${moves}`;
+  isChat(webhook)
+    ? `https://receiver-${webhook}.example.org/services/${moves}`
+    : `https://receiver-${webhook}-${Math.floor(moves / 2)}.example.org/${moves}`;
+/** As it is stored and shown. */
+export const shownAddressOf = (webhook: number, moves: number) =>
+  isChat(webhook) ? maskUrl(addressOf(webhook, moves)) : addressOf(webhook, moves);
 /** The headers that a webhook is created with; it loses them with its origin. */
 export const headersOf = (webhook: number, moves = 0): Record<string, string> | null =>
-  moves < 2 ? { 'X-Key': `key-${webhook}` } : null;
+  moves < 2 && !isChat(webhook) ? { 'X-Key': `key-${webhook}` } : null;
 /** Stands in private fields and must never be sent. */
 export const privateWord = 'do-not-tell';
 

@@ -6,6 +6,7 @@ import {
   parkDue,
   parkMax,
 } from '../../src/webhooks/queue/dispatch/claim.ts';
+import { urlOwner } from '../../src/webhooks/sending/chat-platforms.ts';
 import { fanOut } from '../../src/webhooks/queue/fan-out/fan-out.ts';
 import type { LeaseRoom } from '../../src/webhooks/queue/dispatch/room.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
@@ -123,10 +124,11 @@ function toRoom(total: number, busy: Busy): LeaseRoom {
 
 function hand({ secretBox }: Stage, worker: StageWorker, deliveries: Deliverable[]): Handed[] {
   const handed = deliveries.map((delivery) => {
-    const { id, webhookId, url, event, eventCreatedAt: createdAt, data, ownHeaders } = delivery;
+    const { id, webhookId, event, eventCreatedAt: createdAt, data, ownHeaders, chat } = delivery;
+    const url = chat ? secretBox.open(chat.sealedUrl, urlOwner(webhookId)) : delivery.url;
     const own = ownHeaders && parseOwnHeaders(secretBox.open(ownHeaders, webhookId));
     const headers = JSON.stringify(addOwnHeaders({}, own, url));
-    return { ...delivery, headers, body: renderBody({ id, event, createdAt, data }) };
+    return { ...delivery, url, headers, body: renderBody({ id, event, createdAt, data }) };
   });
   worker.handed.push(...handed);
   return handed;

@@ -37,7 +37,7 @@ import {
 import type { Command, Place } from './commands.ts';
 import { subjectAt } from './model-directory.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';
-import { addressOf, filtersOf, headersOf, innerOf, personOf, slugOf } from './naming.ts';
+import { addressOf, filtersOf, headersOf, innerOf, isChat, personOf, slugOf } from './naming.ts';
 import type { Observation } from './observation.ts';
 import { claimSome, fanOutSome, recordSome } from './perform-queue.ts';
 import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
@@ -51,7 +51,11 @@ type Found = Partial<Observation> | void;
 type Act<C> = (stage: Stage, command: C, state: State) => (() => Promise<Found>) | null;
 
 const cursors = createCursors([randomBytes(32)]);
-export const guard = { allowedNetworks: [], allowHttp: false };
+export const guard = {
+  allowedNetworks: [],
+  allowHttp: false,
+  chatOrigins: { slack: [new URL(addressOf(4, 0)).origin] },
+};
 
 /** `state` is the state before the command. A rejection is a response; an exception is a bug. */
 export async function perform(stage: Stage, command: Command, state: State): Promise<Observation> {
@@ -144,7 +148,8 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       : withId(state.apps.get(app), ({ id }) =>
           inTransaction(stage, async (tx) => {
             const [url, headers] = [addressOf(webhook, 0), headersOf(webhook)];
-            const input = { url, events, filters: filtersOf(events), headers };
+            const format = isChat(webhook) ? ('slack' as const) : ('json' as const);
+            const input = { url, format, events, filters: filtersOf(events), headers };
             return {
               id: (await createWebhook(tx, testActor, id, input, guard, stage)).id,
             };

@@ -1,15 +1,18 @@
 /** Writes the initial state of a history into the tables, in one round trip. */
 import { sql } from '../../src/database/database.ts';
 import { compileFilters } from '../../src/webhooks/filters/compile-filters.ts';
+import { urlOwner } from '../../src/webhooks/sending/chat-platforms.ts';
 import { sealedText } from '../../src/webhooks/sending/own-headers.ts';
 import type { Name } from './commands.ts';
 import {
   addressOf,
   filtersOf,
   headersOf,
+  isChat,
   nameOf,
   personOf,
   privateWord,
+  shownAddressOf,
   slugOf,
 } from './naming.ts';
 import type { Stage } from './stage.ts';
@@ -44,11 +47,15 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
   }
   for (const [slot, { id, app, events, replayAfterHealing }] of state.webhooks) {
     const url = addressOf(slot, 0);
-    const seal = (text: string) => `'\\x${secretBox.seal(text, id).toString('hex')}'`;
-    yield `insert into webhooks (id, app_id, url, events, filter_path, replay_after_healing, secret, own_headers)
-      values ('${id}', ${idOf(state.apps, app)}, '${url}',
+    const seal = (text: string, owner = id) =>
+      `'\\x${secretBox.seal(text, owner).toString('hex')}'`;
+    const headers = headersOf(slot);
+    yield `insert into webhooks (id, app_id, url, format, sealed_url, self_healing, events, filter_path, replay_after_healing,
+        secret, own_headers)
+      values ('${id}', ${idOf(state.apps, app)}, '${shownAddressOf(slot, 0)}', '${isChat(slot) ? 'slack' : 'json'}',
+        ${isChat(slot) ? seal(url, urlOwner(id)) : 'null'}, ${!isChat(slot)},
         ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, ${seal('whsec_c2VjcmV0')},
-        ${seal(sealedText(headersOf(slot) ?? {}, url))})`;
+        ${headers ? seal(sealedText(headers, url)) : 'null'})`;
   }
 }
 

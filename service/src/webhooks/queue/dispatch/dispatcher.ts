@@ -270,7 +270,8 @@ export class Dispatcher {
     const attempt = (await started.turn)
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    if (attempt) await keepChatLimits(this.#dependencies, started.delivery, attempt);
+    if (attempt && started.delivery.chat)
+      await keepChatLimits(this.#dependencies, started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
     this.#dependencies.room.release(started.place);
