@@ -201,6 +201,13 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   );
   const [withHeaders, advice] = await outcome('stored_secrets');
   assert.deepEqual([withHeaders, /set the headers again/.test(advice)], ['failed', true]);
+  // The URL of a chat channel, with the secret of its webhook readable.
+  const foreign = createSecretBox([randomBytes(32)]).seal('https://discord.com/', `${id}/url`);
+  await sql`update webhooks set own_headers = null, format = 'discord', sealed_url = ${foreign}`.execute(
+    database,
+  );
+  const [withUrl, pasting] = await outcome('stored_secrets');
+  assert.deepEqual([withUrl, /paste the URL/.test(pasting)], ['failed', true]);
   await sql`delete from apps`.execute(database);
 });
 

@@ -71,7 +71,9 @@ export async function deliver(
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(attemptLog, delivery, outcome, verdict.kind);
-  return { ...ended({ delivery, startedAt, verdict }, outcome), ...(answer && { answer }) };
+  const attempt = ended({ delivery, startedAt, verdict }, outcome);
+  if (answer) attempt.answer = answer;
+  return attempt;
 }
 
 /** With what nobody may read, should the response repeat it. */

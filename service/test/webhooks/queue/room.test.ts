@@ -304,6 +304,24 @@ test('a blocked webhook gets no attempts until it is unblocked', () => {
   assert.equal(fill(room, one('quick')).length, 8);
 });
 
+test('a chat channel has one attempt at a time, and none until its platform may be called again', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  const chat = { format: 'slack' as const, sealedUrl: Buffer.alloc(0), template: 1, closedMs: 0 };
+  const channel = { ...one('quick'), chat };
+  const places = fill(room, channel);
+  assert.equal(places.length, 1);
+  clock.pass(5);
+  room.close(a, 5_000);
+  endAll(room, places);
+  // A shorter wait that another response asks for does not open it sooner.
+  room.close(a, 10);
+  clock.pass(4_999);
+  assert.deepEqual([room.leasable(a), start(room, [channel])], [0, []]);
+  clock.pass(1);
+  assert.equal(fill(room, channel).length, 1);
+});
+
 test('a process has no more of a webhook than its share', () => {
   const shares = Array.from({ length: 12 }, (_, place) => {
     const room = new Room({ timeoutMs });
