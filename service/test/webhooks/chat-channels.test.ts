@@ -367,6 +367,23 @@ test('too many refused requests close Discord until their window ends', async ()
   await remove(made);
 });
 
+test('a wait from before the clock was put back holds nothing', async () => {
+  const made = await create('discord');
+  await sql`
+    insert into chat_limits
+    select name, queue_now() + interval '2 days', ${invalidMax}, queue_now() + interval '2 days'
+    from unnest(array['discord', ${made.id}]) as g(name)
+  `.execute(database);
+  await announce(database);
+  assert.equal((await deliveryOf(made.id)).status, 'succeeded');
+  platform.instead.set(made.path, refuse(403, 50_013));
+  await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  assert.equal((await limitOf('discord'))?.invalid, 1);
+  const { ms = 0 } = (await limitOf(made.id)) ?? {};
+  assert.ok(ms > 0 && ms <= 60_000, `waits ${ms} ms`);
+  await remove(made);
+});
+
 test('a refusal that Discord does not count does not count here', async () => {
   const made = await create('discord');
   platform.instead.set(made.path, (response) => limit(response, { seconds: 1, scope: 'shared' }));

@@ -9,6 +9,7 @@ import type { Logger } from '../../../runtime/log.ts';
 import { platformName } from '../../sending/chat-platforms.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import type { Deliverable } from '../../sending/deliverable.ts';
+import { retryAfterMaxMs } from '../../sending/retry.ts';
 import { urlHost } from '../../sending/url-host.ts';
 import type { Room } from './room.ts';
 
@@ -17,7 +18,10 @@ import type { Room } from './room.ts';
  * The other half is left to requests in flight and to what else calls Discord from this address.
  */
 export const invalidMax = 5_000;
-const windowMinutes = 10;
+const windowEnd = sql`queue_now() + interval '10 minutes'`;
+
+/** No wait ends later; one that would is from before the database's clock was put back. */
+const latest = sql`queue_now() + ${sql.lit(retryAfterMaxMs)}::int * interval '1 millisecond'`;
 
 /** How long nothing may be sent for the webhook `w`, in milliseconds; null unless it posts into a chat channel. */
 export const closedMs = sql`
@@ -25,6 +29,7 @@ export const closedMs = sql`
     select greatest(extract(epoch from max(open_at) - queue_now()) * 1000, 0)::float8 from chat_limits
     -- As platformName in sending/chat-platforms.ts.
     where name in (w.id::text, case w.format when 'teams' then substring(w.url from '^[a-z]+://([^/]+)') else w.format end)
+      and open_at <= ${latest}
   ) end
 `;
 
@@ -72,19 +77,20 @@ async function store(database: Database, all: Limit[]): Promise<void> {
     -- prepared: keep_chat_limits
     with given as materialized (
       select name, queue_now() + wait_ms * interval '1 millisecond' as open_at, invalid,
-        queue_now() + ${windowMinutes}::int * interval '1 minute' as window_ends_at
+        ${windowEnd} as window_ends_at
       from unnest(${column((one) => one.name)}::text[], ${column((one) => one.waitMs)}::bigint[],
         ${column((one) => one.invalid)}::int[]) as g(name, wait_ms, invalid)
     ),
     -- A row that somebody has locked must not hold up attempts.
     free as materialized (
-      select name, open_at, invalid, window_ends_at from chat_limits
-      where name in (select name from given) order by name for update skip locked
+      select name, case when open_at <= ${latest} then open_at end as open_at, invalid, window_ends_at,
+        window_ends_at > queue_now() and window_ends_at <= ${windowEnd} as in_window
+      from chat_limits where name in (select name from given) order by name for update skip locked
     ),
     added as (
       select g.name, greatest(g.open_at, f.open_at) as open_at,
-        g.invalid + case when f.window_ends_at > queue_now() then f.invalid else 0 end as invalid,
-        case when f.window_ends_at > queue_now() then f.window_ends_at else g.window_ends_at end as window_ends_at
+        g.invalid + case when in_window then f.invalid else 0 end as invalid,
+        case when in_window then f.window_ends_at else g.window_ends_at end as window_ends_at
       from given g join free f using (name)
     ),
     updated as (
@@ -100,6 +106,7 @@ async function store(database: Database, all: Limit[]): Promise<void> {
 /** Removes what is long over. */
 export async function dropChatLimits(database: Database): Promise<void> {
   await sql`
-    delete from chat_limits where greatest(open_at, window_ends_at) < queue_now() - interval '1 hour'
+    delete from chat_limits
+    where greatest(open_at, window_ends_at) not between queue_now() - interval '1 hour' and ${latest}
   `.execute(database);
 }
