@@ -311,23 +311,38 @@ test('429 is no attempt: the delivery waits for as long as it says, and its webh
   await remove(made, next);
 });
 
-test('a delivery that has waited for a day fails without an attempt', async () => {
+test('deliveries that have waited for a day fail without an attempt, however many they are', async () => {
   const made = await create('discord');
+  const backlog = 20;
   await sql`
     insert into chat_limits values (${made.id}, queue_now() + interval '1 hour', 0, queue_now())
   `.execute(database);
-  await announce(database);
-  // A process that holds it would write its own time back.
-  await eventually(async () => {
-    const { numAffectedRows } = await sql`
-      update pending_deliveries set created_at = created_at - interval '25 hours' where webhook_id = ${made.id} and lease_token is null
+  for (let count = 0; count < backlog; count += 1) await announce(database);
+  const ended = async () => {
+    const { rows } = await sql<{ status: string; attempts: number; count: number }>`
+      select status, attempt_count as attempts, count(*)::int from deliveries where webhook_id = ${made.id} group by 1, 2
     `.execute(database);
-    return numAffectedRows === 1n;
+    return rows;
+  };
+  const failed = [{ status: 'failed', attempts: 0, count: backlog }];
+  // A process that holds one would write its own time back.
+  await eventually(async () => {
+    const { rows } = await sql<{ young: number }>`
+      with aged as (
+        update pending_deliveries set created_at = created_at - interval '25 hours'
+        where webhook_id = ${made.id} and lease_token is null and created_at > queue_now() - interval '1 hour'
+        returning 1
+      )
+      select count(*)::int - (select count(*)::int from aged) as young from pending_deliveries
+      where webhook_id = ${made.id} and created_at > queue_now() - interval '1 hour'
+    `.execute(database);
+    const all = (await ended()).reduce((sum, { count }) => sum + count, 0);
+    return rows[0]?.young === 0 && all + (await pendingOf(made.id)).length === backlog;
   });
   // Processes look again when they begin.
   await startTestService({ env, chatOrigins, worker: true, beside: service });
-  const { status, attempt_count: attempts } = await endedDelivery(service, made.id);
-  assert.deepEqual({ status, attempts }, { status: 'failed', attempts: 0 });
+  await eventually(async () => (await pendingOf(made.id)).length === 0);
+  assert.deepEqual(await ended(), failed);
   assert.equal((await read(made.id)).active, true);
   await remove(made);
 });

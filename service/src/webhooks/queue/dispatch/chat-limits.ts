@@ -41,17 +41,21 @@ export async function readClosedMs(database: Database, webhookId: string): Promi
   return rows[0]?.ms ?? 0;
 }
 
+/** How often a webhook that has to wait for longer is looked at: a delivery may have waited for too long. */
+const lookAgainMs = 3_600_000;
+
 type Dependencies = { database: Database; room: Room; log: Logger };
 
 /** Keeps what an attempt, or the wait before it, says about the next one. Never throws. */
 export async function keepChatLimits(
   { database, room, log }: Dependencies,
   { webhookId, url, chat }: Deliverable,
-  { answer }: Pick<RecordedAttempt, 'answer'>,
+  { answer, verdict }: Pick<RecordedAttempt, 'answer' | 'verdict'>,
 ): Promise<void> {
   if (!chat) return;
   const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : chat.closedMs;
-  room.close(webhookId, waitMs);
+  // Those behind a delivery that has waited for too long may have, too.
+  if (verdict.kind !== 'given_up') room.close(webhookId, Math.min(waitMs, lookAgainMs));
   if (!answer || (waitMs === 0 && !answer.invalid)) return;
   try {
     await store(database, [

@@ -267,10 +267,11 @@ export class Dispatcher {
 
   /** Attempts a delivery when it is its turn, or puts it back, and records what came of it. */
   async #deliver(started: Started): Promise<void> {
-    const attempt = (await started.turn)
+    const mayBegin = await started.turn;
+    const attempt = mayBegin
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    if (attempt && started.delivery.chat)
+    if (mayBegin && attempt && started.delivery.chat)
       await keepChatLimits(this.#dependencies, started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
