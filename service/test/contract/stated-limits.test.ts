@@ -79,6 +79,7 @@ import { timeoutMs as syncTimeoutMs } from '../../src/sync/sync-blueprints.ts';
 import { askMsMax } from '../../src/sync/sync-chat.ts';
 import { maintenanceMessageLengthMax } from '../../src/system/maintenance.ts';
 import { probeHours } from '../../src/webhooks/queue/health/healing.ts';
+import { invalidMax, lookAgainMs } from '../../src/webhooks/queue/dispatch/chat-limits.ts';
 import { lookMs } from '../../src/webhooks/queue/worker.ts';
 import { defaultQuotas, quotaNearPercent, quotasMax } from '../../src/contract/quotas.ts';
 import { redeliveredMax } from '../../src/contract/portal-deliveries.ts';
@@ -116,6 +117,12 @@ import {
   informationalMax,
 } from '../../src/webhooks/sending/attempt.ts';
 import { keptHeaderBytesMax, readBytesMax } from '../../src/webhooks/sending/response-capture.ts';
+import { waitMaxMs } from '../../src/webhooks/sending/deliver.ts';
+import {
+  discordMax,
+  messageMax,
+  teamsBytesMax,
+} from '../../src/webhooks/sending/render-message.ts';
 import { retryAfterMaxMs } from '../../src/webhooks/sending/retry.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -303,6 +310,9 @@ const sentences: Record<string, string[]> = {
     `A webhook has at most ${ownHeadersMax} headers. A name has at most ${headerNameMax} characters and a value ${n(headerValueMax)}, all names and values together ${n(headerCharsMax)}`,
     `Up to ${kib(readBytesMax)} of a response body are read; the first ${kib(keptBytesMax)} and up to ${kib(keptHeaderBytesMax)} of headers`,
     `its last ${attemptsShownMax} attempts`,
+    `a title has at most ${messageMax.title} characters, a text ${n(messageMax.text)}, and there are ${messageMax.fields} fields of ${messageMax.name} and ${n(messageMax.value)} characters; a message for Discord has ${n(discordMax.total)} characters in all, one for Teams ${n(teamsBytesMax)} bytes`,
+    `refused ${n(invalidMax)} requests within ten minutes, because Discord blocks an address after ${n(2 * invalidMax)}`,
+    `waited for ${waitMaxMs / 3_600_000} hours is \`failed\`, at most ${lookAgainMs / 60_000} minutes later`,
     retention,
   ],
   'events.md': [

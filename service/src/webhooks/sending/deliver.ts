@@ -43,7 +43,7 @@ export type RecordedAttempt = Pick<
 /** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 export const unreadableWaitMs = 300_000;
 /** A delivery whose secret stays unreadable or whose platform refuses it for longer fails, so that none waits forever. */
-const waitMaxMs = 86_400_000;
+export const waitMaxMs = 86_400_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(

@@ -42,7 +42,7 @@ export async function readClosedMs(database: Database, webhookId: string): Promi
 }
 
 /** How often a webhook that has to wait for longer is looked at: a delivery may have waited for too long. */
-const lookAgainMs = 3_600_000;
+export const lookAgainMs = 3_600_000;
 
 type Dependencies = { database: Database; room: Room; log: Logger };
 
