@@ -25,7 +25,9 @@ export function message(parts: Parts, values: Values = {}, url?: string | null):
   return { text: null, color: 'good', ...parts, fields, url: url ?? null };
 }
 
-/** `2026-11-20 12:00 UTC`; null stays null. */
+/** `2026-11-20 12:00 UTC`, from a time in any time zone; null stays null. */
 export function timeText(time: string | null | undefined): string | null {
-  return time ? `${time.slice(0, 16).replace('T', ' ')} UTC` : null;
+  if (!time) return null;
+  const utc = new Date(time).toISOString();
+  return `${utc.slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -18,8 +18,8 @@ export type RateLimit = {
 /** `status` is null if no response came. */
 type Answer = { status: number | null; headers: IncomingHttpHeaders; body: unknown };
 
-/** Discord blocks an IP address after 10,000 such requests in ten minutes; others may share ours. */
-const invalidMax = 5_000;
+/** Discord blocks an IP address after 10,000 such requests in ten minutes; chat channels may cause half of them. */
+const invalidMax = 2_500;
 const invalidWindowMs = 600_000;
 const invalidStatuses = new Set([401, 403, 429]);
 

@@ -117,13 +117,12 @@ import {
   informationalMax,
 } from '../../src/webhooks/sending/attempt.ts';
 import { keptHeaderBytesMax, readBytesMax } from '../../src/webhooks/sending/response-capture.ts';
-import { waitMaxMs } from '../../src/webhooks/sending/deliver.ts';
 import {
   discordMax,
   messageMax,
   teamsBytesMax,
 } from '../../src/webhooks/sending/render-message.ts';
-import { retryAfterMaxMs } from '../../src/webhooks/sending/retry.ts';
+import { retryAfterMaxMs, waitMaxMs } from '../../src/webhooks/sending/retry.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -312,7 +311,7 @@ const sentences: Record<string, string[]> = {
     `its last ${attemptsShownMax} attempts`,
     `a title has at most ${messageMax.title} characters, a text ${n(messageMax.text)}, and there are ${messageMax.fields} fields of ${messageMax.name} and ${n(messageMax.value)} characters; a message for Discord has ${n(discordMax.total)} characters in all, one for Teams ${n(teamsBytesMax)} bytes`,
     `refused ${n(invalidMax)} requests within ten minutes, because Discord blocks an address after ${n(2 * invalidMax)}`,
-    `waited for ${waitMaxMs / 3_600_000} hours is \`failed\`, at most ${lookAgainMs / 60_000} minutes later`,
+    `waited for ${waitMaxMs / 3_600_000} hours, while one limit of the platform followed the other, is \`failed\` within ${lookAgainMs / 60_000} minutes`,
     retention,
   ],
   'events.md': [

@@ -223,6 +223,16 @@ test('a URL is shown to whoever says why, and its owners see that, without a nam
     [seen.action, seen.appId, seen.details],
     ['webhook.url_revealed', appId, { host: 'hooks.example.org', reason: 'Nothing arrives.' }],
   );
+  const channel = {
+    format: 'discord',
+    url: 'https://discord.com/api/webhooks/1/hunter2',
+    events: ['org.created'],
+  };
+  const chat = await service.call('/webhooks', { method: 'POST', key, json: channel });
+  const reason = 'Nothing arrives.';
+  const refused = await send('POST', `/webhooks/${chat.body.data.id}/url`, { reason });
+  assert.equal(refused.status, 409);
+  assert.match(refused.body.error.message, /chat channel is a credential/);
   await send('PUT', `/apps/${appId}/suspension`, { reason: 'Too much.' });
   const member = await signUp(service, 'member@example.org');
   await database

@@ -91,6 +91,13 @@ async function pendingOf(id: string) {
   return rows;
 }
 
+async function ended(id: string) {
+  const { rows } = await sql<{ status: string; attempts: number; count: number }>`
+    select status, attempt_count as attempts, count(*)::int from deliveries where webhook_id = ${id} group by 1, 2
+  `.execute(database);
+  return rows;
+}
+
 async function limitOf(name: string) {
   const { rows } = await sql<{ ms: number; invalid: number }>`
     select (extract(epoch from open_at - queue_now()) * 1000)::float8 as ms, invalid from chat_limits where name = ${name}
@@ -261,7 +268,7 @@ test('messages that Discord would refuse wait, over all processes, and all arriv
 test('a backlog that waits for a platform is left where it is, and delays nobody', async () => {
   const made = await create('discord');
   await sql`
-    insert into chat_limits values ('discord', queue_now() + interval '1 hour', 0, queue_now())
+    insert into chat_limits values ('discord', queue_now() + interval '1 hour', queue_now(), 0, queue_now())
   `.execute(database);
   const changes = async () => {
     await sql`select pg_stat_clear_snapshot()`.execute(database);
@@ -315,15 +322,10 @@ test('deliveries that have waited for a day fail without an attempt, however man
   const made = await create('discord');
   const backlog = 20;
   await sql`
-    insert into chat_limits values (${made.id}, queue_now() + interval '1 hour', 0, queue_now())
+    insert into chat_limits values
+      (${made.id}, queue_now() + interval '1 hour', queue_now() - interval '25 hours', 0, queue_now())
   `.execute(database);
   for (let count = 0; count < backlog; count += 1) await announce(database);
-  const ended = async () => {
-    const { rows } = await sql<{ status: string; attempts: number; count: number }>`
-      select status, attempt_count as attempts, count(*)::int from deliveries where webhook_id = ${made.id} group by 1, 2
-    `.execute(database);
-    return rows;
-  };
   const failed = [{ status: 'failed', attempts: 0, count: backlog }];
   // A process that holds one would write its own time back.
   await eventually(async () => {
@@ -336,14 +338,41 @@ test('deliveries that have waited for a day fail without an attempt, however man
       select count(*)::int - (select count(*)::int from aged) as young from pending_deliveries
       where webhook_id = ${made.id} and created_at > queue_now() - interval '1 hour'
     `.execute(database);
-    const all = (await ended()).reduce((sum, { count }) => sum + count, 0);
+    const all = (await ended(made.id)).reduce((sum, { count }) => sum + count, 0);
     return rows[0]?.young === 0 && all + (await pendingOf(made.id)).length === backlog;
   });
   // Processes look again when they begin.
   await startTestService({ env, chatOrigins, worker: true, beside: service });
   await eventually(async () => (await pendingOf(made.id)).length === 0);
-  assert.deepEqual(await ended(), failed);
+  assert.deepEqual(await ended(made.id), failed);
   assert.equal((await read(made.id)).active, true);
+  await remove(made);
+});
+
+test('deliveries that are late for another reason wait for a platform as new ones do', async () => {
+  const made = await create('discord');
+  const backlog = 20;
+  platform.bucket = { requests: 5, windowMs: 300 };
+  // As after a day without a worker: both processes then read of waits that only one of them caused.
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
+    select uuid_v7(queue_now()), id, name, ${made.id}, 'event', queue_now() - interval '25 hours', queue_now()
+    from (select id, name from events where name = 'org.created' limit 1) e, generate_series(1, ${backlog}::int)
+  `.execute(database);
+  await eventually(async () => (await pendingOf(made.id)).length === 0);
+  assert.deepEqual(await ended(made.id), [{ status: 'succeeded', attempts: 1, count: backlog }]);
+  await remove(made);
+});
+
+test('a new URL does not wait for the limit of the one before', async () => {
+  const made = await create('slack');
+  platform.instead.set(made.path, (response) => limit(response, { seconds: 3_600 }));
+  await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  assert.ok(await limitOf(made.id));
+  const url = platform.origin + slackPath(made.number + 1_000);
+  assert.equal((await change(made.id, { url })).status, 200);
+  const { body } = await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
+  assert.equal(body.data.status, 'succeeded');
   await remove(made);
 });
 
@@ -370,7 +399,8 @@ test('a limit of all of Discord holds back every channel, and no other platform'
 test('too many refused requests close Discord until their window ends', async () => {
   const made = await create('discord');
   await sql`
-    insert into chat_limits values ('discord', queue_now(), ${invalidMax - 1}, queue_now() + interval '5 minutes')
+    insert into chat_limits
+    values ('discord', queue_now(), queue_now(), ${invalidMax - 1}, queue_now() + interval '5 minutes')
   `.execute(database);
   platform.instead.set(made.path, refuse(403, 50_013));
   await service.call(`/webhooks/${made.id}/test`, { method: 'POST' });
@@ -386,7 +416,7 @@ test('a wait from before the clock was put back holds nothing', async () => {
   const made = await create('discord');
   await sql`
     insert into chat_limits
-    select name, queue_now() + interval '2 days', ${invalidMax}, queue_now() + interval '2 days'
+    select name, queue_now() + interval '2 days', queue_now(), ${invalidMax}, queue_now() + interval '2 days'
     from unnest(array['discord', ${made.id}]) as g(name)
   `.execute(database);
   await announce(database);
@@ -453,8 +483,12 @@ test('another 404 is tried again, and a channel that fails is never probed', asy
   await remove(made);
   const retried = await create('discord');
   platform.instead.set(retried.path, refuseText(404, '<html>not found</html>'));
-  const { body } = await service.call(`/webhooks/${retried.id}/test`, { method: 'POST' });
-  assert.equal(body.data.attempts[0].statusCode, 404);
+  await announce(database);
+  const [waiting] = await eventually(async () => {
+    const all = await pendingOf(retried.id);
+    return (await limitOf(retried.id)) && all.every(({ leased }) => !leased) && all;
+  });
+  assert.equal(waiting?.attempts, 1);
   assert.equal((await read(retried.id)).active, true);
   await remove(retried);
 });
@@ -541,4 +575,19 @@ test('a suspended channel cannot be registered again, and another one of its pla
   const next = await create('discord');
   await sql`delete from suspensions`.execute(database);
   await remove(made, next);
+});
+
+test('a suspended channel of Discord cannot be registered through another of its hosts', async () => {
+  const outside = await startTestService({ beside: service });
+  const post = (url: string) =>
+    outside.call('/webhooks', { method: 'POST', json: { url, format: 'discord' } });
+  const path = discordPath(7_000).slice('/api'.length);
+  const { body: made } = await post(`https://discord.com/api${path}`);
+  await sql`insert into suspensions (webhook_id, reason) values (${made.data.id}, 'Spam')`.execute(
+    database,
+  );
+  for (const base of ['discordapp.com/api', 'canary.discord.com/api/v10'])
+    assert.equal((await post(`https://${base}${path}`)).body.error.code, 'suspended', base);
+  await sql`delete from suspensions`.execute(database);
+  await remove({ id: made.data.id, path: '' });
 });

@@ -103,16 +103,22 @@ export const operatorDeliveries = [
     description:
       'Returns the whole URL, which may contain a token of its owner. The audit log keeps who saw it and why, and shows that to the members of its app.',
     body: Reason,
+    errors: ['conflict'],
     returns: { 200: 'The URL.' },
     response: oneOf(RevealedUrl, 'RevealedUrlResponse', { url: 'https://hooks.example.org/in' }),
     run: ({ database, actor, params: { id }, body }) =>
       database.transaction().execute(async (tx) => {
         const reason = requireReason(body.reason);
-        const { rows } = await sql<{ id: string; appId: string; url: string }>`
-          select id, app_id as "appId", url from webhooks where id = ${id}
+        const { rows } = await sql<{ id: string; appId: string; url: string; format: string }>`
+          select id, app_id as "appId", url, format from webhooks where id = ${id}
         `.execute(tx);
         const [webhook] = rows;
         if (!webhook) throw new ServiceError('not_found');
+        if (webhook.format !== 'json')
+          throw new ServiceError(
+            'conflict',
+            'The URL of a chat channel is a credential: it is shown to nobody.',
+          );
         await recordAudit(tx, actor, {
           action: 'webhook.url_revealed',
           subject: { kind: 'webhook', id: webhook.id },

@@ -7,7 +7,7 @@ import { ServiceError } from '../../errors.ts';
 import { traceEvent } from '../../runtime/tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import { templateVersion } from '../../events/message.ts';
-import { keepChatLimits, readClosedMs } from '../queue/dispatch/chat-limits.ts';
+import { keepChatLimits, readGate } from '../queue/dispatch/chat-limits.ts';
 import { platforms } from '../sending/chat-platforms.ts';
 import { firstOwner, type Chat, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
@@ -114,9 +114,10 @@ async function readChat(
 ): Promise<Chat | null> {
   const { id, format, sealed_url: sealedUrl } = webhook;
   if (format === 'json' || sealedUrl === null) return null;
-  const waitMs = await readClosedMs(database, id);
-  if (waitMs === 0) return { format, sealedUrl, template: templateVersion, closedMs: 0 };
-  const seconds = Math.ceil(waitMs / 1_000);
+  const gate = await readGate(database, id);
+  if (gate === null) return null;
+  if (gate.openAt <= gate.now) return { format, sealedUrl, template: templateVersion, gate };
+  const seconds = Math.ceil((gate.openAt - gate.now) / 1_000);
   throw new ServiceError(
     'conflict',
     `${platforms[format].name} limits how often it is called. Try again in ${seconds} seconds.`,

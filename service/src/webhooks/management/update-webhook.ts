@@ -90,9 +90,11 @@ export async function updateWebhook(
     await cancelPending(tx, [id], 'deactivation');
     await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);
   }
-  // The last probe tested another receiver.
-  if (isMoved)
+  // The last probe tested another receiver, and the platform limited another channel.
+  if (isMoved) {
     await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
+    await sql`delete from chat_limits where name = ${id}`.execute(tx);
+  }
   // Earlier outcomes do not count against a webhook that was activated or moved.
   if (changes.active === true || isMoved)
     // The outcome of a probe schedules the next one, unless the owner has ended the probes.

@@ -36,7 +36,7 @@ import type { SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
-import { maskUrl, urlOwner } from '../sending/chat-platforms.ts';
+import { maskUrl, platforms, urlOwner } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type WebhookRow = {
@@ -204,7 +204,7 @@ export async function requireOtherUrl(
   `.execute(tx);
   refuseSuspended(
     'webhook',
-    rows.find((row) => pathOf(wholeUrl(row, secretBox)) === pathOf(url)) ?? null,
+    rows.find((row) => receiverOf(wholeUrl(row, secretBox)) === receiverOf(url)) ?? null,
   );
 }
 
@@ -221,9 +221,11 @@ export function wholeUrl(
   }
 }
 
-function pathOf(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return origin + pathname;
+/** Without the query. A webhook of Discord has several hosts, and a path for each version of its API. */
+function receiverOf(url: string): string {
+  const { origin, hostname, pathname } = new URL(url);
+  const isDiscord = platforms.discord.host.test(hostname);
+  return isDiscord ? pathname.replace(/^\/api\/v\d+\//, '/api/') : origin + pathname;
 }
 
 /** Checks a list of events: names that do not exist, or that the app's binding does not allow. */

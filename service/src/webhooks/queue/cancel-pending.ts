@@ -1,8 +1,12 @@
-/** Cancels the pending deliveries of webhooks that get no more. Attempts in flight end by themselves. */
+/**
+ * Cancels the pending deliveries of webhooks that get no more, or fails those that have waited for a platform for too long.
+ * Attempts in flight end by themselves.
+ */
 import { sql, type Executor } from '../../database/database.ts';
+import { waitMaxMs } from '../sending/retry.ts';
 
 type Cancellation = {
-  /** How many were cancelled, by webhook. */
+  /** How many ended, by webhook. */
   counts: Map<string, number>;
   /** Whether more may be pending than one statement cancels. */
   more: boolean;
@@ -17,7 +21,7 @@ const cancelledMax = 10_000;
 export async function cancelPending(
   executor: Executor,
   webhookIds: string[],
-  reason: 'deactivation' | 'deletion' | 'suspension',
+  reason: 'deactivation' | 'deletion' | 'suspension' | 'waited',
 ): Promise<Cancellation> {
   const { rows } = await sql<{ id: string; count: number }>`
     -- prepared: cancel_pending
@@ -27,6 +31,7 @@ export async function cancelPending(
         where webhook_id = w.id and lease_token is null
           -- A webhook that is deactivated as failing is probed.
           and (trigger <> 'probe' or ${reason}::text = 'deletion')
+          and (${reason}::text <> 'waited' or created_at < queue_now() - ${sql.lit(waitMaxMs)} * interval '1 millisecond')
         order by due_at limit ${sql.lit(cancelledMax)}
         -- Skips rows that a claim has locked: they are cancelled when they are loaded.
         for update skip locked
@@ -38,7 +43,8 @@ export async function cancelPending(
     ),
     kept as (
       insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by, first_outcome_ms)
-      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text,
+      select id, event_id, event, webhook_id, case ${reason}::text when 'waited' then 'failed' else 'cancelled' end,
+        attempt_count, created_at, nullif(${reason}::text, 'waited'),
         case when trigger = 'event' then 0 end
       from ended
       returning webhook_id

@@ -63,8 +63,10 @@ export type ChatAnswer = {
 
 /** If a platform limits requests and does not say for how long. */
 const limitedMs = 60_000;
-/** After a refusal, so that one webhook causes ten of the 10,000 per ten minutes that Discord allows. */
+/** After a refusal that counts, so that one webhook causes ten of the 10,000 per ten minutes that Discord allows. */
 const refusedMs = 60_000;
+/** A platform that asks for less is called no sooner: a request that it refuses is no attempt, so only this ends them. */
+const limitedMinMs = 1_000;
 
 export function readAnswer(format: ChatFormat, outcome: AttemptOutcome, now: Date): ChatAnswer {
   const { statusCode } = outcome;
@@ -75,13 +77,14 @@ export function readAnswer(format: ChatFormat, outcome: AttemptOutcome, now: Dat
   const isShared =
     limited && format === 'discord' && (headers['x-ratelimit-scope'] ?? 'global') === 'global';
   const refused = statusCode === 401 || statusCode === 403 || statusCode === 404;
+  const invalid =
+    format === 'discord' && (refused || (limited && headers['x-ratelimit-scope'] !== 'shared'));
   return {
     limited,
     gone: isGone(format, outcome),
-    webhookMs: refused ? refusedMs : asked,
+    webhookMs: refused || invalid ? Math.max(asked, refusedMs) : asked,
     platformMs: isShared ? asked : 0,
-    invalid:
-      format === 'discord' && (refused || (limited && headers['x-ratelimit-scope'] !== 'shared')),
+    invalid,
   };
 }
 
@@ -96,7 +99,7 @@ function limitOf(
     secondsMs(seconds),
     secondsMs(headers['x-ratelimit-reset-after']),
   );
-  return asked === 0 ? limitedMs : asked;
+  return asked === 0 ? limitedMs : Math.max(asked, limitedMinMs);
 }
 
 /** Discord says beforehand when the next request would be refused. */
@@ -120,7 +123,9 @@ function isGone(format: ChatFormat, { statusCode, responseBody }: AttemptOutcome
     return (parse(responseBody) as { code?: unknown }).code === unknownWebhook;
   const text = responseBody?.toString() ?? '';
   if (format === 'slack')
-    return /^(no_service|no_team|channel_is_archived|channel_not_found)\b/.test(text);
+    return /^(no_service|no_service_id|no_active_hooks|no_team|channel_is_archived|channel_not_found)\b/.test(
+      text,
+    );
   // The workflow was deleted.
   return (
     (parse(responseBody) as { error?: { code?: unknown } }).error?.code === 'WorkflowNotFound' ||

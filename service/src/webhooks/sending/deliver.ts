@@ -11,7 +11,7 @@ import { hideSecrets } from './hide-secrets.ts';
 import { addOwnHeaders, headerSecrets } from './own-headers.ts';
 import { renderMessage } from './render-message.ts';
 import { type SigningKeys, openSecrets, openUrl } from './signing-keys.ts';
-import { type AttemptResult, type Verdict, cycleOf, decideVerdict } from './retry.ts';
+import { type AttemptResult, type Verdict, cycleOf, decideVerdict, waitMaxMs } from './retry.ts';
 import { deliveryHeaders, renderBody, requestHeaders } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
 import { isSuccess } from '../../contract/delivery-rules.ts';
@@ -42,8 +42,6 @@ export type RecordedAttempt = Pick<
 
 /** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 export const unreadableWaitMs = 300_000;
-/** A delivery whose secret stays unreadable or whose platform refuses it for longer fails, so that none waits forever. */
-export const waitMaxMs = 86_400_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(
@@ -52,7 +50,7 @@ export async function deliver(
 ): Promise<RecordedAttempt> {
   const { sender, clock, metrics, attemptLog } = dependencies;
   const { chat, trigger } = delivery;
-  if (chat && chat.closedMs > 0) return unsent(delivery, limitedVerdict(delivery, clock), clock);
+  if (chat && isClosed(delivery)) return unsent(delivery, limitedVerdict(delivery, chat), clock);
   const startedAt = clock.now();
   const request = chat
     ? chatRequest(dependencies, delivery, chat)
@@ -74,6 +72,11 @@ export async function deliver(
   const attempt = ended({ delivery, startedAt, verdict }, outcome);
   if (answer) attempt.answer = answer;
   return attempt;
+}
+
+/** Whether its platform has to be left alone, as far as was known when it was loaded. */
+export function isClosed({ chat }: Pick<Deliverable, 'chat'>): boolean {
+  return chat ? chat.gate.openAt > chat.gate.now : false;
 }
 
 /** With what nobody may read, should the response repeat it. */
@@ -105,11 +108,13 @@ function signedRequest(
 /** Null if the URL cannot be read, or if another release has newer texts. */
 function chatRequest(
   dependencies: DeliverDependencies,
-  { webhookId, event, eventCreatedAt, data }: Deliverable,
+  { webhookId, id, event, eventCreatedAt, data }: Deliverable,
   { format, sealedUrl, template }: Chat,
 ): Request | null {
   const url = openUrl(dependencies, webhookId, sealedUrl);
   const text = renderMessage(format, { event, createdAt: eventCreatedAt, data }, template);
+  if (text === null)
+    dependencies.log.warn({ webhookId, deliveryId: id, template }, 'template.unknown');
   if (url === null || text === null) return null;
   const { serviceName, version } = dependencies;
   const body = Buffer.from(text);
@@ -123,27 +128,30 @@ function verdictOf(
   outcome: AttemptOutcome,
   answer: ChatAnswer | null | undefined,
 ): Verdict {
-  if (answer?.limited && delivery.trigger !== 'test') return limitedVerdict(delivery, clock);
+  if (answer?.limited && delivery.chat && delivery.trigger !== 'test')
+    return limitedVerdict(delivery, delivery.chat);
   if (answer?.gone) return { kind: 'failed' };
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
   return decideVerdict(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
-/** It waits with the others of its webhook until the platform may be called again. */
-function limitedVerdict(delivery: Deliverable, clock: Clock): Verdict {
-  // A redelivery may be of an old event.
-  const isOver = delivery.trigger !== 'redelivery' && hasWaited(delivery, clock);
+/**
+ * It waits with the others of its webhook until the platform may be called again. What it waited for before, such as a worker
+ * that was down, does not count.
+ */
+function limitedVerdict(
+  { createdAtMs }: Deliverable,
+  { gate: { now, closedSince } }: Chat,
+): Verdict {
+  const isOver = now - Math.max(createdAtMs, closedSince ?? now) > waitMaxMs;
   return isOver ? { kind: 'given_up' } : { kind: 'postponed', waitMs: 0, park: true };
 }
 
-function unreadableVerdict(delivery: Deliverable, clock: Clock): Verdict {
-  return hasWaited(delivery, clock)
+function unreadableVerdict({ createdAtMs }: Deliverable, clock: Clock): Verdict {
+  const isOver = clock.now().getTime() - createdAtMs > waitMaxMs;
+  return isOver
     ? { kind: 'given_up' }
     : { kind: 'postponed', waitMs: unreadableWaitMs, park: false };
-}
-
-function hasWaited({ createdAtMs }: Deliverable, clock: Clock): boolean {
-  return clock.now().getTime() - createdAtMs > waitMaxMs;
 }
 
 /** Ends a lease without an attempt. It does not count as one. */

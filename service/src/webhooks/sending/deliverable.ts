@@ -24,8 +24,16 @@ export type Chat = {
   sealedUrl: Buffer;
   /** The version of the event's texts. */
   template: number;
-  /** How long the platform still has to be left alone. */
-  closedMs: number;
+  gate: Gate;
+};
+
+/** Times of the database, in milliseconds since 1970. */
+export type Gate = {
+  now: number;
+  /** Until then, the platform has to be left alone. */
+  openAt: number;
+  /** Since when one wait has followed the other; null if there was none of late. */
+  closedSince: number | null;
 };
 
 /** A leased delivery with everything that an attempt and its record need. */

@@ -3,6 +3,8 @@ import { attemptsMax, isSuccess } from '../../contract/delivery-rules.ts';
 
 const jitter = 0.2;
 export const retryAfterMaxMs = 6 * 3_600_000;
+/** A delivery whose secret stays unreadable or whose platform refuses it for longer fails, so that none waits forever. */
+export const waitMaxMs = 86_400_000;
 
 export type Backoff = { baseMs: number; factor: number };
 export type AttemptResult = {

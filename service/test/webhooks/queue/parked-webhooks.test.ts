@@ -26,6 +26,25 @@ test('a claim begins before the first of the deliveries that were parked, in wha
   assert.deepEqual(parked.since.get('a'), { atMs: -Infinity }, 'at an unknown time');
 });
 
+test('nobody waits behind channels that a chat platform has closed, and these go on when it opens', (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const room = new Room(webhooks);
+  const parked = new ParkedWebhooks(room, createFloor(null));
+  const channels = Array.from({ length: 5_000 }, (_, index) => index.toString(16).padStart(6, '0'));
+  for (const webhookId of channels) {
+    const place = room.take({ webhookId, owner: '', url: 'https://discord.com/…', latencyMs: 1 });
+    room.start(place, true);
+    room.close(webhookId, 60_000);
+    room.release(place);
+  }
+  parked.add(channels);
+  parked.add(['a']);
+  assert.deepEqual([...parked.takeWithRoom(100).keys()], ['a']);
+  now = 60_000;
+  assert.equal(parked.takeWithRoom(1).size, 1);
+});
+
 test('those that are taken get no more than the room that there is, and the others are kept', () => {
   // Each may have two until its first attempt has ended.
   for (const [most, expected] of [

@@ -307,7 +307,12 @@ test('a blocked webhook gets no attempts until it is unblocked', () => {
 test('a chat channel has one attempt at a time, and none until its platform may be called again', (t) => {
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });
-  const chat = { format: 'slack' as const, sealedUrl: Buffer.alloc(0), template: 1, closedMs: 0 };
+  const chat = {
+    format: 'slack' as const,
+    sealedUrl: Buffer.alloc(0),
+    template: 1,
+    gate: { now: 0, openAt: 0, closedSince: 0 },
+  };
   const channel = { ...one('quick'), chat };
   const places = fill(room, channel);
   assert.equal(places.length, 1);

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { ChatFormat } from '../../../src/contract/webhook-formats.ts';
 import { exampleTime } from '../../../src/contract/examples.ts';
 import { catalogue, type EventName } from '../../../src/events/catalogue.ts';
-import { templateVersion } from '../../../src/events/message.ts';
+import { templateVersion, timeText } from '../../../src/events/message.ts';
 import {
   discordMax,
   messageMax,
@@ -59,6 +59,10 @@ test('a test of an event shows the message of that event', () => {
   const sample = { event: 'org.created', data: catalogue['org.created'].sample };
   const { embeds } = render('discord', 'webhook.test', { message: 'Test.', sample });
   assert.equal(embeds[0].title, 'Test\\: Acme Corporation joined the directory');
+});
+
+test('a time with an offset is shown in UTC', () => {
+  assert.equal(timeText('2026-11-20T20:00:00+02:00'), '2026-11-20 18:00 UTC');
 });
 
 const hostile = fc.oneof(

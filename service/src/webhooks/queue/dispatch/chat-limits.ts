@@ -8,14 +8,16 @@ import { sql, type Database } from '../../../database/database.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { platformName } from '../../sending/chat-platforms.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
-import type { Deliverable } from '../../sending/deliverable.ts';
+import type { Deliverable, Gate } from '../../sending/deliverable.ts';
 import { retryAfterMaxMs } from '../../sending/retry.ts';
 import { urlHost } from '../../sending/url-host.ts';
+import { cancelPending } from '../cancel-pending.ts';
 import type { Room } from './room.ts';
 
 /**
  * Discord blocks an address after 10,000 of these in ten minutes (https://docs.discord.com/developers/topics/rate-limits).
- * The other half is left to requests in flight and to what else calls Discord from this address.
+ * The others are left to requests in flight and to what else calls Discord from this address, such as the sync of member
+ * counts, which stops by itself (`sync/provider-rate-limit.ts`).
  */
 export const invalidMax = 5_000;
 const windowEnd = sql`queue_now() + interval '10 minutes'`;
@@ -23,26 +25,35 @@ const windowEnd = sql`queue_now() + interval '10 minutes'`;
 /** No wait ends later; one that would is from before the database's clock was put back. */
 const latest = sql`queue_now() + ${sql.lit(retryAfterMaxMs)}::int * interval '1 millisecond'`;
 
-/** How long nothing may be sent for the webhook `w`, in milliseconds; null unless it posts into a chat channel. */
-export const closedMs = sql`
+/** A wait that begins later than this after the last one does not follow it. */
+const pause = sql`interval '1 hour'`;
+
+/** What is known of the webhook `w`, a `Gate`; null unless it posts into a chat channel. */
+export const gate = sql`
   case when w.format <> 'json' then (
-    select greatest(extract(epoch from max(open_at) - queue_now()) * 1000, 0)::float8 from chat_limits
+    select json_build_object(
+      'now', ${epochMs(sql`queue_now()`)}, 'openAt', ${epochMs(sql`coalesce(max(open_at), 'epoch')`)},
+      'closedSince', ${epochMs(sql`min(closed_since)`)})
+    from chat_limits
     -- As platformName in sending/chat-platforms.ts.
     where name in (w.id::text, case w.format when 'teams' then substring(w.url from '^[a-z]+://([^/]+)') else w.format end)
-      and open_at <= ${latest}
+      and open_at between queue_now() - ${pause} and ${latest}
   ) end
 `;
 
-/** 0 if something may be sent. */
-export async function readClosedMs(database: Database, webhookId: string): Promise<number> {
-  const { rows } = await sql<{ ms: number | null }>`
-    select ${closedMs} as ms from webhooks w where w.id = ${webhookId}
-  `.execute(database);
-  return rows[0]?.ms ?? 0;
+function epochMs(time: ReturnType<typeof sql>) {
+  return sql`extract(epoch from ${time}) * 1000`;
 }
 
-/** How often a webhook that has to wait for longer is looked at: a delivery may have waited for too long. */
-export const lookAgainMs = 3_600_000;
+export async function readGate(database: Database, webhookId: string): Promise<Gate | null> {
+  const { rows } = await sql<{ gate: Gate | null }>`
+    select ${gate} as gate from webhooks w where w.id = ${webhookId}
+  `.execute(database);
+  return rows[0]?.gate ?? null;
+}
+
+/** A webhook that has to wait for longer is looked at this often: it may have another URL, or deliveries that have waited for too long. */
+export const lookAgainMs = 300_000;
 
 type Dependencies = { database: Database; room: Room; log: Logger };
 
@@ -53,19 +64,21 @@ export async function keepChatLimits(
   { answer, verdict }: Pick<RecordedAttempt, 'answer' | 'verdict'>,
 ): Promise<void> {
   if (!chat) return;
-  const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : chat.closedMs;
-  // Those behind a delivery that has waited for too long may have, too.
-  if (verdict.kind !== 'given_up') room.close(webhookId, Math.min(waitMs, lookAgainMs));
-  if (!answer || (waitMs === 0 && !answer.invalid)) return;
+  const { openAt, now } = chat.gate;
+  const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : openAt - now;
+  room.close(webhookId, Math.min(waitMs, lookAgainMs));
   try {
-    await store(database, [
-      { name: webhookId, waitMs: answer.webhookMs, invalid: 0 },
-      {
-        name: platformName(chat.format, urlHost(url)),
-        waitMs: answer.platformMs,
-        invalid: Number(answer.invalid),
-      },
-    ]);
+    // Others have waited for as long.
+    if (verdict.kind === 'given_up') await cancelPending(database, [webhookId], 'waited');
+    if (answer && (waitMs > 0 || answer.invalid))
+      await store(database, [
+        { name: webhookId, waitMs: answer.webhookMs, invalid: 0 },
+        {
+          name: platformName(chat.format, urlHost(url)),
+          waitMs: answer.platformMs,
+          invalid: Number(answer.invalid),
+        },
+      ]);
   } catch (error) {
     // This process waits all the same, and the next response says it again.
     log.warn({ webhookId, reason: (error as Error).message }, 'chat_limit.not_stored');
@@ -80,30 +93,31 @@ async function store(database: Database, all: Limit[]): Promise<void> {
   await sql`
     -- prepared: keep_chat_limits
     with given as materialized (
-      select name, queue_now() + wait_ms * interval '1 millisecond' as open_at, invalid,
+      select name, queue_now() + wait_ms * interval '1 millisecond' as open_at, queue_now() as closed_since, invalid,
         ${windowEnd} as window_ends_at
       from unnest(${column((one) => one.name)}::text[], ${column((one) => one.waitMs)}::bigint[],
         ${column((one) => one.invalid)}::int[]) as g(name, wait_ms, invalid)
     ),
     -- A row that somebody has locked must not hold up attempts.
     free as materialized (
-      select name, case when open_at <= ${latest} then open_at end as open_at, invalid, window_ends_at,
+      select name, case when open_at <= ${latest} then open_at end as open_at,
+        case when open_at between queue_now() - ${pause} and ${latest} then closed_since end as closed_since, invalid, window_ends_at,
         window_ends_at > queue_now() and window_ends_at <= ${windowEnd} as in_window
       from chat_limits where name in (select name from given) order by name for update skip locked
     ),
     added as (
-      select g.name, greatest(g.open_at, f.open_at) as open_at,
+      select g.name, greatest(g.open_at, f.open_at) as open_at, least(g.closed_since, f.closed_since) as closed_since,
         g.invalid + case when in_window then f.invalid else 0 end as invalid,
         case when in_window then f.window_ends_at else g.window_ends_at end as window_ends_at
       from given g join free f using (name)
     ),
     updated as (
-      update chat_limits c set invalid = a.invalid, window_ends_at = a.window_ends_at,
+      update chat_limits c set closed_since = a.closed_since, invalid = a.invalid, window_ends_at = a.window_ends_at,
         open_at = case when a.invalid >= ${invalidMax}::int then greatest(a.open_at, a.window_ends_at) else a.open_at end
       from added a where c.name = a.name
     )
-    insert into chat_limits (name, open_at, invalid, window_ends_at)
-    select name, open_at, invalid, window_ends_at from given on conflict do nothing
+    insert into chat_limits (name, open_at, closed_since, invalid, window_ends_at)
+    select name, open_at, closed_since, invalid, window_ends_at from given on conflict do nothing
   `.execute(database);
 }
 
@@ -111,6 +125,6 @@ async function store(database: Database, all: Limit[]): Promise<void> {
 export async function dropChatLimits(database: Database): Promise<void> {
   await sql`
     delete from chat_limits
-    where greatest(open_at, window_ends_at) not between queue_now() - interval '1 hour' and ${latest}
+    where greatest(open_at, window_ends_at) not between queue_now() - ${pause} and ${latest}
   `.execute(database);
 }

@@ -14,6 +14,7 @@ import type { Rejection } from '../../../events/published-events.ts';
 import { isolateRefused } from '../../../events/set-aside.ts';
 import {
   deliver,
+  isClosed,
   unsent,
   type DeliverDependencies,
   type RecordedAttempt,
@@ -267,14 +268,16 @@ export class Dispatcher {
 
   /** Attempts a delivery when it is its turn, or puts it back, and records what came of it. */
   async #deliver(started: Started): Promise<void> {
-    const mayBegin = await started.turn;
+    // Of one that its platform holds back, only its age is looked at.
+    const mayBegin = (await started.turn) || isClosed(started.delivery);
     const attempt = mayBegin
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    if (mayBegin && attempt && started.delivery.chat)
-      await keepChatLimits(this.#dependencies, started.delivery, attempt);
+    const kept =
+      mayBegin && attempt && keepChatLimits(this.#dependencies, started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
+    await kept;
     this.#dependencies.room.release(started.place);
     this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#onIdle();

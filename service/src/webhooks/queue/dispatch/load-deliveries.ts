@@ -10,9 +10,10 @@ import {
   lastLatency,
   type Chat,
   type Deliverable,
+  type Gate,
   type LeasedDelivery,
 } from '../../sending/deliverable.ts';
-import { closedMs } from './chat-limits.ts';
+import { gate } from './chat-limits.ts';
 
 type CancelledBy = 'deactivation' | 'permission' | 'deletion' | 'suspension';
 export type Loaded = {
@@ -34,7 +35,7 @@ type Row = LeftJoined<Webhook> & {
   template: number | null;
   traceparent: string | null;
   /** Null unless the webhook posts into a chat channel. */
-  closedMs: number | null;
+  gate: Gate | null;
 };
 
 export async function loadDeliveries(
@@ -46,7 +47,7 @@ export async function loadDeliveries(
   const { rows } = await sql<Row>`
     -- prepared: load_deliveries
     select w.url, w.secret, w.previous_secret as "previousSecret", w.own_headers as "ownHeaders", w.owner, w.latency_ms as "latencyMs",
-      w.format, w.sealed_url as "sealedUrl", w.closed_ms as "closedMs",
+      w.format, w.sealed_url as "sealedUrl", w.gate,
       case
         when w.active is null then 'deletion'
         when w.deactivated_reason = 'suspended' then 'suspension'
@@ -69,7 +70,7 @@ export async function loadDeliveries(
     ) e on true
     left join lateral (
       select w.active, w.deactivated_reason, w.url, w.secret, case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        w.own_headers, w.format, w.sealed_url, ${closedMs} as closed_ms, ${firstOwner('w.app_id')} as owner, ${lastLatency('w.id')} as latency_ms,
+        w.own_headers, w.format, w.sealed_url, ${gate} as gate, ${firstOwner('w.app_id')} as owner, ${lastLatency('w.id')} as latency_ms,
         b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
       from webhooks w
       -- A plain join may read all bindings for each delivery.
@@ -105,9 +106,9 @@ function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
   return loaded;
 }
 
-function chatOf({ format, sealedUrl, closedMs: closed }: Row, template: number): Chat | null {
-  if (format === null || format === 'json' || sealedUrl === null) return null;
-  return { format, sealedUrl, template, closedMs: closed ?? 0 };
+function chatOf({ format, sealedUrl, gate: read }: Row, template: number): Chat | null {
+  if (format === null || format === 'json' || sealedUrl === null || read === null) return null;
+  return { format, sealedUrl, template, gate: read };
 }
 
 const smallest = (ids: string[]) => ids.reduce((a, b) => (a < b ? a : b));

@@ -12,6 +12,8 @@ const listAgainMs = 200;
 const pageMs = 10;
 /** Webhooks of one speed that are considered at a time. */
 const consideredMax = 1_000;
+/** Those of channels that a chat platform has closed are apart, so that nobody waits behind them. */
+type Queue = Speed | 'closed';
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 export class ParkedWebhooks {
@@ -20,11 +22,12 @@ export class ParkedWebhooks {
   readonly #room: Room;
   /** The time up to which everything due was parked. */
   readonly #due: Floor<null>;
-  readonly #bySpeed: Record<Speed, Set<string>> = {
+  readonly #queues: Record<Queue, Set<string>> = {
     quick: new Set(),
     slow: new Set(),
     unknown: new Set(),
     stuck: new Set(),
+    closed: new Set(),
   };
   readonly #floor = createFloor(null);
   readonly #forgetsSince = createEvery(fullLookMs);
@@ -50,16 +53,19 @@ export class ParkedWebhooks {
   }
 
   isEmpty(): boolean {
-    return Object.values(this.#bySpeed).every((each) => each.size === 0);
+    return Object.values(this.#queues).every((each) => each.size === 0);
   }
 
   has(webhookId: string): boolean {
-    return Object.values(this.#bySpeed).some((each) => each.has(webhookId));
+    return Object.values(this.#queues).some((each) => each.has(webhookId));
   }
 
   /** They have more parked deliveries than were claimed. */
   keep(webhookIds: string[]): void {
-    for (const webhookId of webhookIds) this.#bySpeed[this.#room.speedOf(webhookId)].add(webhookId);
+    for (const webhookId of webhookIds) {
+      const queue = this.#room.isClosed(webhookId) ? 'closed' : this.#room.speedOf(webhookId);
+      this.#queues[queue].add(webhookId);
+    }
   }
 
   /** Keeps those of which as many deliveries were leased as had room: they may have more. */
@@ -73,8 +79,8 @@ export class ParkedWebhooks {
     if (this.#forgetsSince()) this.since.clear();
     const rooms = new Map<string, number>();
     let left = most;
-    for (const [speed, webhooks] of Object.entries(this.#bySpeed) as [Speed, Set<string>][]) {
-      let free = Math.min(left, this.#room.freeFor(speed));
+    for (const [queue, webhooks] of Object.entries(this.#queues) as [Queue, Set<string>][]) {
+      let free = queue === 'closed' ? left : Math.min(left, this.#room.freeFor(queue));
       let considered = Math.min(webhooks.size, consideredMax);
       for (const webhookId of webhooks) {
         if (considered === 0 || free <= 0 || rooms.size >= webhooksMax) break;
@@ -82,7 +88,7 @@ export class ParkedWebhooks {
         webhooks.delete(webhookId);
         const take = Math.min(this.#room.leasable(webhookId), free);
         if (take > 0) rooms.set(webhookId, take);
-        // To the end of its queue, or to that of its present speed.
+        // To the end of its queue, or to its present one.
         else this.keep([webhookId]);
         free -= take;
         left -= take;

@@ -151,6 +151,11 @@ export class Room {
     return this.#speedOf(this.#find(webhookId) ?? unknownReceiver(webhookId));
   }
 
+  /** Whether `close` keeps it from starting attempts now. */
+  isClosed(webhookId: string): boolean {
+    return performance.now() < (this.#find(webhookId)?.closedUntil ?? -Infinity);
+  }
+
   /** How many attempts of webhooks of that speed may start. */
   freeFor(speed: Speed): number {
     return startsBelow[speed] - (speed === 'quick' ? this.#running.size : this.#slow);
