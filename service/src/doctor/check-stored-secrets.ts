@@ -4,11 +4,12 @@ import { sql, type Database } from '../database/database.ts';
 import { findLostKey, lostKeyAdvice } from '../database/read-secret-keys.ts';
 import { createSecretBox, type SecretBox } from '../runtime/secret-box.ts';
 import { urlOwner } from '../webhooks/sending/chat-platforms.ts';
+import { headersOwner } from '../webhooks/sending/own-headers.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
 type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;
-type Row = { id: string; secrets: Buffer[]; sealedUrl: Buffer | null };
+type Row = { id: string; secrets: Buffer[]; headers: Buffer | null; sealedUrl: Buffer | null };
 
 const batchSize = 1_000;
 /** The number of secrets to try; decrypting them takes some seconds. */
@@ -58,14 +59,15 @@ async function tryAll(database: Database, box: SecretBox) {
   for (;;) {
     const { rows } = await sql<Row>`
       select id, array_remove(array[secret,
-        case when previous_secret_expires_at > now() then previous_secret end, own_headers], null) as secrets,
-        sealed_url as "sealedUrl"
+        case when previous_secret_expires_at > now() then previous_secret end], null) as secrets,
+        own_headers as headers, sealed_url as "sealedUrl"
       from webhooks where id > ${last} order by id limit ${batchSize}
     `.execute(database);
-    for (const { id, secrets, sealedUrl } of rows) {
+    for (const { id, secrets, headers, sealedUrl } of rows) {
       count.tried += 1;
       const opens =
         secrets.every((secret) => canOpen(box, secret, id)) &&
+        (headers === null || canOpen(box, headers, headersOwner(id))) &&
         (sealedUrl === null || canOpen(box, sealedUrl, urlOwner(id)));
       if (!opens) count.undecryptable += 1;
     }

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 
 export type SecretBox = {
-  /** `owner` is the id of the row: a ciphertext copied to another row does not open. */
+  /** `owner` is the id of the row, with the kind of secret if it has several: a ciphertext copied to another place does not open. */
   seal(secret: string, owner: string): Buffer;
   /** Throws if no key of SECRET_KEY fits. */
   open(sealed: Buffer, owner: string): string;

@@ -14,6 +14,7 @@ import { checkNode, runChecks } from '../../src/doctor/doctor.ts';
 import { checkUsable } from '../../src/doctor/check-server.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
+import { headersOwner } from '../../src/webhooks/sending/own-headers.ts';
 import { joinWorkers } from '../../src/webhooks/queue/members.ts';
 import {
   embeddedOnly,
@@ -196,9 +197,11 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   assert.deepEqual([status, /secrets of 1 of 1 webhooks/.test(words)], ['failed', true]);
   const both = `${other},${healthy['SECRET_KEY']}`;
   assert.equal((await outcome('stored_secrets', { SECRET_KEY: both }))[0], 'ok');
-  await sql`update webhooks set own_headers = ${createSecretBox([randomBytes(32)]).seal('{}', id)}`.execute(
-    database,
-  );
+  const headers = createSecretBox([key]).seal('{}', headersOwner(id));
+  await sql`update webhooks set own_headers = ${headers}`.execute(database);
+  assert.equal((await outcome('stored_secrets'))[0], 'ok');
+  // Opens as a secret only.
+  await sql`update webhooks set own_headers = secret`.execute(database);
   const [withHeaders, advice] = await outcome('stored_secrets');
   assert.deepEqual([withHeaders, /set the headers again/.test(advice)], ['failed', true]);
   // The URL of a chat channel, with the secret of its webhook readable.

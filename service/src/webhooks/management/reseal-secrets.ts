@@ -2,6 +2,7 @@
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { urlOwner } from '../sending/chat-platforms.ts';
+import { headersOwner } from '../sending/own-headers.ts';
 
 export type Resealed = {
   /** Secrets that were encrypted again; a previous secret, the headers and the URL of a webhook count separately. */
@@ -84,7 +85,7 @@ function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | 
   };
   const secret = reseal(row.secret);
   const previous = row.previous && reseal(row.previous);
-  const headers = row.headers && reseal(row.headers);
+  const headers = row.headers && reseal(row.headers, headersOwner(id));
   const sealedUrl = row.sealedUrl && reseal(row.sealedUrl, urlOwner(id));
   if (!readable) done.unreadable.push(id);
   done.resealed += changed;

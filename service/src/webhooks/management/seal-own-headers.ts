@@ -3,7 +3,7 @@ import type { OwnHeaders } from '../../contract/own-headers.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { requireProcessesSince } from '../queue/members.ts';
-import { sealedText } from '../sending/own-headers.ts';
+import { headersOwner, sealedText } from '../sending/own-headers.ts';
 
 /** What creating and changing webhooks needs for their headers. */
 export type HeaderOptions = { secretBox: SecretBox; serviceName: string };
@@ -22,7 +22,8 @@ export async function sealOwnHeaders(
   const names = Object.keys(headers ?? {});
   if (headers === null || names.length === 0) return { sealed: null, names: null };
   await requireProcessesSince(tx, ownHeadersMigration, 'own headers');
-  return { sealed: secretBox.seal(sealedText(headers, webhook.url), webhook.id), names };
+  const sealed = secretBox.seal(sealedText(headers, webhook.url), headersOwner(webhook.id));
+  return { sealed, names };
 }
 
 /**

@@ -3,6 +3,11 @@
 /** With the origin of the URL for which they were set. */
 export type OpenedHeaders = { origin: string; headers: Record<string, string> };
 
+/** Binds sealed headers to their webhook, and keeps them apart from the webhook's secrets. */
+export function headersOwner(webhookId: string): string {
+  return `${webhookId}/headers`;
+}
+
 /** The text that is encrypted; `parseOwnHeaders` reads it. */
 export function sealedText(headers: Record<string, string>, url: string): string {
   return JSON.stringify({ origin: new URL(url).origin, headers } satisfies OpenedHeaders);

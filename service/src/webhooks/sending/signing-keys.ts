@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { urlOwner } from './chat-platforms.ts';
-import { parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
+import { headersOwner, parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
 import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
 import type { Logger } from '../../runtime/log.ts';
 
@@ -24,15 +24,20 @@ const headersKeptMax = 1_000;
 
 export function createSigningKeys(secretBox: SecretBox): SigningKeys {
   return {
-    get: cacheOpened(secretBox, signingKey, { webhooks: keptMax, perWebhook: secretsMax }),
-    headers: cacheOpened(secretBox, parseOwnHeaders, { webhooks: headersKeptMax, perWebhook: 1 }),
+    get: cacheOpened((webhookId, sealed) => signingKey(secretBox.open(sealed, webhookId)), {
+      webhooks: keptMax,
+      perWebhook: secretsMax,
+    }),
+    headers: cacheOpened(
+      (webhookId, sealed) => parseOwnHeaders(secretBox.open(sealed, headersOwner(webhookId))),
+      { webhooks: headersKeptMax, perWebhook: 1 },
+    ),
     openUrl: (webhookId, sealedUrl) => secretBox.open(sealedUrl, urlOwner(webhookId)),
   };
 }
 
 function cacheOpened<Value>(
-  secretBox: SecretBox,
-  read: (text: string) => Value,
+  open: (webhookId: string, sealed: Buffer) => Value,
   max: { webhooks: number; perWebhook: number },
 ): (webhookId: string, sealed: Buffer) => Value {
   const kept = new LRUCache<string, { sealed: Buffer; value: Value }[]>({ max: max.webhooks });
@@ -41,7 +46,7 @@ function cacheOpened<Value>(
     // Compares ciphertexts: a rotated secret has another, and a secret of another webhook does not open.
     const same = known.find((one) => one.sealed.equals(sealed));
     if (same) return same.value;
-    const value = read(secretBox.open(sealed, webhookId));
+    const value = open(webhookId, sealed);
     kept.set(webhookId, [{ sealed, value }, ...known.slice(0, max.perWebhook - 1)]);
     return value;
   };

@@ -11,6 +11,8 @@ import {
 } from '../../../src/contract/own-headers.ts';
 import { sql } from '../../../src/database/database.ts';
 import { joinWorkers, leaveWorkers } from '../../../src/webhooks/queue/members.ts';
+import { headersOwner } from '../../../src/webhooks/sending/own-headers.ts';
+import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { put } from '../../support/directory.ts';
 import { endedDelivery, eventually } from '../../support/eventually.ts';
 import { signUp } from '../../support/portal.ts';
@@ -162,12 +164,27 @@ test('another origin removes the headers, unless the same request sets some', as
     const { rows } = await sql<{ sealed: Buffer }>`
       select own_headers as sealed from webhooks where id = ${id}
     `.execute(database);
-    assert.deepEqual(JSON.parse(service.secretBox.open(rows[0]!.sealed, id)), {
+    assert.deepEqual(JSON.parse(service.secretBox.open(rows[0]!.sealed, headersOwner(id))), {
       origin: 'https://example.net',
       headers: { 'X-Key': 'new' },
     });
     await remove(id);
   }
+});
+
+test('sealed headers do not open as a secret, nor a sealed secret as headers', async () => {
+  const { id } = await register({ url: 'https://example.org/hooks', headers });
+  const { rows } = await sql<{ secret: Buffer; sealed: Buffer }>`
+    select secret, own_headers as sealed from webhooks where id = ${id}
+  `.execute(database);
+  const { secret, sealed } = rows[0] ?? assert.fail();
+  const keys = createSigningKeys(service.secretBox);
+  assert.deepEqual(keys.headers(id, sealed).headers, headers);
+  assert.ok(keys.get(id, secret));
+  const refused = { message: /unable to authenticate data/ };
+  assert.throws(() => keys.headers(id, secret), refused);
+  assert.throws(() => keys.get(id, sealed), refused);
+  await remove(id);
 });
 
 test('refused names and values are named with the reason, and change nothing', async () => {
