@@ -6,6 +6,16 @@ import { checkLedger } from './check-ledger.ts';
 import type { Ledger, LedgerAttempt } from './ledger.ts';
 import type { Received } from './receivers.ts';
 
+const event = { id: 'e', name: 'event', allianceId: 'a', requestId: 'r-1' };
+const plainWebhook = {
+  id: 'w',
+  event: 'event',
+  allianceId: 'a',
+  path: '/w',
+  idPrefix: null,
+  hasOwnHeader: false,
+  isChat: false,
+};
 const fault = { from: 1_000, until: 2_000 };
 
 test('a delivery that succeeded after an attempt that a fault met in flight is right, and counted', () => {
@@ -34,7 +44,7 @@ test('a delivery that is missing, made twice, or of another event is found', () 
   const { deliveries, webhooks } = interruptedOnce();
   assert.match(wrongWith({ deliveries: [], attempts: [], received: [] }), /has 0 deliveries/);
   assert.match(wrongWith({ deliveries: [...deliveries, ...deliveries] }), /has 2 deliveries/);
-  const other = { id: 'w2', event: 'other', allianceId: 'a', path: '/other' };
+  const other = { ...plainWebhook, id: 'w2', event: 'other', path: '/other' };
   assert.match(
     wrongWith({
       webhooks: [...webhooks, other],
@@ -43,7 +53,7 @@ test('a delivery that is missing, made twice, or of another event is found', () 
     /has 1 deliveries to \/other, not 0/,
   );
   assert.match(
-    wrongWith({ events: [{ id: 'e', name: 'event', allianceId: 'b' }] }),
+    wrongWith({ events: [{ ...event, allianceId: 'b' }] }),
     /has 1 deliveries to \/w, not 0/,
   );
 });
@@ -90,6 +100,42 @@ test('bytes that differ, a signature that does not verify and another webhook ar
   );
 });
 
+test('a delivery of an event that a filter excludes is found, and one that is missing although it passes', () => {
+  const filtered = (idPrefix: string) => ({ webhooks: [{ ...plainWebhook, idPrefix }] });
+  assert.equal(wrongWith(filtered('r-1')), '');
+  assert.match(wrongWith(filtered('r-2')), /has 1 deliveries to \/w, not 0/);
+  assert.match(
+    wrongWith({ ...filtered('r-1'), deliveries: [], attempts: [], received: [] }),
+    /has 0 deliveries to \/w, not 1/,
+  );
+});
+
+test('a request without its own header is found, and one with the header of another webhook', () => {
+  assert.match(
+    wrongWith({ webhooks: [{ ...plainWebhook, hasOwnHeader: true }] }),
+    /a request lacks the own header/,
+  );
+  assert.match(wrongWithRequest({ hasOwnHeader: true }), /a request has an own header/);
+});
+
+test('a chat message is found by its bytes and channel; others, missing and signed ones are wrong', () => {
+  const webhooks = [{ ...plainWebhook, isChat: true }];
+  const { received } = interruptedOnce();
+  const messages = received.map((one) => Object.assign({}, one, { deliveryId: '', signed: false }));
+  const [first, second] = messages as [Received, Received];
+  assert.equal(wrongWith({ webhooks, received: messages }), '');
+  for (const other of [{ body: 'other' }, { webhookPath: '/other' }])
+    assert.match(
+      wrongWith({ webhooks, received: [{ ...first, ...other }, second] }),
+      /a receiver saw \w+ at \/\w+, which is no delivery/,
+    );
+  assert.match(wrongWith({ webhooks, received: [] }), /answered 0 times/);
+  assert.match(
+    wrongWith({ webhooks, received: [{ ...first, signed: true }, second] }),
+    /a chat message is signed/,
+  );
+});
+
 test('a status that nobody answered is found, and a request that nobody recorded', () => {
   const [request] = interruptedOnce().received as [Received];
   assert.match(wrongWith({ received: [] }), /200 is recorded 1 times, answered 0 times/);
@@ -114,13 +160,14 @@ function interruptedOnce(): Ledger {
     digest: createHash('sha256').update('bytes').digest('hex'),
     body: 'bytes',
     signed: true,
+    hasOwnHeader: false,
     status: 200,
   };
   return {
     committed: new Set(['e']),
     uncertain: new Set(),
-    events: [{ id: 'e', name: 'event', allianceId: 'a' }],
-    webhooks: [{ id: 'w', event: 'event', allianceId: 'a', path: '/w' }],
+    events: [event],
+    webhooks: [plainWebhook],
     deliveries: [{ id: 'd', eventId: 'e', webhookId: 'w', status: 'succeeded', attemptCount: 2 }],
     attempts: [
       { ...attempt, number: 1, statusCode: null, error: 'interrupted' },

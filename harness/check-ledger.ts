@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { attemptsMax, isSuccess } from '../service/src/contract/delivery-rules.ts';
-import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
+import type { Fault, Ledger, LedgerAttempt, LedgerDelivery, LedgerWebhook } from './ledger.ts';
 import type { Received } from './receivers.ts';
 
 type Counts = {
@@ -32,12 +32,13 @@ type Case = {
   received: Received[];
   /** The expected body. */
   body: string;
-  /** Undefined for a webhook that was deleted, or whose app is not bound any more. */
-  path: string | undefined;
+  /** Undefined if it was deleted, or its app is not bound any more. */
+  webhook: LedgerWebhook | undefined;
   faults: Fault[];
 };
 
-export function checkLedger(ledger: Ledger): Verdict {
+export function checkLedger(given: Ledger): Verdict {
+  const ledger = { ...given, received: nameMessages(given) };
   const cases = casesOf(ledger);
   const wrong = [
     ...checkEvents(ledger),
@@ -75,10 +76,12 @@ function checkEvents({ committed, uncertain, events, webhooks, deliveries }: Led
     const pair = `${eventId} to ${webhookId}`;
     pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
   }
-  for (const { id, name, allianceId } of events) {
+  for (const { id, name, allianceId, requestId } of events) {
     for (const webhook of webhooks) {
       const count = pairs.get(`${id} to ${webhook.id}`) ?? 0;
-      const expected = webhook.event === name && webhook.allianceId === allianceId ? 1 : 0;
+      const passes = webhook.idPrefix === null || requestId?.startsWith(webhook.idPrefix);
+      const expected =
+        webhook.event === name && webhook.allianceId === allianceId && passes ? 1 : 0;
       if (count !== expected)
         wrong.push(`the event ${id} has ${count} deliveries to ${webhook.path}, not ${expected}`);
     }
@@ -91,7 +94,10 @@ function checkUnknown({ deliveries, attempts, received }: Ledger): string[] {
   return [
     ...received
       .filter(({ deliveryId }) => !known.has(deliveryId))
-      .map(({ deliveryId }) => `a receiver saw ${deliveryId}, which is no delivery`),
+      .map(
+        ({ deliveryId, webhookPath, body }) =>
+          `a receiver saw ${deliveryId || `${body} at ${webhookPath}`}, which is no delivery`,
+      ),
     ...attempts
       .filter(({ deliveryId }) => !known.has(deliveryId))
       .map(({ deliveryId }) => `an attempt belongs to ${deliveryId}, which is no delivery`),
@@ -109,9 +115,9 @@ function checkCase(one: Case): string[] {
   ].filter((what) => what !== null);
 }
 
-function checkEnd({ delivery, path }: Case): string | null {
+function checkEnd({ delivery, webhook }: Case): string | null {
   if (delivery.status === 'succeeded' || delivery.status === 'failed') return null;
-  if (delivery.status === 'cancelled' && path === undefined) return null;
+  if (delivery.status === 'cancelled' && webhook === undefined) return null;
   return `it is ${delivery.status} at the end`;
 }
 
@@ -135,14 +141,18 @@ function checkOutcomes({ delivery, attempts }: Case): string | null {
   return null;
 }
 
-function checkBytes({ received, body, path }: Case): string | null {
+function checkBytes({ received, body, webhook }: Case): string | null {
   const digest = createHash('sha256').update(body).digest('hex');
   const other = received.find((request) => request.digest !== digest);
   if (other) return `its bytes differ: ${other.body} was sent for ${body}`;
-  if (received.some(({ signed }) => !signed)) return 'a signature does not verify';
-  return path !== undefined && received.some(({ webhookPath }) => webhookPath !== path)
-    ? 'another webhook got it'
-    : null;
+  const isSigned = webhook?.isChat !== true;
+  if (received.some(({ signed }) => signed !== isSigned))
+    return isSigned ? 'a signature does not verify' : 'a chat message is signed';
+  if (webhook === undefined) return null;
+  const { path, hasOwnHeader } = webhook;
+  if (received.some((request) => request.hasOwnHeader !== hasOwnHeader))
+    return hasOwnHeader ? 'a request lacks the own header' : 'a request has an own header';
+  return received.some(({ webhookPath }) => webhookPath !== path) ? 'another webhook got it' : null;
 }
 
 /**
@@ -195,14 +205,31 @@ function casesOf(ledger: Ledger): Case[] {
   const { deliveries, attempts, received, webhooks, bodies, faults } = ledger;
   const attemptsOf = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
   const receivedOf = Map.groupBy(received, ({ deliveryId }) => deliveryId);
-  const paths = new Map(webhooks.map(({ id, path }) => [id, path]));
+  const webhookOf = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
   return deliveries.map((delivery) => ({
     delivery,
     attempts: attemptsOf.get(delivery.id) ?? [],
     attemptsAllowed: attemptsMax * (1 + ledger.replays),
     received: receivedOf.get(delivery.id) ?? [],
     body: bodies.get(delivery.id) ?? '',
-    path: paths.get(delivery.webhookId),
+    webhook: webhookOf.get(delivery.webhookId),
     faults,
   }));
+}
+
+/** A message to a chat channel names no delivery, so it is that of its channel with the same bytes. */
+function nameMessages({ webhooks, deliveries, bodies, received }: Ledger): Received[] {
+  const channels = new Map(
+    webhooks.filter(({ isChat }) => isChat).map(({ id, path }) => [id, path]),
+  );
+  const named = new Map(
+    deliveries
+      .filter(({ webhookId }) => channels.has(webhookId))
+      .map(({ id, webhookId }) => [`${channels.get(webhookId)} ${bodies.get(id)}`, id]),
+  );
+  return received.map((one) =>
+    one.deliveryId === ''
+      ? { ...one, deliveryId: named.get(`${one.webhookPath} ${one.body}`) ?? '' }
+      : one,
+  );
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { answerParent } from './answer-parent.ts';
 import {
   marker,
+  ownHeader,
   type Behaviour,
   type Question,
   type Received,
@@ -184,6 +185,7 @@ function note({ headers, socket }: IncomingMessage, webhookPath: string, body: B
     digest: createHash('sha256').update(body).digest('hex'),
     body: body.toString(),
     signed: isSigned(secrets[webhookPath] ?? ''),
+    hasOwnHeader: header(ownHeader.name.toLowerCase()) === ownHeader.value,
     status: null,
   };
   received.push(one);

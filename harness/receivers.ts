@@ -1,5 +1,6 @@
 /** Starts receivers in a process of their own, which record requests or count them, and reads their records. */
 import { join } from 'node:path';
+import type { ChatFormat } from '../service/src/contract/webhook-formats.ts';
 import { startProcess } from './start-process.ts';
 
 export type Behaviour =
@@ -30,10 +31,21 @@ export type Kind = {
   tls?: true;
   /** Each webhook hears an alliance of its own, so an event goes to one of them. */
   ownAlliances?: true;
+} & Features;
+
+/** What deliveries of a webhook may differ in. */
+type Features = {
+  /** Its filter lets only common events pass of requests whose ids begin like this. */
+  idPrefix?: string;
+  /** Its deliveries have `ownHeader`. */
+  hasOwnHeader?: true;
+  /** It posts into a chat channel. */
+  format?: ChatFormat;
 };
 
 /** The record of a request. */
 export type Received = {
+  /** Empty in a message to a chat channel. */
   deliveryId: string;
   webhookPath: string;
   at: number;
@@ -44,6 +56,8 @@ export type Received = {
   body: string;
   /** Whether both signatures verify. */
   signed: boolean;
+  /** Whether it has `ownHeader`. */
+  hasOwnHeader: boolean;
   /** The status of the response; null if there was none. */
   status: number | null;
 };
@@ -84,9 +98,16 @@ export type Setup = {
 export const allianceSlug = 'night-watch';
 /** Part of every payload, response and webhook URL of scenarios, none of which may be logged. */
 export const marker = 'payload-marker-6f1c';
+/** A header of the owner. */
+export const ownHeader = { name: 'X-Tenant', value: marker };
 
 export type Receivers = Awaited<ReturnType<typeof startReceivers>>;
-export type ReceiverAddress = { event: string; alliance: string; path: string; url: string };
+export type ReceiverAddress = Features & {
+  event: string;
+  alliance: string;
+  path: string;
+  url: string;
+};
 
 /** One server for each kind. They record everything that they get. */
 export async function startReceivers(
@@ -123,11 +144,11 @@ async function start(setup: Setup, cleanUps: AsyncDisposableStack) {
 }
 
 function addressesOf(kind: Kind, host: string): ReceiverAddress[] {
-  const { behaviour, name = behaviour, webhooks, event, tls, ownAlliances } = kind;
+  const { behaviour, name = behaviour, webhooks, tls, ownAlliances, ...features } = kind;
   return Array.from({ length: webhooks }, (_, number) => {
     const path = `/${name}/${number}`;
     return {
-      event,
+      ...features,
       alliance: ownAlliances ? `${allianceSlug}-${number}` : allianceSlug,
       path,
       url: `${tls ? 'https' : 'http'}://${host}${path}?token=${marker}`,

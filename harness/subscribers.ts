@@ -5,13 +5,16 @@ import { createKey, createPlatformKey } from '../service/src/access/keys.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
 import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
-import type { ReceiverAddress } from './receivers.ts';
+import { compileFilters } from '../service/src/webhooks/filters/compile-filters.ts';
+import { maskUrl, urlOwner } from '../service/src/webhooks/sending/chat-platforms.ts';
+import { headersOwner, sealedText } from '../service/src/webhooks/sending/own-headers.ts';
+import { ownHeader, type ReceiverAddress } from './receivers.ts';
 
 type Subscriber = {
   owner: string;
   /** The slug of the organisation or alliance to which the app is bound. It is created if there is none. */
   subject: string;
-  webhooks: { url: string; events: string[] | null }[];
+  webhooks: Pick<ReceiverAddress, 'url' | 'event' | 'idPrefix' | 'hasOwnHeader' | 'format'>[];
 };
 type System = { database: Database; secretBox: SecretBox };
 
@@ -34,8 +37,8 @@ async function addSubscribers(
       return {
         id,
         app_id: apps[index]?.id,
-        sealed: secretBox.seal(secret, id).toString('hex'),
-        ...webhook,
+        secret: secretBox.seal(secret, id).toString('hex'),
+        ...columnsOf(webhook, id, secretBox),
       };
     }),
   );
@@ -52,14 +55,38 @@ async function addSubscribers(
       sql`insert into app_members (app_id, email, role) select id, owner, 'owner' from ${given}`,
       sql`insert into bindings (app_id, owner_email, ${subjectId})
         select g.id, g.owner, s.id from ${given} join ${subjects} s on s.slug = g.subject`,
-      sql`insert into webhooks (id, app_id, url, events, secret)
-        select id, app_id, url, events, decode(sealed, 'hex')
-        from jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as w(id uuid, app_id uuid, url text, events text[], sealed text)`,
+      sql`insert into webhooks (id, app_id, url, events, secret, filters, filter_path, own_headers, own_header_names, format,
+          sealed_url, self_healing)
+        select id, app_id, url, events, decode(secret, 'hex'), filters, filter_path::jsonpath, decode(own_headers, 'hex'),
+          case when own_headers is not null then array[${ownHeader.name}] end, format, decode(sealed_url, 'hex'), sealed_url is null
+        from jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as w(id uuid, app_id uuid, url text, events text[], secret text,
+          filters json, filter_path text, own_headers text, format text, sealed_url text)`,
     ])
       await statement.execute(tx);
   });
   await sql`analyze webhooks, bindings, apps, app_members, ${managers}`.execute(database);
   return secrets;
+}
+
+/** As the service stores them; bytes in hex. */
+function columnsOf(
+  { url, event, idPrefix, hasOwnHeader, format }: Subscriber['webhooks'][number],
+  id: string,
+  secretBox: SecretBox,
+) {
+  const seal = (text: string, owner: string) => secretBox.seal(text, owner).toString('hex');
+  const filter = { request: { id: { $startsWith: idPrefix } } };
+  const filters = idPrefix === undefined ? null : { [event]: filter };
+  const { name, value } = ownHeader;
+  return {
+    url: format ? maskUrl(url) : url,
+    events: [event],
+    filters,
+    filter_path: compileFilters(filters ?? {}, '').path,
+    own_headers: hasOwnHeader ? seal(sealedText({ [name]: value }, url), headersOwner(id)) : null,
+    format: format ?? 'json',
+    sealed_url: format ? seal(url, urlOwner(id)) : null,
+  };
 }
 
 /** Apps with up to 20 of these webhooks each, all bound to one organisation; by default ten of them have one owner. */
@@ -91,8 +118,7 @@ export async function addReceivers(
     ({ path, alliance }) => `${path.split('/')[1]}.${alliance}`,
   );
   const subscribers = [...groups].flatMap(([owner, group]) => {
-    const webhooks = group.map(({ url, event }) => ({ url, events: [event] }));
-    return inApps(group[0]?.alliance ?? '', webhooks, { owner });
+    return inApps(group[0]?.alliance ?? '', group, { owner });
   });
   const secrets = await addSubscribers(system, 'alliance', subscribers);
   const paths = [...groups.values()].flat().map(({ path }) => path);

@@ -92,7 +92,7 @@ export async function openWorld(
     },
     drained: (deadlineMs = drainDeadlineMs) => drained(database, deadlineMs),
     ledger: async (committed = publisher.committed) => ({
-      ...(await readRecords(database)),
+      ...(await readRecords(database, secretBox)),
       committed,
       uncertain: publisher.uncertain,
       received: (await receivers.report()).filter((one) => !isProbe(one)),

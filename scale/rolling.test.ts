@@ -15,6 +15,7 @@ import { orgdir, root, shortTimes, startService } from '../harness/service.ts';
 import type { Env } from '../harness/start-process.ts';
 import { drained, openPool, until } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
+import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import { installEarlierRelease } from './earlier-release.ts';
 import { createTraffic } from './load.ts';
 
@@ -35,9 +36,10 @@ test(
       return t.skip('this clone lacks the commit of the release before, or is that commit');
     const cleanUps = cleanUpsOf(t);
     const databaseUrl = urlOf(await startPrimary('rolling'));
+    const secretKey = randomBytes(32);
     const env = {
       ...shortTimes,
-      SECRET_KEY: randomBytes(32).toString('base64'),
+      SECRET_KEY: secretKey.toString('base64'),
       DATABASE_URL: databaseUrl,
       RATE_LIMIT_PER_MINUTE: '0',
     };
@@ -86,7 +88,7 @@ test(
 
     await drained(database, drainMs);
     const { counts, wrong } = checkLedger({
-      ...(await readRecords(database)),
+      ...(await readRecords(database, createSecretBox([secretKey]))),
       committed: traffic.committed,
       uncertain: new Set(),
       received: await receivers.report(),
