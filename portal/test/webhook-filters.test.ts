@@ -36,7 +36,7 @@ test(
     const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/${id}/settings` });
     const section = page.getByRole('region', { name: 'Settings', exact: true });
     await section.getByRole('button', { name: 'Edit' }).click();
-    const field = page.getByLabel('Filters');
+    const field = page.getByRole('textbox', { name: 'Filters' });
     const preview = page.getByRole('button', { name: 'Preview', exact: true });
     assert.ok(await preview.isDisabled());
     await field.fill('{ "org.created": ');
@@ -44,6 +44,11 @@ test(
     await page.getByText('This is not JSON').waitFor();
 
     await field.fill('{ "org.created": { "recruting": true } }');
+    await preview.click();
+    const problem = page.getByRole('alert').filter({ hasText: 'is no field of org.created' });
+    await problem.getByText('The filters cannot be previewed', { exact: true }).waitFor();
+    await field.fill('{ "org.created": { "recruting": true } } ');
+    await problem.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page
       .getByText('org.created.recruting is no field of org.created; did you mean')

@@ -32,8 +32,9 @@ const titles: Record<string, string> = {
   internal_error: 'The service failed',
 };
 
-export function describeError(error: unknown): Described {
-  if (error instanceof ApiError) return describeRefusal(error);
+/** `fallback`: the title if the error has none of its own. */
+export function describeError(error: unknown, fallback = 'Something went wrong'): Described {
+  if (error instanceof ApiError) return describeRefusal(error, fallback);
   if (error instanceof PasskeyError)
     return { title: 'No passkey was used', message: error.message, requestId: null, fields: {} };
   const title = 'No response from the service';
@@ -54,7 +55,10 @@ export function describeError(error: unknown): Described {
   };
 }
 
-function describeRefusal({ code, message, details, requestId, retryAfter }: ApiError): Described {
+function describeRefusal(
+  { code, message, details, requestId, retryAfter }: ApiError,
+  fallback: string,
+): Described {
   const fields = Object.fromEntries(
     issuesOf(details).map(({ path, message: text }) => [path.replace(/^body\.?/, ''), text]),
   );
@@ -64,7 +68,7 @@ function describeRefusal({ code, message, details, requestId, retryAfter }: ApiE
       : (messages[code] ?? message);
   const wait = retryAfter === null ? '' : ` Try again in ${formatWait(retryAfter)}.`;
   return {
-    title: titles[code] ?? 'Something went wrong',
+    title: titles[code] ?? fallback,
     message: `${text}${wait}`,
     requestId,
     fields,

@@ -3,9 +3,16 @@ import { describeError } from './describe-error.ts';
 import { moveFocus, useMoveFocusAfter } from './move-focus.ts';
 import { Note } from './note.tsx';
 
+type Props = {
+  error: unknown;
+  /** For an error that has no title of its own. */
+  title?: string;
+  retry?: () => void;
+};
+
 /** Shows and announces an error, with the id of the request. */
-export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
-  const { title, message, requestId } = describeError(error);
+export function Problem({ error, title: fallback, retry }: Props) {
+  const { title, message, requestId } = describeError(error, fallback);
   const button = useMoveFocusAfter(moveFocus);
   return (
     <Alert color="red" title={title} role="alert">
