@@ -18,9 +18,19 @@ import {
 import { startInternalApi } from '../support/internal-api.ts';
 import { makeOperator, withSecondFactor } from '../support/operator.ts';
 import { callPortal, type Person } from '../support/portal.ts';
+import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { makeKey, startTestService, type Answer } from '../support/service.ts';
+import { assertUnread, secretHeaders, secretPath } from '../support/unreadable.ts';
 
-const service = await startTestService();
+/** Repeats what it gets. */
+const receiver = await startReceiver((response, { path, headers }) =>
+  response.end(`${path} ${JSON.stringify(headers)}`),
+);
+const { origin } = new URL(receiver.url);
+const service = await startTestService({
+  env: loopbackAllowed,
+  chatOrigins: { discord: [], slack: [origin], teams: [] },
+});
 const internal = await startInternalApi(service);
 const { database } = service;
 
@@ -62,6 +72,9 @@ function bodyOf(document: OpenApiDocument, { requestBody }: Operation): object |
 
 const people = new Map<string, Person>();
 let calls: Call[] = [];
+let appKey = '';
+/** One with own headers, and one of a chat channel. */
+let webhookIds: string[] = [];
 
 before(async () => {
   await put(database, 'alliances', [{ slug: 'acme', name: 'Acme League' }]);
@@ -91,23 +104,31 @@ before(async () => {
     });
     return id;
   });
-  const { key } = await makeKey(service);
-  const json = { url: 'https://hooks.example.org/in', events: null };
-  const { body } = await service.call('/webhooks', { method: 'POST', key, json });
+  ({ key: appKey } = await makeKey(service));
+  for (const json of [
+    { url: receiver.url, headers: secretHeaders },
+    { url: `${origin}${secretPath}`, format: 'slack' },
+  ]) {
+    const { status, body } = await service.call('/webhooks', { method: 'POST', key: appKey, json });
+    assert.equal(status, 201, JSON.stringify(body));
+    webhookIds.push(body.data.id);
+  }
   const names = {
     kind: 'apps',
     id: appId,
     slug: 'acme',
     key: 'acme',
     'syncs.id': runId,
-    'webhooks.id': body.data.id as string,
+    'webhooks.id': webhookIds[0] ?? '',
   };
   calls = callsOf(portalOpenApi, names).filter(({ path }) => path.startsWith('/operator/'));
 });
 
-function make(person: Person | undefined, { method, path, json }: Call): Promise<Answer> {
+async function make(person: Person | undefined, { method, path, json }: Call): Promise<Answer> {
   const options = { method, ...(json && { json }) };
-  return person ? person.call(path, options) : callPortal(service, path, options);
+  const answer = await (person ? person.call(path, options) : callPortal(service, path, options));
+  assertUnread(answer, path);
+  return answer;
 }
 
 /** The answers to all calls as `status code`, and which calls got each. */
@@ -204,6 +225,39 @@ test('the session of an operator is worth nothing with keys, on the internal lis
     assert.ok([404, 403, 400].includes(status), `${call.method} ${call.path}: ${status}`);
     if (isRead(call)) assert.notEqual(status, 200, call.path);
   }
+});
+
+test('nobody reads an own header or the URL of a chat channel in the public, the internal API or the console', async () => {
+  const answered = new Set<string>();
+  for (const id of webhookIds) {
+    const tested = await service.call(`/webhooks/${id}/test`, { method: 'POST', key: appKey });
+    assert.equal(tested.body.data?.status, 'succeeded', tested.text);
+    assertUnread(tested, 'testWebhook');
+    const names = { slug: 'acme', key: 'acme', id, deliveryId: tested.body.data.id as string };
+    const ofConsole = callsOf(portalOpenApi, { ...names, kind: 'webhooks' }).filter(
+      (call) => isRead(call) && call.path.startsWith('/operator/'),
+    );
+    for (const call of ofConsole) await make(people.get('operator'), call);
+    // Neither writes webhooks nor shows them.
+    const ofInternal = callsOf(internalOpenApi, names).filter(isRead);
+    const ofPublic = callsOf(openApi, names).filter(
+      ({ operationId, path }) =>
+        // The last two do not end, or are no JSON.
+        operationId !== 'deleteWebhook' && !/\/stream$|\.ndjson$/.test(path),
+    );
+    for (const [caller, key, some] of [
+      [internal, internal.key, ofInternal],
+      [service, appKey, ofPublic],
+    ] as const)
+      for (const { operationId, method, path, json } of some) {
+        const short = path.replace(/^\/(api|internal)\/v1/, '');
+        const answer = await caller.call(short, { method, key, ...(json && { json }) });
+        assertUnread(answer, `${method} ${path}`);
+        if (answer.status < 300) answered.add(operationId);
+      }
+  }
+  for (const operation of ['listOrgs', 'listWebhooks', 'getWebhook', 'getDelivery', 'testWebhook'])
+    assert.ok(answered.has(operation), `${operation} of ${[...answered].join(', ')}`);
 });
 
 /** Those that need no key. */

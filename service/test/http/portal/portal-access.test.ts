@@ -27,6 +27,7 @@ import {
 } from '../../support/portal.ts';
 import { queueDrained } from '../../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
+import { assertUnread, secretHeaders, secretPath } from '../../support/unreadable.ts';
 import { startTestService, type Answer } from '../../support/service.ts';
 
 /** In all texts of the app. */
@@ -60,6 +61,14 @@ const roleNeeded: Record<string, AppRole> = {
   leaveApp: 'viewer',
 };
 
+/** Repeats what it gets, as error pages do. */
+const receiver = await startReceiver((response, { path, headers, body }) =>
+  response
+    .setHeader('x-request', `${path} ${String(headers['authorization'])}`)
+    .end(`${path} ${JSON.stringify(headers)} ${body.toString()}`),
+);
+const { origin } = new URL(receiver.url);
+
 /** For signing up, so that its mails do not count towards the limit of the other. */
 const local = await startTestService();
 const { database } = local;
@@ -67,6 +76,7 @@ const service = await startTestService({
   env: { ...loopbackAllowed, GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'secret' },
   beside: local,
   worker: true,
+  chatOrigins: { discord: [], slack: [origin], teams: [] },
 });
 
 async function join(email: string): Promise<Person> {
@@ -89,7 +99,6 @@ await put(database, 'orgs', [
 ]);
 const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
 const org = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
-const receiver = await startReceiver((response, { body }) => response.end(body));
 
 const signedIn = new Map<string, Person>();
 for (const [role, email] of Object.entries(people)) signedIn.set(role, await join(email));
@@ -142,6 +151,7 @@ async function makeThings(
   const webhook = await post(`/apps/${appId}/webhooks`, {
     url: `${receiver.url}${words}`,
     description: `${words} webhook`,
+    headers: secretHeaders,
   });
   // Not its app's id: four hexadecimal digits can be a misspelt word that a test searches.
   await put(database, 'alliances', [{ name: `Alliance ${(alliances += 1)}` }], {
@@ -263,11 +273,22 @@ const queryNeeded: Record<string, string> = {
   explainTime: '?event=event.created&subject=acme-corporation&at=2026-11-20T12:00:00Z',
 };
 
-function ask(
+async function ask(
   target: Target,
   ids: Things,
   person: Person | null,
   json = bodyOf(target, ids),
+): Promise<Answer> {
+  const answer = await send(target, ids, person, json);
+  assertUnread(answer, target.operation.operationId);
+  return answer;
+}
+
+function send(
+  target: Target,
+  ids: Things,
+  person: Person | null,
+  json: object | undefined,
 ): Promise<Answer> {
   const query = queryNeeded[target.operation.operationId] ?? '';
   const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Things) => ids[name]) + query;
@@ -589,6 +610,40 @@ test('viewers see no canary in path, query, headers and bodies; developers and o
   assert.deepEqual([responseHeaders, responseBody], [null, null]);
   // Its retries would keep the queue from draining.
   await owner.call(`${hooks}/${id}`, { method: 'DELETE' });
+});
+
+test('nobody reads the URL of a chat channel, in any operation on its webhook', async () => {
+  const own = { ...things, ...(await makeThings(owner)) };
+  const hooks = `/apps/${own.appId}/webhooks`;
+  const fields = { format: 'slack', events: ['alliance.created'] };
+  const channel = async (path: string) => {
+    const json = { url: `${origin}${path}`, ...fields };
+    const answer = await owner.call(hooks, { method: 'POST', json });
+    assert.equal(answer.status, 201, answer.text);
+    assertUnread(answer, 'createWebhook');
+    return answer.body.data.id as string;
+  };
+  const id = await channel(secretPath);
+  await put(database, 'alliances', [{ name: 'Alliance of channels' }], { emitEvents: true });
+  const { id: deliveryId, event_id: eventId } = await endedDelivery(service, id);
+  const ofChannel = { ...own, id, deliveryId, eventId };
+  const last = (target: Target) => Number(target.method === 'delete');
+  const onWebhooks = targets
+    .filter(({ path }) => path.includes('/webhooks'))
+    .sort((a, b) => last(a) - last(b));
+  assert.ok(onWebhooks.length > 15);
+  for (const target of onWebhooks)
+    for (const [role, person] of [...signedIn, ['nobody', null] as const])
+      if (last(target) === 0 || role === 'owner') {
+        await ask(target, ofChannel, person);
+        if ('url' in (bodyOf(target, ofChannel) ?? {}))
+          for (const path of [`${secretPath}X`, `${secretPath}/not-slack`])
+            await ask(target, ofChannel, person, { ...fields, url: `${origin}${path}` });
+      }
+  for (const target of targets.filter(({ method }) => method === 'get'))
+    for (const person of signedIn.values()) await ask(target, ofChannel, person);
+  assert.ok(receiver.received.some(({ path }) => path.startsWith(secretPath)));
+  await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
 });
 
 test('only the last owners see the audit log of a deleted app', async () => {
