@@ -3,16 +3,22 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
+import { setMember } from '../../../src/access/members.ts';
 import { sql } from '../../../src/database/database.ts';
 import { apiProcessLock } from '../../../src/database/revisions.ts';
 import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
+import { EventFeed, filtersMax } from '../../../src/events/event-feed.ts';
+import { previewedMax } from '../../../src/http/portal/preview-filters.ts';
 import { compileFilters } from '../../../src/webhooks/filters/compile-filters.ts';
 import { leaveWorkers } from '../../../src/webhooks/queue/members.ts';
 import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
+import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { openStream } from '../../support/event-stream.ts';
+import { eventually } from '../../support/eventually.ts';
+import { signUp } from '../../support/portal.ts';
 import { fanOutWith, newLease, room } from '../../support/queue-steps.ts';
 import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
 
@@ -127,25 +133,32 @@ test('events without a filter pass, and what does not match takes no room', asyn
   assert.equal(made.filter(([id]) => id === plain.id).length, 21);
 });
 
-test('filters that take long are evaluated a part at a time, so that others wait no longer', async () => {
-  await clear();
-  const { appId } = await makeKey(service, { bindTo: alliance });
-  const names = Array.from({ length: 44 }, (_, n) => `${'item '.repeat(30)}${n}`);
-  const { path } = compileFilters(
-    { 'resource.request.created': { request: { items: { name: { $in: names } } } } },
-    '',
-  );
-  await sql`
-    insert into webhooks (id, app_id, url, secret, filter_path)
-    select uuid_v7(), ${appId}, 'https://example.org/', '', ${path}::jsonpath from generate_series(1, 40)
-  `.execute(database);
+/** A filter that takes longest, and events that it compares with 200 items each. */
+const longName = (_: unknown, number: number) => `${'item '.repeat(30)}${number}`;
+const heaviest = {
+  'resource.request.created': {
+    request: { items: { name: { $in: Array.from({ length: 44 }, longName) } } },
+  },
+};
+const publishHeavy = async (count: number) => {
   const items = Array.from({ length: 200 }, (_, n) => ({ name: `${'item '.repeat(35)}${n}` }));
-  const count = 20;
   await sql`
     insert into outbox (id, name, audience, alliance_id, data)
     select uuid_v7(), 'resource.request.created', 'alliance', ${alliance.id}, ${JSON.stringify({ request: { items } })}
     from generate_series(1, ${count})
   `.execute(database);
+};
+
+test('filters that take long are evaluated a part at a time, so that others wait no longer', async () => {
+  await clear();
+  const { appId } = await makeKey(service, { bindTo: alliance });
+  const { path } = compileFilters(heaviest, '');
+  await sql`
+    insert into webhooks (id, app_id, url, secret, filter_path)
+    select uuid_v7(), ${appId}, 'https://example.org/', '', ${path}::jsonpath from generate_series(1, 40)
+  `.execute(database);
+  const count = 20;
+  await publishHeavy(count);
   const wanted = await publish('acme');
   let events = 0;
   let calls = 0;
@@ -159,6 +172,68 @@ test('filters that take long are evaluated a part at a time, so that others wait
   const made = await deliveries();
   assert.equal(made.length, 40, 'events without a filter pass');
   assert.ok(made.every(([, event]) => event === wanted));
+});
+
+test('previews of the heaviest filters do not hold up other requests', async () => {
+  await clear();
+  const { appId } = await makeKey(service, { bindTo: alliance });
+  const ada = await signUp(service, 'ada@example.org');
+  await database
+    .transaction()
+    .execute((tx) => setMember(tx, testActor, { appId, email: ada.email, role: 'developer' }));
+  await publishHeavy(previewedMax + 1);
+  for (let moved = 0; moved <= previewedMax;) moved += (await fanOutWith(database)).events;
+  const json = { events: Object.keys(heaviest), filters: heaviest };
+  const ended: string[] = [];
+  const preview = async () => {
+    const { body, text } = await ada.call(`/apps/${appId}/webhooks/preview-filters`, {
+      method: 'POST',
+      json,
+    });
+    assert.deepEqual(body.data, { events: previewedMax, passing: 0 }, text);
+    ended.push('preview');
+  };
+  const previews = Promise.all([preview(), preview(), preview()]);
+  assert.equal((await service.call('/webhooks')).status, 200);
+  ended.push('other');
+  await previews;
+  assert.equal(ended[0], 'other');
+});
+
+test('streams of webhooks with filters are read few events at a time, so that others wait no longer', async () => {
+  await clear();
+  const feed = new EventFeed(database, service.session, service.log);
+  const { appId } = await makeKey(service);
+  const { path } = compileFilters(recruiting, '');
+  const webhooks = 200;
+  const { rows } = await sql<{ id: string }>`
+    insert into webhooks (id, app_id, url, secret, filter_path)
+    select uuid_v7(), ${appId}, 'https://example.org/', '', ${path}::jsonpath from generate_series(1, ${webhooks}) returning id
+  `.execute(database);
+  const received: string[][] = [];
+  let passed = 0;
+  const follower = (webhookId: string | null) => ({
+    appId,
+    webhookId,
+    take(events: readonly { id: string }[]) {
+      if (webhookId === null) received.push(events.map(({ id }) => id));
+      else passed += events.length;
+    },
+    goBack() {},
+    webhookDeleted() {},
+  });
+  const followers = [null, ...rows.map(({ id }) => id)].map(follower);
+  await Promise.all(followers.map((each) => feed.follow(each)));
+  const published: string[] = [];
+  for (let count = 0; count < 12; count += 1)
+    published.push(await publish(count % 2 === 0 ? 'acme' : 'globex'));
+  for (let moved = 0; moved < published.length;) moved += (await fanOutWith(database)).events;
+  await eventually(async () => received.flat().length >= published.length);
+  await Promise.all(followers.map((each) => feed.leave(each)));
+  assert.deepEqual(received.flat(), published);
+  assert.equal(passed, (webhooks * published.length) / 2);
+  for (const events of received)
+    assert.ok(events.length * webhooks <= filtersMax, `${events.length}`);
 });
 
 test('an event for very many webhooks is sent once to those whose filters it passes', async () => {

@@ -303,7 +303,7 @@ test('the worker signs and sends probes, and events follow', async () => {
   const receiver = await startReceiver();
   const { body } = await service.call('/webhooks', {
     method: 'POST',
-    json: { url: receiver.url },
+    json: { url: receiver.url, headers: { Authorization: 'Bearer 7f3c9a' } },
   });
   const { id, secret } = body.data;
   await recordNew(
@@ -330,6 +330,8 @@ test('the worker signs and sends probes, and events follow', async () => {
   assert.equal(receiver.received.length, 2);
   for (const { headers, body: bytes } of receiver.received) {
     assert.equal(headers['x-service-event'], 'webhook.probe');
+    // A receiver that wants it would respond with 401 to a probe without it.
+    assert.equal(headers['authorization'], 'Bearer 7f3c9a');
     assert.deepEqual(JSON.parse(bytes.toString()).data, {});
     assert.doesNotThrow(() => new StandardWebhook(secret).verify(bytes.toString(), headers));
   }
