@@ -1,6 +1,7 @@
 /**
  * A receiver of deliveries on many origins. It responds with 200 when it has read the body, on paths that begin with `/after-N`
- * N milliseconds later, never on `/silent`, with 500 on `/fail`, and on `/once` with 503 to the first attempt. It counts
+ * N milliseconds later, never on `/silent`, with 500 on `/fail`, on `/once` with 503 to the first attempt, and on `/limited`
+ * with 429, as a chat platform that wants to be left alone for a second. It counts
  * deliveries, and measures the latency of those that contain their time of publishing, once for each delivery, and of
  * retries.
  */
@@ -46,6 +47,10 @@ function take(request: IncomingMessage, response: ServerResponse): void {
     const [, behaviour = ''] = request.url?.split('/') ?? [];
     if (isSilent || behaviour === 'silent') return;
     if (behaviour === 'once' && failFirst(request, response)) return;
+    if (behaviour === 'limited') {
+      response.writeHead(429, { 'retry-after': '1' }).end();
+      return;
+    }
     response.statusCode = behaviour === 'fail' ? 500 : 200;
     count(request, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     const [, delayMs] = behaviour.split('after-');

@@ -2,7 +2,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { sql } from '../../service/src/database/database.ts';
+import { headerCharsMax, ownHeadersMax } from '../../service/src/contract/own-headers.ts';
+import { sql, type Database } from '../../service/src/database/database.ts';
+import {
+  compileFilters,
+  filterNodesMax,
+} from '../../service/src/webhooks/filters/compile-filters.ts';
+import { filterTextMax } from '../../service/src/webhooks/filters/filter-values.ts';
+import { maskUrl, urlOwner } from '../../service/src/webhooks/sending/chat-platforms.ts';
+import { headersOwner, sealedText } from '../../service/src/webhooks/sending/own-headers.ts';
 import { troubled, type World } from './world.ts';
 
 export type Trouble = (world: World) => Promise<{
@@ -24,6 +32,8 @@ export const troubles: Record<string, Trouble> = {
   'three events to 5,000 quick webhooks': eventsToQuick,
   'a leased delivery is locked for 45 s': lockLeased,
   '5,000 webhooks in a long outage': longOutage,
+  'a platform limits 1,000 chat channels': limitedChannels,
+  '200 of the heaviest filters, with own headers': heaviestFilters,
   "datestyle of the role is 'SQL, DMY'": otherDateStyle,
 };
 
@@ -105,6 +115,90 @@ async function longOutage({ subscribe, publisher, receiver, repeat }: World) {
       await wait(30_000);
     },
   };
+}
+
+/** Each event waits for a platform in 1,000 channels, which are tried again every second. */
+async function limitedChannels({ subscribe, publisher, repeat, system }: World) {
+  const { database, secretBox } = system;
+  await subscribe(1_000, '/limited');
+  const channels = (await webhooksAt(database, '/limited/')).map(({ id, url }) => ({
+    id,
+    shown: maskUrl(url),
+    sealed: secretBox.seal(url, urlOwner(id)).toString('hex'),
+  }));
+  await sql`
+    update webhooks w set format = 'slack', url = shown, sealed_url = decode(sealed, 'hex'), self_healing = false
+    from jsonb_to_recordset(${JSON.stringify(channels)}::jsonb) as t(id uuid, shown text, sealed text) where w.id = t.id
+  `.execute(database);
+  return {
+    async strike() {
+      repeat(1_000, () => publisher.publish(troubled));
+    },
+  };
+}
+
+/**
+ * As many webhooks as one account may have. Each of their filters compares 46 texts with 200 items, once a second, and finds
+ * the last, so that the event is sent, with headers of the owner.
+ */
+async function heaviestFilters({ subscribe, repeat, system }: World) {
+  const { database, secretBox } = system;
+  const event = 'resource.request.created';
+  await subscribe(200, '/heavy', event);
+  await bindToAlliance(database);
+  // PostgreSQL compares texts of the same length up to where they differ.
+  const text = (number: number) => String(number).padStart(filterTextMax, 'item ');
+  // The rest are the fields and the operator around them.
+  const names = Array.from({ length: filterNodesMax - 4 }, (_, index) => text(300 + index));
+  const filters = { [event]: { request: { items: { name: { $in: names } } } } };
+  const { path, issues } = compileFilters(filters, 'filters');
+  if (issues.length > 0) throw new Error(JSON.stringify(issues));
+  const value = 'x'.repeat(Math.floor(headerCharsMax / ownHeadersMax) - 'X-Own-0'.length);
+  const headers = Object.fromEntries(
+    Array.from({ length: ownHeadersMax }, (_, index) => [`X-Own-${index}`, value]),
+  );
+  const webhooks = (await webhooksAt(database, '/heavy/')).map(({ id, url }) => ({
+    id,
+    sealed: secretBox.seal(sealedText(headers, url), headersOwner(id)).toString('hex'),
+  }));
+  await sql`
+    update webhooks w set filters = ${JSON.stringify(filters)}, filter_path = ${path}::jsonpath,
+      own_headers = decode(sealed, 'hex'), own_header_names = ${Object.keys(headers)}
+    from jsonb_to_recordset(${JSON.stringify(webhooks)}::jsonb) as t(id uuid, sealed text) where w.id = t.id
+  `.execute(database);
+  const items = Array.from({ length: 200 }, (_, index) => ({ name: text(101 + index) }));
+  return {
+    async strike() {
+      repeat(1_000, () =>
+        sql`
+          insert into outbox (id, name, audience, alliance_id, data)
+          select uuid_v7(), ${event}, 'alliance', id, ${JSON.stringify({ request: { items } })}
+          from alliances where slug = ${troubled}
+        `.execute(database),
+      );
+    },
+  };
+}
+
+/** Of the apps that are bound to the organisation: only alliances have events with lists. */
+async function bindToAlliance(database: Database) {
+  for (const statement of [
+    sql`insert into alliances (id, slug, name, name_sort, search_text)
+      values (uuid_v7(), ${troubled}, ${troubled}, ${troubled}, ${troubled})`,
+    sql`insert into alliance_managers (alliance_id, email)
+      select distinct a.id, owner_email from alliances a, bindings join orgs o on o.id = org_id
+      where a.slug = ${troubled} and o.slug = ${troubled}`,
+    sql`update bindings b set org_id = null, alliance_id = a.id from alliances a, orgs o
+      where a.slug = ${troubled} and o.slug = ${troubled} and o.id = b.org_id`,
+  ])
+    await statement.execute(database);
+}
+
+async function webhooksAt(database: Database, path: string) {
+  const { rows } = await sql<{ id: string; url: string }>`
+    select id, url from webhooks where url like '%' || ${path}::text || '%'
+  `.execute(database);
+  return rows;
 }
 
 /** New sessions have it, so the service starts again. */
