@@ -28,6 +28,9 @@ export const temporaryKeyMinutes = 15;
 /** How long before its end a key is said to expire soon. */
 export const expiresSoonDays = 14;
 
+/** How long before its end operators see that a previous secret of a webhook expires: well after a usual rotation began. */
+export const secretExpiresSoonHours = 6;
+
 /** How far back recoveries and replays reach. */
 export const recoverDaysMax = 14;
 

@@ -56,6 +56,8 @@ export type Metrics = {
   retention(read: () => Promise<number>): void;
   /** Sets the function that counts, by kind, keys that are in use and expire soon. */
   expiringKeys(read: () => Promise<Record<string, number>>): void;
+  /** Sets the function that counts webhooks whose previous secret expires soon. */
+  expiringSecrets(read: () => Promise<number>): void;
   /** Sets the function that reads how often a standby has become the primary, and how many other hosts accept writes. */
   primary(read: () => { moves: number; others: number }): void;
   /** Sets the function that reads when each sync last succeeded. */
@@ -145,7 +147,13 @@ function createReaders(
   shared: Registry,
 ): Pick<
   Metrics,
-  'inFlight' | 'eventStreams' | 'primary' | 'retention' | 'expiringKeys' | 'lastSyncs'
+  | 'inFlight'
+  | 'eventStreams'
+  | 'primary'
+  | 'retention'
+  | 'expiringKeys'
+  | 'expiringSecrets'
+  | 'lastSyncs'
 > {
   return {
     inFlight(read) {
@@ -188,18 +196,16 @@ function createReaders(
       registry.registerMetric(gauge);
     },
     retention(read) {
-      const gauge = new Gauge({
+      addNumber(shared, read, {
         name: 'orgdir_retention_overdue_seconds',
         help: 'For how long the oldest day of history has been past retention. 0 if there is none, or if pending deliveries need it.',
-        registers: [],
-        async collect() {
-          const seconds = await read().catch(() => null);
-          // Absent while the database is unavailable.
-          if (seconds === null) this.remove();
-          else this.set(seconds);
-        },
       });
-      shared.registerMetric(gauge);
+    },
+    expiringSecrets(read) {
+      addNumber(shared, read, {
+        name: 'orgdir_webhook_secrets_expiring',
+        help: 'Active webhooks whose previous secret expires soon.',
+      });
     },
     expiringKeys(read) {
       const gauge = new Gauge({
@@ -231,6 +237,25 @@ function createReaders(
       shared.registerMetric(gauge);
     },
   };
+}
+
+/** Absent while the database is unavailable. */
+function addNumber(
+  registry: Registry,
+  read: () => Promise<number>,
+  { name, help }: { name: string; help: string },
+): void {
+  const gauge = new Gauge({
+    name,
+    help,
+    registers: [],
+    async collect() {
+      const value = await read().catch(() => null);
+      if (value === null) this.remove();
+      else this.set(value);
+    },
+  });
+  registry.registerMetric(gauge);
 }
 
 /** Labels separate the processes: a sum over them would drop, which reads as a reset, whenever one is restarted. */

@@ -31,6 +31,7 @@ import { createReadinessCheck } from '../system/readiness.ts';
 import { startTracing } from '../runtime/tracing.ts';
 import { version } from '../runtime/version.ts';
 import type { MailSender } from '../webhooks/notifications/mail-sender.ts';
+import { createExpiringSecretsReader } from '../webhooks/management/rotate-secret.ts';
 import { leaseMs } from '../webhooks/queue/dispatch/dispatcher.ts';
 import { Room } from '../webhooks/queue/dispatch/room.ts';
 import { createQueueReader } from '../system/queue-state.ts';
@@ -138,6 +139,7 @@ function createShared(options: PartsOptions) {
   metrics.queue(readQueue);
   metrics.retention(createOverdueReader(database, config.retentionDays));
   metrics.expiringKeys(createExpiringKeysReader(database));
+  metrics.expiringSecrets(createExpiringSecretsReader(database));
   const { primary } = directConnection(connection);
   if (primary) metrics.primary(() => primary);
   const responseCache = createResponseCache(revisions);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { childrenOf } from '../../../harness/processes.ts';
+import { overlapSecondsDefault } from '../../src/contract/periods.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { fires, noPromtool, scrape } from '../support/alerts.ts';
@@ -245,4 +246,22 @@ test('keys in use that expire soon', options, async () => {
   await service.usage.stop();
   const { url: another } = await start({ beside: service });
   assert.ok(fires('OrgdirKeysExpire', [before, await scrape(another)], 1));
+});
+
+test('a rotation whose overlap ends soon', options, async () => {
+  const { service, url } = await start();
+  const rotate = async (overlapSeconds: number) => {
+    const id = await addWebhook(service);
+    await service.call(`/webhooks/${id}/rotate-secret`, {
+      method: 'POST',
+      json: { overlapSeconds },
+    });
+  };
+  // This one has just begun.
+  await rotate(overlapSecondsDefault);
+  const before = await scrape(url);
+  await rotate(3_600);
+  // A process looks once per minute, so another one.
+  const { url: another } = await start({ beside: service });
+  assert.ok(fires('OrgdirSecretsExpire', [before, await scrape(another)], 1));
 });

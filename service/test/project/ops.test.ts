@@ -5,7 +5,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { expiresSoonDays, usageDays, usageWrittenSeconds } from '../../src/contract/periods.ts';
+import {
+  expiresSoonDays,
+  secretExpiresSoonHours,
+  usageDays,
+  usageWrittenSeconds,
+} from '../../src/contract/periods.ts';
 import { usageDaysDefault } from '../../src/contract/usage.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
@@ -30,6 +35,7 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
   metrics.responseCache(() => ({ hit: 0, miss: 0 }));
   metrics.primary(() => ({ moves: 0, others: 0 }));
   metrics.expiringKeys(async () => ({ app: 0, platform: 0 }));
+  metrics.expiringSecrets(async () => 0);
   const rendered = await metrics.render();
   const declared = new Set([...rendered.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   for (const file of ['alerts.yaml', 'grafana-dashboard.json']) {
@@ -51,12 +57,15 @@ test('periods in the rules and in operations.md are those of the service', () =>
   const documented = readFileSync(join(ops, '../docs/operations.md'), 'utf8');
   for (const period of [
     `expire within ${expiresSoonDays} days`,
+    `expires within ${secretExpiresSoonHours} hours`,
+    `ends within ${secretExpiresSoonHours} hours`,
     `kept for ${usageDays} days`,
     `last ${usageDaysDefault} days`,
     `every ${usageWrittenSeconds} seconds`,
   ])
     assert.ok(documented.includes(period), period);
   assert.ok(read('alerts.yaml').includes(`expire within ${expiresSoonDays} days`));
+  assert.ok(read('alerts.yaml').includes(`expire within ${secretExpiresSoonHours} hours`));
 });
 
 test('operations.md describes the metric of every alert', () => {

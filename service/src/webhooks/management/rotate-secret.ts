@@ -2,7 +2,9 @@
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import { secretExpiresSoonHours } from '../../contract/periods.ts';
+import { coalesce } from '../../database/coalesce.ts';
+import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -57,4 +59,17 @@ async function isReadable(
   } catch {
     return false;
   }
+}
+
+/** Returns a reader for scrapes, which queries at most once per minute: how many webhooks have a previous secret that expires soon. */
+export function createExpiringSecretsReader(database: Database): () => Promise<number> {
+  return coalesce(() => countExpiringSecrets(database), { timeoutMs: 2_000, reuseMs: 60_000 });
+}
+
+async function countExpiringSecrets(database: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from webhooks
+    where active and previous_secret_expires_at between now() and now() + ${secretExpiresSoonHours} * interval '1 hour'
+  `.execute(database);
+  return rows[0]?.count ?? 0;
 }
