@@ -1,4 +1,5 @@
 import { Code, Group, SegmentedControl, Select, Text } from '@mantine/core';
+import { searchedKeysMax } from '../../../service/src/contract/console.ts';
 import { usageDays } from '../../../service/src/contract/periods.ts';
 import {
   describeHealth,
@@ -136,7 +137,7 @@ export function KeysPage() {
   return (
     <TablePage
       title="Keys"
-      lead="The keys of everybody and of the platform, newest first. Nobody can see a whole key again."
+      lead={`The keys of everybody and of the platform, newest first, at most ${number(searchedKeysMax)}. Nobody can see a whole key again.`}
       filter={<SearchField label="Name, id, id of an app, or last four characters" />}
       read={(page) => allKeys({ page, limit, search })}
       columns={[

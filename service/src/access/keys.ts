@@ -1,6 +1,7 @@
 /** Creates API keys, stores them as hashes, and revokes them. */
-import { v7 as uuidv7 } from 'uuid';
+import { v7 as uuidv7, validate } from 'uuid';
 import { expiresSoonDays, temporaryKeyMinutes } from '../contract/periods.ts';
+import { searchedKeysMax } from '../contract/console.ts';
 import { scopes } from '../contract/key-scopes.ts';
 import { coalesce } from '../database/coalesce.ts';
 import {
@@ -210,10 +211,7 @@ export async function searchKeys(
 ): Promise<{ keys: FoundKey[]; total: number }> {
   const { rows } = await sql<{ total: number } & LeftJoined<FoundKey>>`
     with found as materialized (
-      select id from api_keys
-      where not temporary and (
-        strpos(lower(name), lower(${search})) > 0 or lower(${search}) in (id::text, app_id::text) or last4 = ${search}
-      )
+      select id from ${keysMatching(search)} k
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
@@ -224,6 +222,15 @@ export async function searchKeys(
   `.execute(executor);
   const { entries: keys, total } = pageOf<FoundKey>(rows);
   return { keys, total };
+}
+
+/** An id is looked up by an index; for anything else, keys are read one after the other. */
+function keysMatching(search: string) {
+  if (validate(search))
+    return sql`(select id from api_keys where not temporary and (id = ${search} or app_id = ${search}))`;
+  const newest = sql`select id, name, last4 from api_keys where not temporary order by id desc limit ${searchedKeysMax}`;
+  if (search === '') return sql`(${newest})`;
+  return sql`(select id from (${newest}) n where last4 = ${search} or strpos(lower(name), lower(${search})) > 0)`;
 }
 
 /** Revokes a key. Returns false if it was revoked before. Throws `not_found`. */

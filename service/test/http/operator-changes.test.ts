@@ -1,5 +1,6 @@
 /** What operators change in the console: quotas, notices, syncs, rows that were refused, entries of the directory; and who learns of it. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setMember } from '../../src/access/members.ts';
 import { sql } from '../../src/database/database.ts';
@@ -252,7 +253,9 @@ test('keys and deliveries of everybody are found, a page at a time', async () =>
     found.body.data.map((each: any) => [each.id, each.appName, each.last4, each.revokedAt]),
     [[keyId, 'Test app', key.slice(-4), null]],
   );
-  assert.equal((await call(`/keys?search=${key.slice(-4)}`)).body.data[0].id, keyId);
+  for (const search of [key.slice(-4), keyId, keyId.toUpperCase()])
+    assert.equal((await call(`/keys?search=${search}`)).body.data[0].id, keyId);
+  assert.deepEqual((await call(`/keys?search=${randomUUID()}`)).body.data, []);
   assert.doesNotMatch(found.text, new RegExp(key));
   const json = { url: 'https://hooks.example.org/in', events: ['org.created'] };
   const { body } = await service.call('/webhooks', { method: 'POST', key, json });

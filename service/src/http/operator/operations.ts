@@ -17,7 +17,7 @@ import {
   OperatorWebhook,
   webhookHealth,
 } from '../../contract/operator.ts';
-import { consoleSearchCharsMax } from '../../contract/console.ts';
+import { consoleSearchCharsMax, searchedKeysMax } from '../../contract/console.ts';
 import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
 import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
@@ -260,8 +260,7 @@ const ownOperations = [
     method: 'GET',
     path: '/keys',
     summary: 'List all keys',
-    description:
-      'Returns the keys of everybody and of the platform, newest first, without temporary ones.',
+    description: `Returns the keys of everybody and of the platform, newest first, without temporary ones: the newest ${searchedKeysMax.toLocaleString('en')}, or all with this id or of the app with this id.`,
     query: SearchQuery,
     returns: { 200: 'The keys.' },
     response: listOf(OperatorKey, 'OperatorKeyList', {
