@@ -105,6 +105,9 @@ test(
     await page.keyboard.type('Sends unwanted messages.');
     await page.keyboard.press('Enter');
     await page.getByText('Suspended: Sends unwanted messages.').waitFor();
+    await page.goto(`${url}/webhooks`);
+    await page.getByRole('link', { name: 'Its app is suspended' }).click();
+    await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Restore Announcer' }).click();
     await page.getByRole('dialog').getByRole('checkbox').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore', exact: true }).click();

@@ -1896,6 +1896,8 @@ export interface OperatorWebhook {
   host: string;
   /** As `health` of a webhook. */
   health: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
+  /** What is suspended: the webhook itself, or else its app, which is what to restore then. */
+  suspended: 'webhook' | 'app' | null;
   /** Why it was deactivated, or what the operator wrote about a suspension. */
   reason: string | null;
   /** When it was deactivated or suspended. */

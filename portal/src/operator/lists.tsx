@@ -220,14 +220,19 @@ export function WebhooksPage() {
             <PageLink to={`/deliveries?webhook=${webhook.id}`}>Deliveries</PageLink>
             {mayChange && <RevealUrl webhook={webhook} />}
           </Group>,
-          mayChange && (
-            <SuspendOrRestore
-              key="change"
-              what={{ kind: 'webhooks', id: webhook.id }}
-              name={`${webhook.host} of ${webhook.appName}`}
-              suspendedAt={webhook.health === 'suspended' ? webhook.since : null}
-            />
-          ),
+          mayChange &&
+            (webhook.suspended === 'app' ? (
+              <PageLink key="change" to={`/apps?search=${webhook.appId}`}>
+                Its app is suspended
+              </PageLink>
+            ) : (
+              <SuspendOrRestore
+                key="change"
+                what={{ kind: 'webhooks', id: webhook.id }}
+                name={`${webhook.host} of ${webhook.appName}`}
+                suspendedAt={webhook.suspended === null ? null : webhook.since}
+              />
+            )),
         ],
       })}
     />

@@ -132,6 +132,13 @@ export const OperatorWebhook = strictObject(
     appName,
     host: text('The host and port of the URL.', 'hooks.example.org'),
     health: webhookHealth,
+    suspended: nullable(
+      Type.Enum(['webhook', 'app'], {
+        type: 'string',
+        description:
+          'What is suspended: the webhook itself, or else its app, which is what to restore then.',
+      }),
+    ),
     reason: nullable(
       text('Why it was deactivated, or what the operator wrote about a suspension.', 'failing'),
     ),

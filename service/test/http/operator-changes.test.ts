@@ -282,6 +282,24 @@ test('keys and deliveries of everybody are found, a page at a time', async () =>
   assert.equal((await call(`/webhooks?app=${appId}`)).body.pagination.total, 1);
 });
 
+test('of a suspended webhook, the list says whether it or its app is suspended', async () => {
+  const { appId, key } = await makeKey(service);
+  const json = { url: 'https://hooks.example.org/in' };
+  const { body } = await service.call('/webhooks', { method: 'POST', key, json });
+  const webhookId: string = body.data.id;
+  const suspended = async () => {
+    const [webhook] = (await call(`/webhooks?id=${webhookId}`)).body.data;
+    return [webhook.health, webhook.suspended, webhook.reason];
+  };
+  assert.deepEqual(await suspended(), ['new', null, null]);
+  await send('PUT', `/apps/${appId}/suspension`, { reason: 'The app.' });
+  assert.deepEqual(await suspended(), ['suspended', 'app', 'The app.']);
+  await send('PUT', `/webhooks/${webhookId}/suspension`, { reason: 'The webhook.' });
+  assert.deepEqual(await suspended(), ['suspended', 'webhook', 'The webhook.']);
+  await send('DELETE', `/webhooks/${webhookId}/suspension`);
+  assert.deepEqual(await suspended(), ['suspended', 'app', 'The app.']);
+});
+
 test('the audit log goes back a page at a time, and keeps to its filters', async () => {
   await sql`
     insert into audit_log (actor_kind, actor_name, action, subject_kind) select 'system', 'tests', 'key.created', 'key' from generate_series(1, 60)

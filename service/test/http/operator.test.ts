@@ -167,6 +167,7 @@ test('lists have what belongs to anybody, a page at a time, and no secret', asyn
       appName: 'Test app',
       host: 'hooks.example.org:8443',
       health: 'failing',
+      suspended: null,
       reason: null,
       since: null,
       exhaustedInARow: 3,

@@ -87,7 +87,7 @@ const RestoreQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-const suspended = { id: exampleId, changed: true, cancelled: 12, mailed: 1 };
+const changedExample = { id: exampleId, changed: true, cancelled: 12, mailed: 1 };
 
 async function change(
   {
@@ -146,8 +146,9 @@ function toKey({ expiresAt, revokedAt, suspendedAt, lastUsedAt, createdAt, ...ke
 }
 
 function toWebhook(webhook: WebhookState): OperatorWebhook {
-  const { id, appId, appName, host, health, reason, since, exhaustedInARow } = webhook;
-  return { id, appId, appName, host, health, reason, since: iso(since), exhaustedInARow };
+  const { id, appId, appName, host, health, suspended, reason, exhaustedInARow } = webhook;
+  const since = iso(webhook.since);
+  return { id, appId, appName, host, health, suspended, reason, since, exhaustedInARow };
 }
 
 const ownOperations = [
@@ -246,6 +247,7 @@ const ownOperations = [
       appName: 'Announcer',
       host: 'hooks.example.org',
       health: 'failing',
+      suspended: null,
       reason: null,
       since: null,
       exhaustedInARow: 3,
@@ -316,7 +318,7 @@ const ownOperations = [
       'Takes effect in every process within a second. Owners see the reason, and get a mail; a repeated suspension changes the reason.',
     body: Suspension,
     returns: { 200: 'It is suspended.' },
-    response: oneOf(ChangedSuspension, 'SuspendedResponse', suspended),
+    response: oneOf(ChangedSuspension, 'SuspendedResponse', changedExample),
     errors: ['conflict'],
     async run({ actor, params: { kind, id }, body, ...context }) {
       if (id.toLowerCase() === actor.id)
@@ -332,7 +334,7 @@ const ownOperations = [
     description: 'Ends the suspension. Owners get a mail that says how to replay what was missed.',
     query: RestoreQuery,
     returns: { 200: 'It is not suspended.' },
-    response: oneOf(ChangedSuspension, 'RestoredResponse', { ...suspended, cancelled: null }),
+    response: oneOf(ChangedSuspension, 'RestoredResponse', { ...changedExample, cancelled: null }),
     run: ({ actor, params: { kind, id }, query, ...context }) =>
       change(context, actor, {
         kind: kindOf(kind),

@@ -14,6 +14,8 @@ export type WebhookState = {
   health: WebhookHealth;
   /** The health, with `active` for those that are neither failing, deactivated nor suspended. */
   state: 'active' | 'failing' | 'deactivated' | 'suspended';
+  /** What is suspended: the webhook itself, or else its app. */
+  suspended: 'webhook' | 'app' | null;
   /** A `DeactivatedReason`, or what the operator wrote about a suspension. */
   reason: string | null;
   /** When it was deactivated or suspended. */
@@ -57,6 +59,7 @@ export async function listWebhookStates(
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
       select w.id, w.app_id as "appId", a.name as "appName", w.url, ${webhookHealth} as health,
+        case when s."isOfApp" then 'app' when s."suspendedAt" is not null then 'webhook' end as suspended,
         coalesce(s."suspendedReason", w.deactivated_reason) as reason, coalesce(s."suspendedAt", w.deactivated_at) as since,
         coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", e.kind, e.created_at as at, e.mailed_at as "mailedAt"
       from (select id from found order by id limit ${limit} offset ${(page - 1) * limit}) f
