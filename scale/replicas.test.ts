@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
+import { createClient } from '../client/src/index.ts';
 import { createServer, startPrimary, urlOf, type PostgresServer } from '../harness/postgres.ts';
 import { cleanUpsOf } from '../harness/run.ts';
 import { startApi } from '../harness/service.ts';
@@ -11,7 +12,7 @@ import { makeAppKey } from '../harness/subscribers.ts';
 import { isEmpty, openPool, openServer, until } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { noJq, whatFails } from '../service/test/support/incidents.ts';
-import { put } from '../service/test/support/directory.ts';
+import { announce, put } from '../service/test/support/directory.ts';
 import { startProxy } from '../service/test/support/proxy.ts';
 
 const faultMs = Number(process.env['SCALE_FAULT_MS'] ?? 3_000);
@@ -161,6 +162,54 @@ test('a cursor of changes is good on the primary and on a replica that lags, and
     await rename(copy, `after ${cursor}`);
     await untilSeen(follow, cursor, `after ${cursor}`);
   }
+});
+
+test('a cursor of an event that a failover has lost goes on with the first event after it', async (t) => {
+  const cleanUps = cleanUpsOf(t);
+  const [first, next] = [await startPrimary('first'), await createServer('next')];
+  const network = await startProxy({ host: '127.0.0.1', port: first.port });
+  cleanUps.defer(network.close);
+  const database = await openServer(urlOf(first), cleanUps);
+  await next.follow(network);
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  const { key } = await makeAppKey(database, 'read:events');
+  const databases = { DATABASE_URL: urlOf(first, next), ROLES: 'api,worker' };
+  const { address } = await startApi(databases, cleanUps).started;
+  const client = createClient({ baseUrl: address, apiKey: key });
+  const untilListed = async (id: string, after: string | null) => {
+    const seen: string[] = [];
+    for (let from = after; ;) {
+      // The primary may be away.
+      const page = await client.events.list({ after: from }).catch(() => null);
+      if (page) seen.push(...page.data.map((event) => event.id));
+      from = page?.pagination.nextCursor ?? from;
+      if (seen.includes(id)) return { seen, cursor: from };
+      await wait(writePauseMs);
+    }
+  };
+  const kept = await announce(database);
+  await untilListed(kept, null);
+  const copy = openPool(urlOf(next), cleanUps);
+  const copied = sql`select from events where id = ${kept}`;
+  await until('the copy', giveUpMs, async () => !(await isEmpty(copy, copied)));
+  network.cut();
+  // PostgreSQL writes 32 numbers of a sequence ahead.
+  let lost = '';
+  for (let events = 0; events < 70; events += 1) lost = await announce(database);
+  const { cursor } = await untilListed(lost, null);
+  const streamed: string[] = [];
+  const following = new AbortController();
+  cleanUps.defer(() => following.abort());
+  void (async () => {
+    for await (const page of client.events.follow({ after: cursor }, { signal: following.signal }))
+      streamed.push(...page.data.map(({ id }) => id));
+  })().catch(() => {});
+  await first.kill();
+  await next.promote();
+  const after = [await announce(copy), await announce(copy)];
+  assert.deepEqual((await untilListed(after[1] ?? '', cursor)).seen, after);
+  await until('the stream', giveUpMs, async () => streamed.length >= after.length);
+  assert.deepEqual(streamed, after);
 });
 
 test('a replica of another cluster stops the start with one line', async (t) => {

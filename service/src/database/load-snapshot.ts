@@ -15,6 +15,7 @@ import {
   type Database,
 } from './database.ts';
 import { fromBefore, isBeforeBaseline, listMigrations, migrate } from './migrate.ts';
+import { positionsPerRestore } from './timeline.ts';
 import {
   countRows,
   hasInstallation,
@@ -123,7 +124,10 @@ async function loadRows(client: pg.Client, snapshot: Snapshot): Promise<RowCount
   await requireFree(client);
   for await (const table of snapshot.tables()) counts[table.name] = await loadTable(client, table);
   for (const [name, value] of Object.entries(snapshot.sequences))
-    await client.query('select setval($1::regclass, $2)', [qualified(name), value]);
+    await client.query('select setval($1::regclass, $2)', [
+      qualified(name),
+      name === 'event_positions' ? value + positionsPerRestore : value,
+    ]);
   await client.query(
     `insert into orgdir.installation (name, value) values ($1, 'unfinished')
      on conflict (name) do update set value = excluded.value`,

@@ -7,14 +7,9 @@ import { sql, type Database } from './database.ts';
 import type { DatabaseClock } from './clock.ts';
 import { newestMigration } from './migrate.ts';
 import type { Session } from './session.ts';
+import { revisionsPerTimeline, timeline } from './timeline.ts';
 
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
-
-/**
- * A failover to a standby that lacks the last commits takes revisions back, and other content would get a revision that a
- * cache or a diverged replica already has. So each timeline of the server has its own range of revisions.
- */
-const revisionsPerTimeline = 2 ** 32;
 
 /** Any change is visible within a second: docs/reference/reads.md#what-is-public */
 const trustedMs = 1_000;
@@ -118,8 +113,7 @@ type Row = { scope: Scope; revision: number; timeline: number | null; atMs: numb
 /** On a standby without the timeline. */
 export async function selectRevisions(database: Database): Promise<Row[]> {
   const { rows } = await sql<Row>`
-    select scope, revision, case when not pg_is_in_recovery()
-      then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline,
+    select scope, revision, case when not pg_is_in_recovery() then ${timeline} end as timeline,
       (extract(epoch from queue_now()) * 1000)::float8 as "atMs"
     from revisions
   `.execute(database);
@@ -128,9 +122,9 @@ export async function selectRevisions(database: Database): Promise<Row[]> {
 
 async function readRevisions(database: Database): Promise<Row[]> {
   const rows = await selectRevisions(database);
-  const timeline = rows[0]?.timeline;
-  if (!timeline) throw new Error('a standby confirms no revision');
-  const floor = (timeline - 1) * revisionsPerTimeline;
+  const current = rows[0]?.timeline;
+  if (!current) throw new Error('a standby confirms no revision');
+  const floor = (current - 1) * revisionsPerTimeline;
   if (rows.every(({ revision }) => revision >= floor)) return rows;
   await sql`
     -- the lock of move_revision

@@ -17,8 +17,6 @@ export type Follower = {
   readonly webhookId: string | null;
   /** Called with events that the app may have, in their order. */
   take(events: readonly PulledEvent[]): void;
-  /** Called after a failover that lost events: later ones have positions after this one. */
-  goBack(position: number): void;
   /** Called when its webhook is gone. */
   webhookDeleted(): void;
 };
@@ -42,7 +40,6 @@ export class EventFeed {
   );
   /** That of the last event that was looked at. Null: not known yet. */
   #position: number | null = null;
-  #mayHaveMoved = false;
   #hasFailed = false;
   #beginning: Promise<number> | null = null;
   #timers: NodeJS.Timeout[] = [];
@@ -50,11 +47,7 @@ export class EventFeed {
   constructor(database: Database, session: Session, log: Logger) {
     this.#database = database;
     this.#log = log;
-    this.#listener = session.createListener([distributedChannel], (channel) => {
-      // It may be another server now.
-      if (channel === null) this.#mayHaveMoved = true;
-      this.#refresh.soon();
-    });
+    this.#listener = session.createListener([distributedChannel], this.#refresh.soon);
   }
 
   /** Resolves when it gets every event from the next one on. */
@@ -112,10 +105,6 @@ export class EventFeed {
   async #readNext(): Promise<boolean> {
     const from = this.#position;
     if (from === null) return false;
-    if (this.#mayHaveMoved) {
-      this.#goBack(from, await readPosition(this.#database));
-      return true;
-    }
     const followers = [...this.#followers];
     const apps = new Set(followers.map(({ appId }) => appId));
     const webhooks = new Set(followers.flatMap(({ webhookId }) => webhookId ?? []));
@@ -144,14 +133,6 @@ export class EventFeed {
     const left = new Set(rows.map(({ id }) => id));
     for (const follower of ofWebhooks)
       if (!left.has(follower.webhookId ?? '')) follower.webhookDeleted();
-  }
-
-  /** A standby that was promoted may lack the last events, and gives their positions to others. */
-  #goBack(from: number, newest: number): void {
-    this.#mayHaveMoved = false;
-    if (newest >= from || this.#position !== from) return;
-    this.#position = newest;
-    for (const follower of this.#followers) follower.goBack(newest);
   }
 
   async #pass(rows: readonly Row[]): Promise<void> {

@@ -97,6 +97,38 @@ test('an installation with a full queue moves to another server and back', optio
   await home.close();
 });
 
+test('a cursor from after a backup goes on in what is restored', options, async () => {
+  const source = await startTestService({ worker: true });
+  await put(source.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  const cursorAfter = async (service: TestService, id: string, from = '') =>
+    eventually(async () => {
+      const { body } = await service.call(`/events?limit=1${from && `&after=${from}`}`);
+      assert.ok(body.data.length === 0 || body.data[0].id === id, 'it is the next event');
+      return body.data.length > 0 && String(body.pagination.nextCursor);
+    });
+  const first = await cursorAfter(source, await announce(source.database));
+  const file = join(dirname(await newFolder()), 'orgdir.backup');
+  const secret = { SECRET_KEY: source.secretKeys.map((each) => each.toString('base64')).join() };
+  const env = { ...secret, DATABASE_URL: toUrl(source.connection) };
+  const written = await runCommand(['backup', file], { env });
+  assert.equal(written.code, 0, written.stderr);
+  const later = await cursorAfter(source, await announce(source.database), first);
+  const url = await emptyDatabase();
+  const restored = await runCommand(['restore', file], { env: { ...secret, DATABASE_URL: url } });
+  assert.equal(restored.code, 0, restored.stderr);
+  const connection = { connectionString: url };
+  const beside = { database: open(connection), connection, secretKeys: source.secretKeys };
+  const target = await startTestService({ beside, worker: true });
+  const { key } = source;
+  const { body } = await target.call('/events', { key });
+  assert.equal(body.data.length, 1);
+  const next = await announce(beside.database);
+  await eventually(async () => {
+    const { body: page } = await target.call(`/events?after=${later}`, { key });
+    return page.data.length === 1 && page.data[0].id === next;
+  });
+});
+
 test(
   'a move, a backup and a restore that are killed half-way leave nothing, and work when repeated',
   options,

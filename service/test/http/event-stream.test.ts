@@ -389,35 +389,6 @@ test('streams of other processes get events that a worker of its own distributes
   assert.equal(await nextId(streams[1] as NonNullable<(typeof streams)[1]>), third);
 });
 
-test('after a failover that lost events, those that get their positions are sent', async () => {
-  const { key } = await newKey();
-  const stream = await follow(key);
-  await announce(database);
-  await stream.next();
-  const { rows } = await sql<{ id: string; position: number }>`
-    select id, position from events where position is not null order by position desc limit 1
-  `.execute(database);
-  const [newest] = rows;
-  assert.ok(newest);
-  await inTransaction(async (tx) => {
-    await sql`delete from events where id = ${newest.id}`.execute(tx);
-    await sql`select setval('event_positions', ${newest.position - 1})`.execute(tx);
-  });
-  await sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and application_name like 'orgdir listener%'
-  `.execute(database);
-  await eventually(async () => {
-    const listening = await sql`
-      select from pg_stat_activity where datname = current_database() and application_name like 'orgdir listener%'
-        and query like 'listen orgdir_distributed%'
-    `.execute(database);
-    return listening.rows.length > 0;
-  });
-  const id = await announce(database);
-  assert.equal(await nextId(stream), id);
-});
-
 test('what a stream sends counts as used, and its time as no duration', async () => {
   const { key, keyId } = await newKey();
   const stream = await follow(key);

@@ -253,10 +253,6 @@ class EventStream implements Follower {
     this.end(new ServiceError('not_found', 'The webhook was deleted.'));
   }
 
-  goBack(position: number): void {
-    if (this.#position !== null) this.#position = Math.min(this.#position, position);
-  }
-
   beat(): void {
     const now = performance.now();
     if (this.#beatsAt === 0 || now < this.#beatsAt || this.isEnding) return;

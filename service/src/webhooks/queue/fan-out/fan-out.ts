@@ -9,6 +9,7 @@ import { sql, type Database, type LeftJoined } from '../../../database/database.
 import { fanOutLock } from '../../../events/queue-channel.ts';
 import { isRefusal, setAside, stepOrSetAside } from '../../../events/set-aside.ts';
 import { withPartitions } from '../../../database/migrate.ts';
+import { positionsPerTimeline, timeline } from '../../../database/timeline.ts';
 import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
 import type { Lease } from '../dispatch/claim.ts';
 import { slowMs, type LeaseRoom } from '../dispatch/room.ts';
@@ -290,6 +291,13 @@ function chooseEvents(total: number, broadcastAbove: number) {
   `;
 }
 
+/** True, after it has moved positions to the range of the server's timeline: clients may have cursors of events that a failover lost. */
+const areOfTimeline = sql`(
+  select case when mine and coalesce(pg_sequence_last_value('event_positions'), 0) < lowest
+    then setval('event_positions', lowest) else 1 end
+  from turn cross join (select (${timeline} - 1) * ${sql.lit(positionsPerTimeline)}::bigint as lowest) of_timeline
+) > 0`;
+
 /** Moves `chosen`, except rows that somebody has locked, from the outbox to `events`: `placed`. */
 const placeChosen = sql`
   locked as materialized (
@@ -303,6 +311,7 @@ const placeChosen = sql`
     select in_order.*, nextval('event_positions') as position,
       (select listed from orgs o where o.id = in_order.org_id) as org_listed
     from (select * from taken join chosen using (xid, id) order by xid, id) in_order
+    where ${areOfTimeline}
   ),
   stored as (
     insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
