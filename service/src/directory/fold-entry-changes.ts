@@ -25,10 +25,17 @@ export const namedEvents = sql`
   where active and name = any(${arrayLiteral(optInEvents)}::text[])
 `;
 
-/** Returns whether more may wait. */
-export async function foldEntryChanges(database: Database): Promise<boolean> {
+type Folded = {
+  /** Whether more may wait. */
+  more: boolean;
+  /** Whether an event of any entry may be due, now or later. */
+  isAwaited: boolean;
+};
+
+export async function foldEntryChanges(database: Database): Promise<Folded> {
   const max = sql.lit(foldedMax);
-  const { rows } = await sql<{ notes: number; entries: number }>`
+  const { rows } = await sql<{ notes: number; entries: number; isAwaited: boolean }>`
+    -- prepared: fold_entry_changes
     with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(foldLock)}) as mine),
     oldest as materialized (
       select *, sum(cardinality(entries)) over (order by revision, place) - cardinality(entries) as before
@@ -63,10 +70,15 @@ export async function foldEntryChanges(database: Database): Promise<boolean> {
         announce_at = coalesce(c.announce_at, case when excluded.revision > c.announced then excluded.announce_at end)
       where excluded.revision > c.revision
     )
-    select count(*) as notes, coalesce(sum(cardinality(entries)), 0)::int8 as entries from oldest
+    select count(*) as notes, coalesce(sum(cardinality(entries)), 0)::int8 as entries,
+      -- The latter is what was there before this statement.
+      count(*) > 0 or exists (select from entry_changes where announce_at is not null) as "isAwaited"
+    from oldest
   `.execute(database);
-  const [{ notes, entries } = { notes: 0, entries: 0 }] = rows;
-  return notes === notesMax || entries > foldedMax;
+  const [row] = rows;
+  if (!row) throw new Error('the notes were not counted');
+  const { notes, entries, isAwaited } = row;
+  return { more: notes === notesMax || entries > foldedMax, isAwaited };
 }
 
 /** Deletes changes that are older than cursors are accepted for. Returns whether there may be more. */

@@ -28,7 +28,7 @@ const announcerOf = (log = createLogger('silent')) => createChangesAnnouncer(tes
 const announce = announcerOf();
 
 async function fold(): Promise<void> {
-  while (await foldEntryChanges(database));
+  while ((await foldEntryChanges(database)).more);
 }
 
 /** What a worker does in a second, without the fan-out of others' events. */

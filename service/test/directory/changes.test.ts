@@ -60,7 +60,7 @@ const update = (slug: string, set: ReturnType<typeof sql>, table = 'orgs') =>
   sql`update ${sql.table(table)} set ${set} where slug = ${slug}`.execute(database);
 /** Both ways to the same changes: from the notes of transactions, and from what a worker made of them. */
 const foldAll = async () => {
-  while (await foldEntryChanges(database));
+  while ((await foldEntryChanges(database)).more);
 };
 
 const hidden = { slug: 'never-listed', name: 'Never listed', listed: false };
@@ -290,12 +290,12 @@ test('a note of more entries than are moved at once is moved in parts, and holds
     `.execute(database);
     return rows[0]?.count ?? 0;
   };
-  while (await foldEntryChanges(database));
+  while ((await foldEntryChanges(database)).more);
   await note(1, foldedMax + 1);
   await note(2, 2);
-  assert.equal(await foldEntryChanges(database), true);
+  assert.equal((await foldEntryChanges(database)).more, true);
   assert.deepEqual([await moved(1), await moved(2)], [foldedMax, 0]);
-  assert.equal(await foldEntryChanges(database), false);
+  assert.equal((await foldEntryChanges(database)).more, false);
   assert.deepEqual([await moved(1), await moved(2)], [foldedMax + 1, 2]);
   await sql`delete from entry_changes where kind = 'alliances'`.execute(database);
 });

@@ -47,10 +47,11 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'wake
   retentionDays: number;
   /** The notes of changed entries of the directory. */
   entryChanges: {
-    /** Returns whether more may be left, as `dropOld` does. */
-    fold: (database: Database) => Promise<boolean>;
+    /** Returns whether more may be left, and whether anything may be announced, now or later. */
+    fold: (database: Database) => Promise<{ more: boolean; isAwaited: boolean }>;
     /** Returns the milliseconds until more is due. */
     announce: (database: Database) => Promise<number>;
+    /** Returns whether more may be left. */
     dropOld: (database: Database) => Promise<boolean>;
   };
 };
@@ -217,8 +218,8 @@ class Run {
       leases: () => this.#recoverLeases(),
       totals: () => this.#foldTotals(),
       changes: async () => {
-        const more = await entryChanges.fold(this.#database);
-        const dueInMs = await entryChanges.announce(this.#database);
+        const { more, isAwaited } = await entryChanges.fold(this.#database);
+        const dueInMs = isAwaited ? await entryChanges.announce(this.#database) : Infinity;
         return more ? 0 : Math.min(dueInMs, checkMs);
       },
       partitions: () => pruneHistory(this.#database, this.#dependencies),
