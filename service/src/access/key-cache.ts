@@ -1,9 +1,10 @@
 /** Finds the caller behind a key: from memory while the revision of `access` is current, otherwise from the database. */
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
-import { findCaller, type Caller } from './keys.ts';
+import { findCallersOfKeys, type Caller } from './keys.ts';
 
 export type KeyCache = {
   /** The caller, or null for a key that is malformed, unknown, expired or revoked. */
@@ -22,8 +23,26 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   const callers = new LRUCache<string, { revision: number; caller: Caller }>({ max: entriesMax });
   let timer: NodeJS.Timeout | undefined;
 
+  /** Those of this turn of the event loop: after a restart, more clients call than statements may wait. */
+  let batch: { hashes: Buffer[]; found: ReturnType<typeof findCallersOfKeys> } | null = null;
+
+  function findInBatch(hash: Buffer): ReturnType<typeof findCallersOfKeys> {
+    if (batch === null) {
+      const hashes: Buffer[] = [];
+      const find = () => {
+        batch = null;
+        return findCallersOfKeys(database, hashes);
+      };
+      batch = { hashes, found: endOfTurn().then(find) };
+    }
+    batch.hashes.push(hash);
+    return batch.found;
+  }
+
   async function lookUp(key: string): Promise<Caller | null> {
-    const { revision, caller } = await findCaller(database, hashApiKey(key));
+    const hash = hashApiKey(key);
+    const { revision, callers: found } = await findInBatch(hash);
+    const caller = found.get(hash.toString('hex'));
     if (!caller) return null;
     callers.set(key, { revision, caller });
     return admit(caller);

@@ -279,6 +279,7 @@ export async function revokeKeysOf(
 
 type KeyRow = {
   id: string;
+  hash: Buffer;
   name: string;
   app_id: string | null;
   scopes: KeyScope[];
@@ -286,27 +287,31 @@ type KeyRow = {
   rate: number | null;
 } & LeftJoined<Suspension & { isOfApp: boolean }>;
 
-/** Returns the caller of a key unless it is revoked or expired, and the revision of this result. */
-export async function findCaller(
+/** Returns the callers of keys that are not revoked, by their hashes in hex, and the revision of this result. */
+export async function findCallersOfKeys(
   database: Database,
-  hash: Buffer,
-): Promise<{ revision: number; caller: Caller | null }> {
-  const { revision, callers } = await selectCallers(database, sql`k.hash = ${hash}`);
-  return { revision, caller: callers[0] ?? null };
+  hashes: readonly Buffer[],
+): Promise<{ revision: number; callers: ReadonlyMap<string, Caller> }> {
+  const condition = sql`k.hash = any(${hashes}::bytea[])`;
+  const { revision, found } = await selectCallers(database, condition);
+  return {
+    revision,
+    callers: new Map(found.map(({ hash, caller }) => [hash.toString('hex'), caller])),
+  };
 }
 
-/** The same for many keys, by their ids. */
+/** The same by the ids of keys. */
 export async function findCallers(
   database: Database,
   keyIds: readonly string[],
 ): Promise<{ revision: number; callers: ReadonlyMap<string, Caller> }> {
-  const { revision, callers } = await selectCallers(database, sql`k.id = any(${keyIds}::uuid[])`);
-  return { revision, callers: new Map(callers.map((caller) => [caller.keyId, caller])) };
+  const { revision, found } = await selectCallers(database, sql`k.id = any(${keyIds}::uuid[])`);
+  return { revision, callers: new Map(found.map(({ caller }) => [caller.keyId, caller])) };
 }
 
 async function selectCallers(database: Database, condition: ReturnType<typeof sql>) {
   const { rows } = await sql<{ revision: number } & LeftJoined<KeyRow>>`
-    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at, ${ownQuota(sql`k.app_id`, 'rate')} as rate, s.*
+    select r.revision, k.id, k.hash, k.name, k.app_id, k.scopes, k.expires_at, ${ownQuota(sql`k.app_id`, 'rate')} as rate, s.*
     from revisions r left join api_keys k on ${condition} and k.revoked_at is null
     left join lateral ${suspensionOf('key', sql`k.id`, sql`k.app_id`)} s on true
     where r.scope = 'access'
@@ -315,7 +320,9 @@ async function selectCallers(database: Database, condition: ReturnType<typeof sq
   if (!first) throw new Error('the revision of access is missing');
   return {
     revision: first.revision,
-    callers: rows.flatMap((row) => (row.id === null ? [] : [toCaller(row)])),
+    found: rows.flatMap((row) =>
+      row.id === null ? [] : [{ hash: row.hash, caller: toCaller(row) }],
+    ),
   };
 }
 

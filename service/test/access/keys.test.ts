@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
-import { generateApiKey, isWellFormedApiKey } from '../../src/access/api-key.ts';
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/access/api-key.ts';
 import { listAppKeys, readAppKey } from '../../src/access/app-keys.ts';
 import { createKeyCache } from '../../src/access/key-cache.ts';
 import { revokeKey, scopes } from '../../src/access/keys.ts';
@@ -87,6 +87,25 @@ test('a mistyped key is refused without a look-up', () => {
   );
   assert.equal(refusing.authenticate(mistyped(service.key)), null);
   assert.equal(refusing.authenticate('nonsense'), null);
+});
+
+test('more keys than statements may wait are looked up at once, each for itself', async () => {
+  const { appId } = await makeKey(service);
+  const keys = Array.from({ length: 1_000 }, generateApiKey);
+  await sql`
+    insert into api_keys (id, app_id, name, hash, last4, scopes)
+    select uuid_v7(), ${appId}, 'Load', decode(hash, 'hex'), '0000', '{read:directory}'
+    from unnest(${keys.map((key) => hashApiKey(key).toString('hex'))}::text[]) as hash
+  `.execute(database);
+  const cache = createKeyCache(database, service.revisions);
+  const unknown = generateApiKey();
+  const found = await Promise.all([...keys, unknown].map(async (key) => cache.authenticate(key)));
+  assert.equal(new Set(found.slice(0, -1).map((caller) => caller?.keyId)).size, keys.length);
+  assert.equal(found.at(-1), null);
+  const { rows } = await sql<{ id: string }>`
+    select id from api_keys where hash = ${hashApiKey(keys[7] ?? '')}
+  `.execute(database);
+  assert.equal(found[7]?.keyId, rows[0]?.id);
 });
 
 test('each operation requires its scope and names it', async () => {
