@@ -7,7 +7,7 @@ import { ServiceError } from '../../errors.ts';
 import { traceEvent } from '../../runtime/tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import { templateVersion } from '../../events/message.ts';
-import { keepChatLimits, readGate } from '../queue/dispatch/chat-limits.ts';
+import { ChatLimits, readGate } from '../queue/dispatch/chat-limits.ts';
 import { platforms } from '../sending/chat-platforms.ts';
 import { firstOwner, type Chat, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
@@ -70,7 +70,7 @@ export async function testWebhook(
       chat,
     };
     const attempt = await deliver(dependencies, delivery);
-    await keepChatLimits(dependencies, delivery, attempt);
+    await new ChatLimits(dependencies).keep(delivery, attempt);
     await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {

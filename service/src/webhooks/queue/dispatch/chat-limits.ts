@@ -56,39 +56,73 @@ export async function readGate(database: Database, webhookId: string): Promise<G
 export const lookAgainMs = 300_000;
 
 type Dependencies = { database: Database; room: Room; log: Logger };
+type Limit = { name: string; waitMs: number; invalid: number };
 
-/** Keeps what an attempt, or the wait before it, says about the next one. Never throws. */
-export async function keepChatLimits(
-  { database, room, log }: Dependencies,
-  { webhookId, url, chat }: Deliverable,
-  { answer, verdict }: Pick<RecordedAttempt, 'answer' | 'verdict'>,
-): Promise<void> {
-  if (!chat) return;
-  const { openAt, now } = chat.gate;
-  const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : openAt - now;
-  room.close(webhookId, Math.min(waitMs, lookAgainMs));
-  try {
-    // Others have waited for as long.
-    if (verdict.kind === 'given_up') await cancelPending(database, [webhookId], 'waited');
-    if (answer && (waitMs > 0 || answer.invalid))
-      await store(database, [
-        { name: webhookId, waitMs: answer.webhookMs, invalid: 0 },
-        {
-          name: platformName(chat.format, urlHost(url)),
-          waitMs: answer.platformMs,
-          invalid: Number(answer.invalid),
-        },
-      ]);
-  } catch (error) {
-    // This process waits all the same, and the next response says it again.
-    log.warn({ webhookId, reason: (error as Error).message }, 'chat_limit.not_stored');
+/** Keeps what attempts say about the next ones. One statement at a time, so that many limited channels cost no more than a few. */
+export class ChatLimits {
+  readonly #dependencies: Dependencies;
+  #next = new Map<string, Limit>();
+  #stored = Promise.resolve();
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** After an attempt, or the wait instead of it. Resolves when it is stored. Never throws. */
+  async keep(
+    { webhookId, url, chat }: Deliverable,
+    { answer, verdict }: Pick<RecordedAttempt, 'answer' | 'verdict'>,
+  ): Promise<void> {
+    if (!chat) return;
+    const { openAt, now } = chat.gate;
+    const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : openAt - now;
+    this.#dependencies.room.close(webhookId, Math.min(waitMs, lookAgainMs));
+    if (verdict.kind === 'given_up') await this.#failOld(webhookId);
+    if (!answer || (waitMs === 0 && !answer.invalid)) return;
+    const platform = platformName(chat.format, urlHost(url));
+    await this.#store([
+      { name: webhookId, waitMs: answer.webhookMs, invalid: 0 },
+      { name: platform, waitMs: answer.platformMs, invalid: Number(answer.invalid) },
+    ]);
+  }
+
+  /** The others of its webhook have waited for as long. */
+  async #failOld(webhookId: string): Promise<void> {
+    await this.#attempt(async ({ database }) => {
+      await cancelPending(database, [webhookId], 'waited');
+    });
+  }
+
+  #store(limits: Limit[]): Promise<void> {
+    if (this.#next.size === 0)
+      this.#stored = this.#stored.then(() => {
+        const all = [...this.#next.values()];
+        this.#next = new Map();
+        return this.#attempt(({ database }) => store(database, all));
+      });
+    for (const { name, waitMs, invalid } of limits) {
+      if (waitMs + invalid === 0) continue;
+      const before = this.#next.get(name) ?? { waitMs: 0, invalid: 0 };
+      this.#next.set(name, {
+        name,
+        waitMs: Math.max(waitMs, before.waitMs),
+        invalid: invalid + before.invalid,
+      });
+    }
+    return this.#stored;
+  }
+
+  /** This process waits all the same if it fails, and the next response says it again. */
+  async #attempt(work: (dependencies: Dependencies) => Promise<void>): Promise<void> {
+    try {
+      await work(this.#dependencies);
+    } catch (error) {
+      this.#dependencies.log.warn({ reason: (error as Error).message }, 'chat_limit.not_stored');
+    }
   }
 }
 
-type Limit = { name: string; waitMs: number; invalid: number };
-
-async function store(database: Database, all: Limit[]): Promise<void> {
-  const given = all.filter(({ waitMs, invalid }) => waitMs + invalid > 0);
+async function store(database: Database, given: Limit[]): Promise<void> {
   const column = (pick: (limit: Limit) => string | number) => arrayLiteral(given.map(pick));
   await sql`
     -- prepared: keep_chat_limits

@@ -25,7 +25,7 @@ import { advanceBroadcast, fanOut, sliceMax, type FanOut } from '../fan-out/fan-
 import { updateWebhookHealth } from '../health/update-webhook-health.ts';
 import { setDeliveryAside } from '../record/record.ts';
 import { Recorder } from '../record/recorder.ts';
-import { keepChatLimits } from './chat-limits.ts';
+import { ChatLimits } from './chat-limits.ts';
 import { claimOrSetAside, parkDue, parkMax, transactionMaxMs, type Lease } from './claim.ts';
 import { sizeHeapForLoad } from '../../../runtime/heap.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
@@ -73,6 +73,7 @@ export class Dispatcher {
   readonly #dependencies: DispatcherDependencies;
   readonly #recorder: Recorder;
   readonly #starter: Starter;
+  readonly #chatLimits: ChatLimits;
   readonly #due = createFloor(null);
   readonly #parked: ParkedWebhooks;
   readonly #isFarLookDue = createEvery(farLookMs);
@@ -93,6 +94,7 @@ export class Dispatcher {
       outcomesFloor: () => this.outcomes.current(),
     });
     this.#starter = new Starter(room, webhooks);
+    this.#chatLimits = new ChatLimits(dependencies);
     this.#parked = new ParkedWebhooks(room, this.#due);
     room.onRoom = (webhookId) => {
       if (webhookId === null) wake('fan-out');
@@ -273,8 +275,7 @@ export class Dispatcher {
     const attempt = mayBegin
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    const kept =
-      mayBegin && attempt && keepChatLimits(this.#dependencies, started.delivery, attempt);
+    const kept = mayBegin && attempt && this.#chatLimits.keep(started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
     await kept;
