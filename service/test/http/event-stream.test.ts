@@ -61,6 +61,7 @@ const follow = async (key: string, options?: Parameters<typeof openStream>[2]) =
   return stream;
 };
 const samplesOf = async () => samples(await service.metrics.render());
+const openStreams = async () => (await samplesOf()).get('orgdir_event_streams') ?? 0;
 /** The next event, whose id is also the cursor to go on from. */
 const nextId = async ({ next }: { next: () => Promise<{ data: any } | null> }) =>
   (await next())?.data.id as string | undefined;
@@ -304,14 +305,13 @@ test('a client that does not read is told so and disconnected, and holds up no o
   );
   await once(socket, 'readable');
   const data = JSON.stringify({ slug: 'y'.repeat(60_000) });
-  const open = async () => (await samplesOf()).get('orgdir_event_streams') ?? 0;
-  const before = await open();
+  const before = await openStreams();
   // More than the kernel takes for it.
   for (let count = 0; count < 10; count += 1) {
     const ids = await publishAs(data, 20);
     for (const id of ids) assert.equal(await nextId(bystander), id);
   }
-  await eventually(async () => (await open()) < before);
+  await eventually(async () => (await openStreams()) < before);
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(socket, 'close');
@@ -342,6 +342,7 @@ test('a stream ends when the overlap of its rotated key does', async () => {
 test('streams that come together on one connection are free again at its end, and count as sent', async () => {
   const { key } = await newKey();
   const { hostname, port } = new URL(url);
+  await eventually(async () => (await openStreams()) === 0);
   const before = await samplesOf();
   const socket = connect(Number(port), hostname);
   socket.write(
@@ -349,8 +350,9 @@ test('streams that come together on one connection are free again at its end, an
       streamsPerAppMax,
     ),
   );
-  await once(socket, 'readable');
-  await eventually(async () => (await service.call('/events/stream', { key })).status === 429);
+  // A call before all are open would open one itself, and its body never ends.
+  await eventually(async () => (await openStreams()) === streamsPerAppMax);
+  assert.equal((await service.call('/events/stream', { key })).status, 429);
   socket.destroy();
   await eventually(async () => {
     const stream = await openStream(url, key);
