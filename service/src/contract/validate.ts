@@ -1,5 +1,5 @@
 /** Validates values against a schema and describes what is wrong. Requests, imports and events all use this. */
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
@@ -30,12 +30,13 @@ ajvFormats.default(ajv);
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
 ajv.addFormat('date-time', (text) => parseTime(text) !== null);
 
-/** The validator fills in defaults and changes nothing else. */
+/** The validator fills in defaults and changes nothing else. It is compiled when it is first used: a start needs few of them. */
 export function createValidator<T extends TSchema>(schema: T): Validator<Static<T>> {
-  const matches = ajv.compile(schema);
+  let matches: ValidateFunction | undefined;
   return (value, path) => {
     const textIssue = findBadText(value, path, 0);
     if (textIssue) return { ok: false, issues: [textIssue] };
+    matches ??= ajv.compile(schema);
     if (matches(value)) return { ok: true, value: value as Static<T> };
     return { ok: false, issues: describe(matches.errors ?? [], path) };
   };
