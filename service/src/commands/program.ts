@@ -2,28 +2,7 @@
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
 import { readCommit, version } from '../runtime/version.ts';
-import { addAccessCommands } from './access-commands.ts';
-import { addAccountCommands } from './account-commands.ts';
-import { addAnnouncementCommands } from './announcement-commands.ts';
-import { addAuditCommands } from './audit-commands.ts';
-import { addDatabaseCommand } from './database-command.ts';
-import { addDeliveryCommands } from './delivery-commands.ts';
-import { addDirectoryCommands } from './directory-commands.ts';
-import { addDoctorCommand } from './doctor-command.ts';
-import { addEventCommands } from './event-commands.ts';
-import { addExplainCommand } from './explain-command.ts';
-import { addExportCommand } from './export-command.ts';
-import { addListenCommand } from './listen-command.ts';
-import { addBackupCommands } from './moving-commands.ts';
-import { addOperatorCommands } from './operator-commands.ts';
-import { addQuotaCommands } from './quota-commands.ts';
-import { addReplayCommand } from './replay-command.ts';
 import { reportError } from './report-error.ts';
-import { addMigrateCommand } from './migrate-command.ts';
-import { addServeCommand } from './serve-command.ts';
-import { addSyncCommands } from './sync-commands.ts';
-import { addUsageCommand } from './usage-command.ts';
-import { addWebhookCommands } from './webhook-commands.ts';
 
 const endings = `
 Exit codes: 0 done, 1 refused or failed (standard error says why), 2 invalid arguments.
@@ -38,19 +17,57 @@ export async function run(args: string[], parent: number): Promise<void> {
   const json = args.includes('--json');
   const output = watchOutput(json);
   // With --json, `reportError` reports invalid arguments, so commander must not print them too.
-  const program = createProgram(json ? { writeErr: () => {} } : {}, parent);
+  const quiet = json ? { writeErr: () => {} } : {};
   try {
+    const program = await createProgram(args, quiet, parent);
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     process.exitCode = output.hasFailed() ? 1 : reportError(error, json);
   }
 }
 
-/** Commands copy the output settings when they are added, so the settings come first. */
-export function createProgram(
+type Add = (program: Command, parent: number) => void;
+
+/** In the order of the help. Only the file of the command that runs is loaded: all of them take twice the time. */
+const files: [names: string[], load: () => Promise<Add>][] = [
+  [['serve'], async () => (await import('./serve-command.ts')).addServeCommand],
+  [['migrate'], async () => (await import('./migrate-command.ts')).addMigrateCommand],
+  [['import'], async () => (await import('./directory-commands.ts')).addDirectoryCommands],
+  [['export'], async () => (await import('./export-command.ts')).addExportCommand],
+  [['sync'], async () => (await import('./sync-commands.ts')).addSyncCommands],
+  [
+    ['apps', 'keys', 'managers'],
+    async () => (await import('./access-commands.ts')).addAccessCommands,
+  ],
+  [['accounts'], async () => (await import('./account-commands.ts')).addAccountCommands],
+  [['operators'], async () => (await import('./operator-commands.ts')).addOperatorCommands],
+  [['events', 'maintenance'], async () => (await import('./event-commands.ts')).addEventCommands],
+  [
+    ['announcements'],
+    async () => (await import('./announcement-commands.ts')).addAnnouncementCommands,
+  ],
+  [['audit'], async () => (await import('./audit-commands.ts')).addAuditCommands],
+  [['usage'], async () => (await import('./usage-command.ts')).addUsageCommand],
+  [['quotas'], async () => (await import('./quota-commands.ts')).addQuotaCommands],
+  [['webhooks'], async () => (await import('./webhook-commands.ts')).addWebhookCommands],
+  [['deliveries'], async () => (await import('./delivery-commands.ts')).addDeliveryCommands],
+  [['explain'], async () => (await import('./explain-command.ts')).addExplainCommand],
+  [['replay'], async () => (await import('./replay-command.ts')).addReplayCommand],
+  [['listen'], async () => (await import('./listen-command.ts')).addListenCommand],
+  [['database'], async () => (await import('./database-command.ts')).addDatabaseCommand],
+  [['backup', 'restore'], async () => (await import('./moving-commands.ts')).addBackupCommands],
+  [['doctor'], async () => (await import('./doctor-command.ts')).addDoctorCommand],
+];
+
+/**
+ * The command that `args` begin with; all commands if they begin with none. Commands copy the output settings when they are
+ * added, so the settings come first.
+ */
+export async function createProgram(
+  args: string[],
   output: OutputConfiguration = {},
   parent: number = process.ppid,
-): Command {
+): Promise<Command> {
   const program = new Command('orgdir')
     .description('Run and manage the organisation directory service.')
     .exitOverride()
@@ -59,27 +76,8 @@ export function createProgram(
     .showHelpAfterError('(run with --help for usage)')
     .addHelpText('afterAll', endings);
   addVersionOption(program);
-  addServeCommand(program, parent);
-  addMigrateCommand(program);
-  addDirectoryCommands(program);
-  addExportCommand(program);
-  addSyncCommands(program);
-  addAccessCommands(program);
-  addAccountCommands(program);
-  addOperatorCommands(program);
-  addEventCommands(program);
-  addAnnouncementCommands(program);
-  addAuditCommands(program);
-  addUsageCommand(program);
-  addQuotaCommands(program);
-  addWebhookCommands(program);
-  addDeliveryCommands(program);
-  addExplainCommand(program);
-  addReplayCommand(program);
-  addListenCommand(program);
-  addDatabaseCommand(program);
-  addBackupCommands(program);
-  addDoctorCommand(program);
+  const own = files.filter(([names]) => names.includes(args[0] ?? ''));
+  for (const [, load] of own.length > 0 ? own : files) (await load())(program, parent);
   return program;
 }
 

@@ -291,7 +291,7 @@ test('invalid arguments exit with 2 and a hint; every command has help', async (
   }
   const help = await run(['keys', 'create', '--help']);
   assert.deepEqual([help.code, /Examples:/.test(help.stdout)], [0, true]);
-  const commands = createProgram().commands.flatMap((each) =>
+  const commands = (await createProgram([])).commands.flatMap((each) =>
     each.commands.length > 0 ? each.commands : [each],
   );
   for (const command of commands) assert.ok(command.description().length > 10, command.name());

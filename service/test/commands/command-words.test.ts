@@ -26,8 +26,10 @@ const env = {
 await writeFile(join(folder, 'orgs.ndjson'), '{"name":"Another"}\n');
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
+const all = await createProgram([]);
+
 /** The words of every command that does something. */
-function allCommands(command: Command = createProgram(), words: string[] = []): string[][] {
+function allCommands(command: Command = all, words: string[] = []): string[][] {
   if (command.commands.length === 0) return [words];
   return command.commands.flatMap((each) => allCommands(each, [...words, each.name()]));
 }
@@ -36,7 +38,7 @@ function allCommands(command: Command = createProgram(), words: string[] = []): 
 async function say(words: string[]): Promise<{ code: number; text: string }> {
   let text = '';
   const write = (more: string) => (text += more);
-  const program = createProgram({ writeOut: write, writeErr: write });
+  const program = await createProgram(words, { writeOut: write, writeErr: write });
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
@@ -57,6 +59,18 @@ test('every documented command exists', () => {
     promised.filter((name) => !names.has(name)),
     [],
   );
+});
+
+test('a command alone is what it is among all', async () => {
+  const { commands } = all;
+  for (const command of commands) {
+    const alone = await createProgram([command.name()]);
+    assert.ok(alone.commands.length < commands.length, command.name());
+    assert.equal(
+      alone.commands.find((each) => each.name() === command.name())?.helpInformation(),
+      command.helpInformation(),
+    );
+  }
 });
 
 test('the help of every command has a description, an example and the exit codes', async () => {
@@ -95,7 +109,7 @@ test('every option has a description', () => {
       assert.ok(argument.description, argument.name());
     command.commands.forEach(walk);
   };
-  walk(createProgram());
+  walk(all);
 });
 
 test('an unknown option is an invalid argument, for every command', async () => {

@@ -44,7 +44,8 @@ function exitCodeNow(): number {
 async function perform(words: string[]): Promise<number | null> {
   const json = words.includes('--json');
   try {
-    await createProgram(json ? { writeErr: () => {} } : {}).parseAsync(words, { from: 'user' });
+    const program = await createProgram(words, json ? { writeErr: () => {} } : {});
+    await program.parseAsync(words, { from: 'user' });
     return null;
   } catch (error) {
     return reportError(error, json);
