@@ -21,8 +21,10 @@ const eventsMin = 32;
 export const sliceMax = 512;
 /** Webhooks that one slice looks at. */
 const scannedMax = 4_096;
-/** Others wait for a statement that evaluates filters. It ends soon after this time; the largest filter takes about 3 ms. */
-const filteringMs = 200;
+/** Others wait for a statement that evaluates filters. It begins no evaluation after this time; the largest takes about 3 ms. */
+const filteringMs = 50;
+/** An event with more filters is a broadcast, because no event is left half evaluated. */
+const filtersPerEventMax = 16;
 /** Webhooks with filters that one slice looks at. */
 const filteredMax = 256;
 
@@ -245,6 +247,12 @@ function waitingEvents(
   `;
 }
 
+/** When the statement first asks. */
+const filteringStarted = sql`started as materialized (select clock_timestamp() as at)`;
+const isFilteringOver = sql`
+  (clock_timestamp() > (select at from started) + ${sql.lit(filteringMs)} * interval '1 millisecond')
+`;
+
 /** Takes as many of `oldest` as there is room for: `chosen`. `passed` are the webhooks whose filters let the event pass. */
 function chooseEvents(total: number, broadcastAbove: number) {
   return sql`
@@ -252,23 +260,23 @@ function chooseEvents(total: number, broadcastAbove: number) {
     select topic, count(*) as subscribers, count(filter_path) as filters from subscribers group by topic
   ),
   sized as (
-    select *, subscribers > ${broadcastAbove}::int as is_broadcast,
-      -- The slices of a broadcast evaluate them.
-      case when subscribers <= ${broadcastAbove}::int then filters else 0 end as filtered
+    -- The slices of a broadcast evaluate them.
+    select *, case when is_broadcast then 0 else filters end as filtered
     from (
       select o.*, row_number() over (order by xid, id) as place, coalesce(s.subscribers, 0) as subscribers,
-        coalesce(s.filters, 0) as filters
+        coalesce(s.filters, 0) as filters,
+        coalesce(s.subscribers > ${broadcastAbove}::int or s.filters > ${sql.lit(filtersPerEventMax)}, false) as is_broadcast
       from oldest o left join sizes s using (topic)
     ) o
     order by overtakes desc, xid, id
   ),
-  started as materialized (select clock_timestamp() as at),
+  ${filteringStarted},
   -- Each event is read once, and only if there is a filter, and time to evaluate it.
   readable as (
     select *, case when is_next and filtered > 0 then (select filterable(data) from outbox where ctid = tid) end as readable
     from (
       select *, filtered = 0 or place = 1
-        or clock_timestamp() < (select at from started) + ${sql.lit(filteringMs)} * interval '1 millisecond' as is_next
+        or not ${isFilteringOver} as is_next
       from sized offset 0
     ) sized offset 0
   ),
@@ -426,7 +434,10 @@ async function advanceOnce(
     ${turn},
     ${nextSubscribers(minAgeMs, count, at)},
     reached as materialized (
-      select case when (select count(*) from subscribers) = ${count}::int
+      select case
+        when exists (select from late)
+        then (select id from (${scanned}) w where id < (select webhook_id from late) order by id desc limit 1)
+        when (select count(*) from subscribers) = ${count}::int
         then (select webhook_id from subscribers order by webhook_id desc limit 1)
         -- Null after the last one.
         else (select nullif(id, (select id from webhooks order by id desc limit 1)) from (${scanned}) w order by id desc limit 1)
@@ -485,18 +496,23 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
     select e.* from broadcast b cross join lateral (select * from events where id = b.event_id limit 1) e
   ),
   readable as materialized (select filterable(data) as data from placed),
+  ${filteringStarted},
   -- The webhooks of the moment at which the event got its position.
-  subscribers as materialized (
-    select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.own_headers, s.may_lease
+  looked as materialized (
+    select w.id as webhook_id, w.app_id, w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.own_headers, s.may_lease, s.is_late
     from (${scanned}) w cross join lateral (
       select w.active and w.format = 'json' and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
-        (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease
+        (select listed from orgs o where o.id = e.org_id), n.org_id, n.alliance_id, n.created_at) as may_lease, is_late
       from placed e
       cross join lateral (
         select active, events, filter_path from webhook_versions
         where webhook_id = w.id and ${wasValid}
         order by valid_from desc limit 1
       ) v
+      -- The first is never late, so that each slice gets further.
+      cross join lateral (
+        select case when v.filter_path is not null and w.place > 1 then ${isFilteringOver} else false end as is_late offset 0
+      ) l
       left join lateral (
         select org_id, alliance_id, bound_at from binding_versions
         where app_id = w.app_id and ${wasValid}
@@ -506,11 +522,16 @@ function nextSubscribers(minAgeMs: number, count: number, at: Head | null) {
       where takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, b.org_id, b.alliance_id, b.bound_at)
         -- Read at most once, and only if there is a filter.
-        and passes_filter(v.filter_path, e.name, (select data from readable))
+        and (is_late or passes_filter(v.filter_path, e.name, (select data from readable)))
       -- Keeps the order of the webhooks, so that it ends with the last one that is needed.
       offset 0
     ) s
     order by w.id limit ${count}::int
+  ),
+  -- The next slice begins with it.
+  late as materialized (select webhook_id from looked where is_late order by webhook_id limit 1),
+  subscribers as materialized (
+    select * from looked where (webhook_id >= (select webhook_id from late)) is not true
   )
   `;
 }
