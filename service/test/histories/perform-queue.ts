@@ -15,7 +15,11 @@ import { systemClock } from '../../src/webhooks/sending/clock.ts';
 import { unsent, type RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';
 import { cycleOf, decideVerdict } from '../../src/webhooks/sending/retry.ts';
-import { addOwnHeaders, parseOwnHeaders } from '../../src/webhooks/sending/own-headers.ts';
+import {
+  addOwnHeaders,
+  headersOwner,
+  parseOwnHeaders,
+} from '../../src/webhooks/sending/own-headers.ts';
 import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
@@ -126,7 +130,7 @@ function hand({ secretBox }: Stage, worker: StageWorker, deliveries: Deliverable
   const handed = deliveries.map((delivery) => {
     const { id, webhookId, event, eventCreatedAt: createdAt, data, ownHeaders, chat } = delivery;
     const url = chat ? secretBox.open(chat.sealedUrl, urlOwner(webhookId)) : delivery.url;
-    const own = ownHeaders && parseOwnHeaders(secretBox.open(ownHeaders, webhookId));
+    const own = ownHeaders && parseOwnHeaders(secretBox.open(ownHeaders, headersOwner(webhookId)));
     const headers = JSON.stringify(addOwnHeaders({}, own, url));
     return { ...delivery, url, headers, body: renderBody({ id, event, createdAt, data }) };
   });

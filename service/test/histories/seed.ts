@@ -2,7 +2,7 @@
 import { sql } from '../../src/database/database.ts';
 import { compileFilters } from '../../src/webhooks/filters/compile-filters.ts';
 import { urlOwner } from '../../src/webhooks/sending/chat-platforms.ts';
-import { sealedText } from '../../src/webhooks/sending/own-headers.ts';
+import { headersOwner, sealedText } from '../../src/webhooks/sending/own-headers.ts';
 import type { Name } from './commands.ts';
 import {
   addressOf,
@@ -55,7 +55,7 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
       values ('${id}', ${idOf(state.apps, app)}, '${shownAddressOf(slot, 0)}', '${isChat(slot) ? 'slack' : 'json'}',
         ${isChat(slot) ? seal(url, urlOwner(id)) : 'null'}, ${!isChat(slot)},
         ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, ${seal('whsec_c2VjcmV0')},
-        ${headers ? seal(sealedText(headers, url)) : 'null'})`;
+        ${headers ? seal(sealedText(headers, url), headersOwner(id)) : 'null'})`;
   }
 }
 

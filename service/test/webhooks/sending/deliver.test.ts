@@ -13,7 +13,7 @@ import { deliver } from '../../../src/webhooks/sending/deliver.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { createSecretBox } from '../../../src/runtime/secret-box.ts';
 import { generateSecret } from '../../../src/webhooks/management/generate-secret.ts';
-import { sealedText } from '../../../src/webhooks/sending/own-headers.ts';
+import { headersOwner, sealedText } from '../../../src/webhooks/sending/own-headers.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { startTestService } from '../../support/service.ts';
@@ -139,7 +139,10 @@ test('headers of the owner replace none of the service, and go only to the origi
   const receiver = await startReceiver();
   const { dependencies } = prepare();
   const seal = (url: string) =>
-    box.seal(sealedText({ 'x-service-event': 'forged', 'X-Key': 'mine' }, url), webhookId);
+    box.seal(
+      sealedText({ 'x-service-event': 'forged', 'X-Key': 'mine' }, url),
+      headersOwner(webhookId),
+    );
   // A process of 1.0.0 may have moved the second webhook.
   for (const url of [`${receiver.url}/other`, 'https://example.org/'])
     await deliver(dependencies, deliverable(receiver.url, { ownHeaders: seal(url) }));
