@@ -332,7 +332,7 @@ table broadcasts
 table chat_limits
   name text not null
   open_at timestamp(3) with time zone not null
-  closed_since timestamp(3) with time zone not null
+  closed_since timestamp(3) with time zone
   invalid integer not null
   window_ends_at timestamp(3) with time zone not null
   chat_limits_pkey: PRIMARY KEY (name)

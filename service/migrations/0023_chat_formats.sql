@@ -14,8 +14,8 @@ create table chat_limits (
   -- The id of a webhook; discord, slack, or a host of Teams.
   name text primary key,
   open_at timestamptz(3) not null,
-  -- Since when one wait has followed the other.
-  closed_since timestamptz(3) not null,
+  -- Since when the platform has refused every message of the webhook, because it limits them.
+  closed_since timestamptz(3),
   -- Responses for which Discord blocks an address if it gives too many in one window.
   invalid integer not null,
   window_ends_at timestamptz(3) not null

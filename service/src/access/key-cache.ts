@@ -16,6 +16,8 @@ export type KeyCache = {
 /** About 5 MB at most. */
 const entriesMax = 10_000;
 const clearMs = 30_000;
+/** Keys that one statement looks up. */
+const batchMax = 500;
 
 export function createKeyCache(database: Database, revisions: Revisions): KeyCache {
   // Uses the key itself, because hashing took a seventh of a cached read. Requests hold keys in memory anyway; the timer
@@ -27,10 +29,10 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   let batch: { hashes: Buffer[]; found: ReturnType<typeof findCallersOfKeys> } | null = null;
 
   function findInBatch(hash: Buffer): ReturnType<typeof findCallersOfKeys> {
-    if (batch === null) {
+    if (batch === null || batch.hashes.length === batchMax) {
       const hashes: Buffer[] = [];
       const find = () => {
-        batch = null;
+        if (batch?.hashes === hashes) batch = null;
         return findCallersOfKeys(database, hashes);
       };
       batch = { hashes, found: endOfTurn().then(find) };

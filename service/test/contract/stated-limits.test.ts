@@ -311,7 +311,7 @@ const sentences: Record<string, string[]> = {
     `its last ${attemptsShownMax} attempts`,
     `a title has at most ${messageMax.title} characters, a text ${n(messageMax.text)}, and there are ${messageMax.fields} fields of ${messageMax.name} and ${n(messageMax.value)} characters; a message for Discord has ${n(discordMax.total)} characters in all, one for Teams ${n(teamsBytesMax)} bytes`,
     `refused ${n(invalidMax)} requests within ten minutes, because Discord blocks an address after ${n(2 * invalidMax)}`,
-    `waited for ${waitMaxMs / 3_600_000} hours, while one limit of the platform followed the other, is \`failed\` within ${lookAgainMs / 60_000} minutes`,
+    `waited for ${waitMaxMs / 3_600_000} hours, while the platform took no message of its webhook, is \`failed\` within ${lookAgainMs / 60_000} minutes`,
     retention,
   ],
   'events.md': [

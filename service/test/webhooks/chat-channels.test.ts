@@ -364,6 +364,30 @@ test('deliveries that are late for another reason wait for a platform as new one
   await remove(made);
 });
 
+test('a message that the platform takes ends a day of refusals', async () => {
+  const made = await create('discord');
+  await sql`
+    insert into chat_limits values
+      (${made.id}, queue_now() - interval '1 second', queue_now() - interval '25 hours', 0, queue_now()),
+      -- Of others, whose requests were invalid.
+      ('discord', queue_now(), null, 1, queue_now() + interval '5 minutes')
+  `.execute(database);
+  await announce(database);
+  assert.equal((await deliveryOf(made.id)).status, 'succeeded');
+  const since = async () => {
+    const { rows } = await sql<{ hours: number | null }>`
+      select (extract(epoch from queue_now() - closed_since) / 3600)::float8 as hours from chat_limits where name = ${made.id}
+    `.execute(database);
+    return rows[0]?.hours;
+  };
+  await eventually(async () => (await since()) === null);
+  platform.instead.set(made.path, (response) => limit(response, { seconds: 60 }));
+  await announce(database);
+  const hours = await eventually(async () => (await since()) ?? null);
+  assert.ok(hours < 1, `refused for ${hours} hours`);
+  await remove(made);
+});
+
 test('a new URL does not wait for the limit of the one before', async () => {
   const made = await create('slack');
   platform.instead.set(made.path, (response) => limit(response, { seconds: 3_600 }));

@@ -32,7 +32,7 @@ export type Gate = {
   now: number;
   /** Until then, the platform has to be left alone. */
   openAt: number;
-  /** Since when one wait has followed the other; null if there was none of late. */
+  /** Since when the platform has refused every message of the webhook, because it limits them; null unless it has. */
   closedSince: number | null;
 };
 

@@ -160,7 +160,7 @@ const publishHeavy = async (count: number) => {
 test('filters that take long are evaluated a part at a time, so that others wait no longer', async () => {
   await clear();
   const { appId } = await makeKey(service, { bindTo: alliance });
-  await insertFiltered(appId, heaviest, 16);
+  await insertFiltered(appId, heaviest, 4);
   const count = 20;
   await publishHeavy(count);
   const wanted = await publish('acme');
@@ -174,7 +174,7 @@ test('filters that take long are evaluated a part at a time, so that others wait
   }
   assert.ok(calls >= 2, `${calls} statements`);
   const made = await deliveries();
-  assert.equal(made.length, 16, 'events without a filter pass');
+  assert.equal(made.length, 4, 'events without a filter pass');
   assert.ok(made.every(([, event]) => event === wanted));
 });
 

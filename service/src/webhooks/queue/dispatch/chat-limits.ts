@@ -25,7 +25,7 @@ const windowEnd = sql`queue_now() + interval '10 minutes'`;
 /** No wait ends later; one that would is from before the database's clock was put back. */
 const latest = sql`queue_now() + ${sql.lit(retryAfterMaxMs)}::int * interval '1 millisecond'`;
 
-/** A wait that begins later than this after the last one does not follow it. */
+/** What was refused longer ago than this says nothing of now. */
 const pause = sql`interval '1 hour'`;
 
 /** What is known of the webhook `w`, a `Gate`; null unless it posts into a chat channel. */
@@ -56,12 +56,15 @@ export async function readGate(database: Database, webhookId: string): Promise<G
 export const lookAgainMs = 300_000;
 
 type Dependencies = { database: Database; room: Room; log: Logger };
-type Limit = { name: string; waitMs: number; invalid: number };
+/** `refused`: whether the platform took nothing of the webhook, because it limits messages. */
+type Limit = { name: string; waitMs: number; invalid: number; refused: boolean };
 
 /** Keeps what attempts say about the next ones. One statement at a time, so that many limited channels cost no more than a few. */
 export class ChatLimits {
   readonly #dependencies: Dependencies;
   #next = new Map<string, Limit>();
+  /** Webhooks of which nothing was taken for too long. */
+  #failing = new Set<string>();
   #stored = Promise.resolve();
 
   constructor(dependencies: Dependencies) {
@@ -74,42 +77,51 @@ export class ChatLimits {
     { answer, verdict }: Pick<RecordedAttempt, 'answer' | 'verdict'>,
   ): Promise<void> {
     if (!chat) return;
-    const { openAt, now } = chat.gate;
+    const { openAt, now, closedSince } = chat.gate;
     const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : openAt - now;
     this.#dependencies.room.close(webhookId, Math.min(waitMs, lookAgainMs));
-    if (verdict.kind === 'given_up') await this.#failOld(webhookId);
-    if (!answer || (waitMs === 0 && !answer.invalid)) return;
-    const platform = platformName(chat.format, urlHost(url));
-    await this.#store([
-      { name: webhookId, waitMs: answer.webhookMs, invalid: 0 },
-      { name: platform, waitMs: answer.platformMs, invalid: Number(answer.invalid) },
-    ]);
-  }
-
-  /** The others of its webhook have waited for as long. */
-  async #failOld(webhookId: string): Promise<void> {
-    await this.#attempt(async ({ database }) => {
-      await cancelPending(database, [webhookId], 'waited');
-    });
-  }
-
-  #store(limits: Limit[]): Promise<void> {
-    if (this.#next.size === 0)
-      this.#stored = this.#stored.then(() => {
-        const all = [...this.#next.values()];
-        this.#next = new Map();
-        return this.#attempt(({ database }) => store(database, all));
+    const limits: Limit[] = [];
+    if (answer && (answer.webhookMs > 0 || answer.limited !== (closedSince !== null)))
+      limits.push({
+        name: webhookId,
+        waitMs: answer.webhookMs,
+        invalid: 0,
+        refused: answer.limited,
       });
-    for (const { name, waitMs, invalid } of limits) {
-      if (waitMs + invalid === 0) continue;
-      const before = this.#next.get(name) ?? { waitMs: 0, invalid: 0 };
-      this.#next.set(name, {
-        name,
-        waitMs: Math.max(waitMs, before.waitMs),
-        invalid: invalid + before.invalid,
+    if (answer && (answer.platformMs > 0 || answer.invalid)) {
+      const name = platformName(chat.format, urlHost(url));
+      const invalid = Number(answer.invalid);
+      limits.push({ name, waitMs: answer.platformMs, invalid, refused: false });
+    }
+    const failing = verdict.kind === 'given_up' ? [webhookId] : [];
+    if (limits.length + failing.length > 0) await this.#store(limits, failing);
+  }
+
+  #store(limits: Limit[], failing: string[]): Promise<void> {
+    if (this.#next.size + this.#failing.size === 0)
+      this.#stored = this.#stored.then(() => this.#storeAll());
+    for (const one of limits) {
+      const { waitMs = 0, invalid = 0 } = this.#next.get(one.name) ?? {};
+      this.#next.set(one.name, {
+        ...one,
+        waitMs: Math.max(one.waitMs, waitMs),
+        invalid: one.invalid + invalid,
       });
     }
+    for (const id of failing) this.#failing.add(id);
     return this.#stored;
+  }
+
+  async #storeAll(): Promise<void> {
+    const limits = [...this.#next.values()];
+    const failing = [...this.#failing];
+    this.#next.clear();
+    this.#failing.clear();
+    await this.#attempt(async ({ database }) => {
+      if (limits.length > 0) await store(database, limits);
+      // The others of these webhooks have waited for as long.
+      if (failing.length > 0) await cancelPending(database, failing, 'waited');
+    });
   }
 
   /** This process waits all the same if it fails, and the next response says it again. */
@@ -123,14 +135,15 @@ export class ChatLimits {
 }
 
 async function store(database: Database, given: Limit[]): Promise<void> {
-  const column = (pick: (limit: Limit) => string | number) => arrayLiteral(given.map(pick));
+  const column = (pick: (limit: Limit) => string | number | boolean) =>
+    arrayLiteral(given.map(pick));
   await sql`
     -- prepared: keep_chat_limits
     with given as materialized (
-      select name, queue_now() + wait_ms * interval '1 millisecond' as open_at, queue_now() as closed_since, invalid,
-        ${windowEnd} as window_ends_at
+      select name, case when wait_ms > 0 then queue_now() + wait_ms * interval '1 millisecond' else 'epoch' end as open_at,
+        case when refused then queue_now() end as closed_since, invalid, ${windowEnd} as window_ends_at
       from unnest(${column((one) => one.name)}::text[], ${column((one) => one.waitMs)}::bigint[],
-        ${column((one) => one.invalid)}::int[]) as g(name, wait_ms, invalid)
+        ${column((one) => one.invalid)}::int[], ${column((one) => one.refused)}::boolean[]) as g(name, wait_ms, invalid, refused)
     ),
     -- A row that somebody has locked must not hold up attempts.
     free as materialized (
@@ -140,7 +153,7 @@ async function store(database: Database, given: Limit[]): Promise<void> {
       from chat_limits where name in (select name from given) order by name for update skip locked
     ),
     added as (
-      select g.name, greatest(g.open_at, f.open_at) as open_at, least(g.closed_since, f.closed_since) as closed_since,
+      select g.name, greatest(g.open_at, f.open_at) as open_at, case when g.closed_since is not null then least(g.closed_since, f.closed_since) end as closed_since,
         g.invalid + case when in_window then f.invalid else 0 end as invalid,
         case when in_window then f.window_ends_at else g.window_ends_at end as window_ends_at
       from given g join free f using (name)
@@ -151,7 +164,9 @@ async function store(database: Database, given: Limit[]): Promise<void> {
       from added a where c.name = a.name
     )
     insert into chat_limits (name, open_at, closed_since, invalid, window_ends_at)
-    select name, open_at, closed_since, invalid, window_ends_at from given on conflict do nothing
+    select name, open_at, closed_since, invalid, window_ends_at from given
+    -- Those that are there may be locked; and in one order, so that two processes never wait for each other.
+    where name not in (select name from chat_limits) order by name on conflict do nothing
   `.execute(database);
 }
 

@@ -77,10 +77,12 @@ export class ParkedWebhooks {
   /** Takes up to `webhooksMax` webhooks out, with the number of deliveries that each may have, `most` in total. */
   takeWithRoom(most: number): Map<string, number> {
     if (this.#forgetsSince()) this.since.clear();
+    this.#reopen();
     const rooms = new Map<string, number>();
     let left = most;
     for (const [queue, webhooks] of Object.entries(this.#queues) as [Queue, Set<string>][]) {
-      let free = queue === 'closed' ? left : Math.min(left, this.#room.freeFor(queue));
+      if (queue === 'closed') continue;
+      let free = Math.min(left, this.#room.freeFor(queue));
       let considered = Math.min(webhooks.size, consideredMax);
       for (const webhookId of webhooks) {
         if (considered === 0 || free <= 0 || rooms.size >= webhooksMax) break;
@@ -88,13 +90,22 @@ export class ParkedWebhooks {
         webhooks.delete(webhookId);
         const take = Math.min(this.#room.leasable(webhookId), free);
         if (take > 0) rooms.set(webhookId, take);
-        // To the end of its queue, or to its present one.
+        // To the end of its queue, or to that of its present speed.
         else this.keep([webhookId]);
         free -= take;
         left -= take;
       }
     }
     return rooms;
+  }
+
+  /** Those that are open again join the queue of their speed, and the others go to the end of theirs. */
+  #reopen(): void {
+    const { closed } = this.#queues;
+    for (const webhookId of closed.values().take(consideredMax).toArray()) {
+      closed.delete(webhookId);
+      this.keep([webhookId]);
+    }
   }
 
   /** Looks for all of them, now and for as long as a statement may take whose connection was lost. */
