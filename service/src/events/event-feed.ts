@@ -24,7 +24,7 @@ export type Follower = {
 /** An event has 64 KiB at most, so a batch has 4 MiB. */
 const batchMax = 64;
 /** Filters of webhooks that one read evaluates, each for up to 3 ms. */
-export const filtersMax = 1_000;
+export const filtersMax = 200;
 const lookMs = 1_000;
 /** Followers that get a batch in one turn of the event loop. */
 const perTurn = 32;
