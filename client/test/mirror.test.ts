@@ -138,7 +138,7 @@ test('a mirror begins again when its cursor is too old', async () => {
   await settled(store);
   await stop();
   await sql`delete from orgs where slug = 'first-0'`.execute(database);
-  while (await foldEntryChanges(database));
+  while ((await foldEntryChanges(database)).more);
   await sql`update entry_changes set at = now() - interval '1 year'`.execute(database);
   while (await dropOldEntryChanges(database));
   processes.splice(0, 2, later);

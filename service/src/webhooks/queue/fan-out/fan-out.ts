@@ -132,6 +132,7 @@ type DeliveryColumns = Omit<
   | 'leaseToken'
   | 'leaseEndsAt'
   | 'createdAtMs'
+  | 'chat'
   | 'trigger'
   | 'number'
   | 'cycleAttempt'
