@@ -133,6 +133,15 @@ test('events without a filter pass, and what does not match takes no room', asyn
   assert.equal(made.filter(([id]) => id === plain.id).length, 21);
 });
 
+/** Ends all broadcasts, and returns how many slices that took. */
+async function makeSlices(): Promise<number> {
+  const options = { room, count: sliceMax, minAgeMs: 0 };
+  let slices = 0;
+  for (let more = true; more; slices += 1)
+    ({ broadcasts: more } = await advanceBroadcast(database, { lease: newLease(), ...options }));
+  return slices;
+}
+
 /** A filter that takes longest, and events that it compares with 200 items each. */
 const longName = (_: unknown, number: number) => `${'item '.repeat(30)}${number}`;
 const heaviest = {
@@ -189,14 +198,7 @@ test('an event with many filters that take long is made in slices, for each webh
   await insertFiltered(appId, heaviest, 60);
   await publishHeavy(1);
   assert.equal((await fanOutWith(database)).deliveries, 0);
-  let slices = 0;
-  for (let more = true; more; slices += 1)
-    ({ broadcasts: more } = await advanceBroadcast(database, {
-      lease: newLease(),
-      room,
-      count: sliceMax,
-      minAgeMs: 0,
-    }));
+  const slices = await makeSlices();
   assert.ok(slices >= 2, `${slices} slices`);
   const ids = (await deliveries()).map(([webhook]) => webhook);
   assert.deepEqual([ids.length, new Set(ids).size], [60, 60]);
@@ -277,14 +279,7 @@ test('an event for very many webhooks is sent once to those whose filters it pas
   const event = await publish('acme');
   const { broadcasts } = await fanOutWith(database);
   assert.ok(broadcasts);
-  let slices = 0;
-  for (let more = true; more; slices += 1)
-    ({ broadcasts: more } = await advanceBroadcast(database, {
-      lease: newLease(),
-      room,
-      count: sliceMax,
-      minAgeMs: 0,
-    }));
+  const slices = await makeSlices();
   assert.ok(slices > 2, `${slices} slices`);
   const made = await deliveries();
   assert.equal(made.length, Math.floor((2 * sliceMax) / 5));

@@ -275,10 +275,11 @@ export class Dispatcher {
     const attempt = mayBegin
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    const kept = mayBegin && attempt && this.#chatLimits.keep(started.delivery, attempt);
+    const { chat } = started.delivery;
+    const kept = chat && mayBegin && attempt && this.#chatLimits.keep(started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
-    await kept;
+    if (kept) await kept;
     this.#dependencies.room.release(started.place);
     this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#onIdle();

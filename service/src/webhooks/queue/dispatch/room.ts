@@ -167,7 +167,9 @@ export class Room {
     const isOwnOld = performance.now() - receiver.endedAt > trustedMs;
     if (receiver.running.size === 0 && isOwnOld) receiver.latencyMs = latencyMs;
     const host = urlHost(url);
-    Object.assign(receiver, { owner, host, isChat: Boolean(chat) });
+    receiver.owner = owner;
+    receiver.host = host;
+    receiver.isChat = Boolean(chat);
     this.#remembered.set(webhookId, receiver);
     this.#held += 1;
     this.#wait(receiver, 1);
@@ -263,7 +265,7 @@ export class Room {
   /** How many attempts this webhook may have in flight now. */
   #limit(receiver: Receiver): number {
     if (this.#blocked.has(receiver.id) || isSilent(receiver)) return 0;
-    if (performance.now() < receiver.closedUntil) return 0;
+    if (receiver.isChat && performance.now() < receiver.closedUntil) return 0;
     const most = receiver.isChat ? 1 : limitByLatency(receiver);
     const limit = Math.min(most, this.#shareOf(receiver.id));
     const speed = this.#speedOf(receiver);
