@@ -49,11 +49,51 @@ export type Deliverable = LeasedDelivery & {
   ownHeaders: Buffer | null;
   eventCreatedAt: string;
   data: string;
-  /** Of a webhook that posts into a chat channel. Fan-out leases none of these, and so leaves it out. */
-  chat?: Chat | null;
+  /** Of a webhook that posts into a chat channel; fan-out leases none of these. */
+  chat: Chat | null;
   /** The trace context of the event. */
   traceparent: string | null;
 };
+
+type OfWebhook = Pick<
+  Deliverable,
+  'url' | 'secret' | 'previousSecret' | 'ownHeaders' | 'owner' | 'latencyMs'
+>;
+export type OfEvent = Pick<Deliverable, 'data' | 'eventCreatedAt' | 'traceparent'>;
+
+/**
+ * Names each property, and so has one form for all: an object that gets as many one after the other may become a dictionary,
+ * which costs a delivery a tenth of its time.
+ */
+export function deliverableOf(
+  leased: LeasedDelivery,
+  webhook: OfWebhook,
+  event: OfEvent,
+  chat: Chat | null,
+): Deliverable {
+  return {
+    id: leased.id,
+    leaseToken: leased.leaseToken,
+    leaseEndsAt: leased.leaseEndsAt,
+    webhookId: leased.webhookId,
+    eventId: leased.eventId,
+    event: leased.event,
+    trigger: leased.trigger,
+    number: leased.number,
+    cycleAttempt: leased.cycleAttempt,
+    createdAtMs: leased.createdAtMs,
+    owner: webhook.owner,
+    latencyMs: webhook.latencyMs,
+    url: webhook.url,
+    secret: webhook.secret,
+    previousSecret: webhook.previousSecret,
+    ownHeaders: webhook.ownHeaders,
+    eventCreatedAt: event.eventCreatedAt,
+    data: event.data,
+    chat,
+    traceparent: event.traceparent,
+  };
+}
 
 /** The first owner of the app whose id is in this column, in the order of addresses. */
 export function firstOwner(column: string) {

@@ -66,6 +66,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
     secret: box.seal(generateSecret(), webhookId),
     previousSecret: null,
     ownHeaders: null,
+    chat: null,
     eventCreatedAt: new Date().toISOString(),
     data: '{"secret":"hunter2"}',
     ...more,

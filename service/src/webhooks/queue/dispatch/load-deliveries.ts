@@ -6,12 +6,14 @@ import type { WebhookFormat } from '../../../contract/webhook-formats.ts';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
 import {
+  deliverableOf,
   firstOwner,
   lastLatency,
   type Chat,
   type Deliverable,
   type Gate,
   type LeasedDelivery,
+  type OfEvent,
 } from '../../sending/deliverable.ts';
 import { gate } from './chat-limits.ts';
 
@@ -83,8 +85,7 @@ export async function loadDeliveries(
 }
 
 function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
-  type Content = Pick<Deliverable, 'data' | 'eventCreatedAt' | 'traceparent'>;
-  const events = new Map<string, { content: Content; template: number }>();
+  const events = new Map<string, { content: OfEvent; template: number }>();
   const loaded: Loaded = { deliverable: [], refused: [] };
   for (const [index, delivery] of leased.entries()) {
     const row = rows[index];
@@ -100,7 +101,7 @@ function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
       const { url, secret, previousSecret, ownHeaders, owner } = row;
       const webhook = { url, secret, previousSecret, ownHeaders, owner, latencyMs };
       const chat = chatOf(row, event.template);
-      loaded.deliverable.push({ ...delivery, ...webhook, ...event.content, chat });
+      loaded.deliverable.push(deliverableOf(delivery, webhook, event.content, chat));
     } else loaded.refused.push({ delivery, cancelledBy: cancelledBy ?? 'permission' });
   }
   return loaded;

@@ -86,7 +86,8 @@ export type LeaseRoom = {
   full: string[];
 };
 
-type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs' | 'chat'>;
+type Taken = Pick<Deliverable, 'webhookId' | 'owner' | 'url' | 'latencyMs'> &
+  Partial<Pick<Deliverable, 'chat'>>;
 
 /** A leased delivery, from its lease until it is recorded. */
 export type Place = {

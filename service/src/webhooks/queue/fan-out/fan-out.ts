@@ -10,7 +10,13 @@ import { fanOutLock } from '../../../events/queue-channel.ts';
 import { isRefusal, setAside, stepOrSetAside } from '../../../events/set-aside.ts';
 import { withPartitions } from '../../../database/migrate.ts';
 import { positionsPerTimeline, timeline } from '../../../database/timeline.ts';
-import { firstOwner, lastLatency, type Deliverable } from '../../sending/deliverable.ts';
+import {
+  deliverableOf,
+  firstOwner,
+  lastLatency,
+  type Deliverable,
+  type OfEvent,
+} from '../../sending/deliverable.ts';
 import type { Lease } from '../dispatch/claim.ts';
 import { slowMs, type LeaseRoom } from '../dispatch/room.ts';
 
@@ -596,7 +602,7 @@ function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
   const totals = rows[0]?.totals;
   if (!totals) throw new Error('the fan-out returned no totals');
   const { parked, madeAtMs, ...rest } = totals;
-  const contents = new Map<string, Pick<Deliverable, keyof EventColumns>>();
+  const contents = new Map<string, OfEvent>();
   for (const row of rows)
     if (row.id === null && row.eventId !== null)
       contents.set(row.eventId, {
@@ -609,8 +615,10 @@ function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
   const leased: Deliverable[] = [];
   for (const row of rows) {
     const content = row.eventId === null ? undefined : contents.get(row.eventId);
-    // Adds to the row instead of copying it; nothing else uses it.
-    if (row.id !== null && content) leased.push(Object.assign(row, content, lease, firstAttempt));
+    if (row.id === null || !content) continue;
+    const { id, webhookId, eventId, event } = row;
+    const delivery = { id, webhookId, eventId, event, ...lease, ...firstAttempt };
+    leased.push(deliverableOf(delivery, row, content, null));
   }
   return { ...rest, leased, parked: parked ?? [], byParts: false };
 }
