@@ -6,14 +6,19 @@ import { test } from 'node:test';
 /** Of all tests of a file. */
 const timeoutMs = 1_200_000;
 
-const [folder = '', ...files] = process.argv.slice(2);
+const [folder = '', filesMax = '', ...files] = process.argv.slice(2);
 
 // Each file leaves some listeners, and Node's warning of that would stand in what a test compares.
 process.setMaxListeners(0);
 // A test may wait for nothing that keeps a process alive, and the next file has to follow.
 const keepAlive = setInterval(() => {}, timeoutMs);
-for (const [index, file] of files.entries())
-  if (isFree(index)) await test(file, { timeout: timeoutMs }, () => import(join('..', file)));
+let taken = 0;
+for (const [index, file] of files.entries()) {
+  if (taken === Number(filesMax)) break;
+  if (!isFree(index)) continue;
+  taken += 1;
+  await test(file, { timeout: timeoutMs }, () => import(join('..', file)));
+}
 clearInterval(keepAlive);
 
 function isFree(index: number): boolean {

@@ -13,8 +13,10 @@ import { spec } from 'node:test/reporters';
 import { rowTypesVariable } from '../service/test/support/row-types/observe.ts';
 
 const root = join(import.meta.dirname, '..');
-/** A test that waits for a timer leaves its processor to another process. */
+/** At once. A test that waits for a timer leaves its processor to another process. */
 const lanes = 2 * availableParallelism();
+/** What a file has loaded and started is never freed as a whole, and collecting garbage then takes a third of a process's time. */
+const filesPerProcess = 18;
 /** Files that failed run once more, alone, if they are no more than this: a machine that others use may be too slow for four. */
 const againMax = Number(process.env['TEST_AGAIN'] ?? 0);
 
@@ -25,16 +27,18 @@ const files = [
   ),
 ];
 if (files.length === 0) throw new Error('No test file matches: name files or patterns');
+/** More than the files need, so that the last ones are not left to a few. */
+const processes = 2 * lanes * Math.ceil(files.length / filesPerProcess / lanes);
 const folder = mkdtempSync(join(tmpdir(), 'orgdir-lanes-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tests');
 
 // Apart from the call, because Node's types do not know `globalSetupPath`.
 const options = {
-  files: Array.from({ length: Math.min(lanes, files.length) }, () =>
+  files: Array.from({ length: Math.min(processes, files.length) }, () =>
     join(import.meta.dirname, 'lane.ts'),
   ),
-  argv: [folder, ...files],
+  argv: [folder, String(filesPerProcess), ...files],
   concurrency: lanes,
   cwd: root,
   globalSetupPath: join(root, 'service/test/support/global-setup.ts'),

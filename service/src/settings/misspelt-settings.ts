@@ -14,6 +14,8 @@ const ofKubernetes = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)
 const addressOfKubernetes = /^(tcp|udp|sctp):\/\//;
 /** Shorter names are too close to those of other programs. */
 const longNameLength = 8;
+/** A name further away is another word. */
+const distanceMax = 2;
 const prefix = /^ORGDIR_/;
 
 export function findMisspelt(env: Environment): Misspelt {
@@ -30,7 +32,7 @@ export function findMisspelt(env: Environment): Misspelt {
     );
     const suspect = candidates.find(
       ({ setting, distance }) =>
-        distance <= (setting.length >= longNameLength ? 2 : 1) ||
+        distance <= (setting.length >= longNameLength ? distanceMax : 1) ||
         normalize(variable) === normalize(setting),
     );
     if (fault) found.faults.push(toFault(variable, fault.setting));
@@ -56,6 +58,9 @@ function normalize(name: string): string {
 
 /** The number of letters to insert, delete, replace or swap with the next one. */
 function measureDistance(one: string, other: string): number {
+  // No less, and already too much.
+  const difference = Math.abs(one.length - other.length);
+  if (difference > distanceMax) return difference;
   const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
   for (let row = 1; row <= one.length; row += 1) {
