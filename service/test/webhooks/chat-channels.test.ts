@@ -492,6 +492,25 @@ for (const { format, what, instead, status } of ends)
     await remove(made);
   });
 
+test('a channel that is gone does not end a webhook that has left it meanwhile', async () => {
+  const made = await create('discord');
+  const [arrived, respond] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  platform.instead.set(made.path, async (response) => {
+    arrived.resolve();
+    await respond.promise;
+    refuse(404, 10_015)(response);
+  });
+  await announce(database);
+  await arrived.promise;
+  const url = platform.origin + discordPath(made.number + 1_000);
+  assert.equal((await change(made.id, { url })).status, 200);
+  respond.resolve();
+  assert.equal((await deliveryOf(made.id)).status, 'failed');
+  await queueDrained(database);
+  assert.equal((await read(made.id)).active, true);
+  await remove(made);
+});
+
 test('another 404 is tried again, and a channel that fails is never probed', async () => {
   const made = await create('teams');
   platform.instead.set(made.path, refuseText(500, 'no'));

@@ -34,7 +34,8 @@ export type RecordedAttempt = Pick<
   'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
 > & {
   startedAt: Date;
-  delivery: Omit<LeasedDelivery, 'leaseEndsAt'>;
+  /** Where it was sent is not known of one whose process ended. */
+  delivery: Omit<LeasedDelivery, 'leaseEndsAt'> & Partial<Pick<Deliverable, 'url' | 'chat'>>;
   verdict: Verdict;
   /** What the response of a chat platform says about the next request. */
   answer?: ChatAnswer;

@@ -253,6 +253,16 @@ test('outcomes are noted in the order of the batch, without those of tests and i
   ]);
 });
 
+test('a 410 from where a webhook has moved away says nothing of the webhook', async () => {
+  await clear();
+  const webhookId = await register();
+  const delivery = await insertLeased(database, webhookId);
+  const old = { ...delivery, url: 'https://old.example.org/' };
+  await record(attemptOf(old, { statusCode: 410, ...failed }));
+  assert.deepEqual(await notedOf(webhookId), []);
+  assert.equal((await endedOf(delivery.id)).length, 1);
+});
+
 test('an attempt is recorded while its webhook is locked', async () => {
   await clear();
   const webhook = await register();

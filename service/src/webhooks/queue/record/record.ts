@@ -65,11 +65,12 @@ export async function recordAttempts(
   outcomesFloor = '0',
 ): Promise<Recorded> {
   const gone = await findGone(database, attempts);
+  const moved = await findMoved(database, attempts);
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
   const bodies = packBytes(attempts.map((a) => a.responseBody));
   const { rows } = await sql<{ place: number; locked: boolean }>`
     -- prepared: record
-    with ${listGiven(attempts, gone, headers, bodies)},
+    with ${listGiven(attempts, { gone, moved }, headers, bodies)},
     free as materialized (
       select ctid as tid from pending_deliveries
       where id = any(array(select id from given)) and ((id, lease_token) in (select id, token from given)) is true
@@ -129,15 +130,39 @@ async function findGone(database: Database, attempts: RecordedAttempt[]): Promis
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Returns the deliveries that a receiver refused for good from which their webhooks have moved since: that says nothing of the new one. */
+async function findMoved(database: Database, attempts: RecordedAttempt[]): Promise<Set<string>> {
+  const refused = attempts.flatMap((attempt) => {
+    const { id, webhookId, url, chat } = attempt.delivery;
+    if (attempt.verdict.kind !== 'failed' || !saysGone(attempt) || url === undefined) return [];
+    return { id, webhookId, url, sealedUrl: chat?.sealedUrl ?? null };
+  });
+  if (refused.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    -- prepared: moved_webhooks
+    select r.id from unnest(${refused.map((one) => one.id)}::uuid[], ${refused.map((one) => one.webhookId)}::uuid[],
+      ${refused.map((one) => one.url)}::text[], ${refused.map((one) => one.sealedUrl)}::bytea[]) as r(id, webhook_id, url, sealed_url)
+    cross join lateral (select url, sealed_url from webhooks where id = r.webhook_id limit 1) w
+    where (w.url, w.sealed_url) is distinct from (r.url, r.sealed_url)
+  `.execute(database);
+  return new Set(rows.map(({ id }) => id));
+}
+
+function saysGone({ statusCode, answer }: RecordedAttempt): boolean {
+  return statusCode === 410 || answer?.gone === true;
+}
+
 type Packed = ReturnType<typeof packBytes>;
 
 function listGiven(
   attempts: RecordedAttempt[],
-  gone: Set<string>,
+  { gone, moved }: { gone: Set<string>; moved: Set<string> },
   headers: Packed,
   bodies: Packed,
 ) {
-  const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
+  const isNoted = attempts.map(
+    (attempt) => affectsHealth(attempt, gone) && !moved.has(attempt.delivery.id),
+  );
   const withFailures = webhooksWithFailures(attempts);
   const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
     arrayLiteral(attempts.map(pick));
@@ -155,7 +180,7 @@ function listGiven(
       ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
       ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
       ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
-      ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || a.answer?.gone === true || gone.has(a.delivery.id)))}::boolean[]
+      ${column((a) => a.delivery.trigger !== 'probe' && (saysGone(a) || gone.has(a.delivery.id)))}::boolean[]
     ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
       verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
       headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
