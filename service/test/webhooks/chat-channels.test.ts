@@ -345,6 +345,7 @@ test('deliveries that have waited for a day fail without an attempt, however man
   await startTestService({ env, chatOrigins, worker: true, beside: service });
   await eventually(async () => (await pendingOf(made.id)).length === 0);
   assert.deepEqual(await ended(made.id), failed);
+  await eventually(async () => logged.includes('deliveries.gave_up'));
   assert.equal((await read(made.id)).active, true);
   await remove(made);
 });

@@ -45,8 +45,8 @@ export function checkUrlOf(
 function checkPlatform(format: ChatFormat, url: URL, origins: string[] | undefined): string | null {
   const { name, host, path, example } = platforms[format];
   const isOfPlatform = origins ? origins.includes(url.origin) : host.test(url.hostname);
-  if (!isOfPlatform) return `must be the URL of an incoming webhook of ${name}, such as ${example}`;
+  if (!isOfPlatform) return `must be the URL of an incoming webhook of ${name} (${example})`;
   if (!origins && url.port !== '') return 'must use port 443';
-  if (!path.test(url.pathname)) return `must be the URL that ${name} shows, such as ${example}`;
+  if (!path.test(url.pathname)) return `must be the URL that ${name} shows (${example})`;
   return null;
 }

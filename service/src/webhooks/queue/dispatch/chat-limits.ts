@@ -117,10 +117,13 @@ export class ChatLimits {
     const failing = [...this.#failing];
     this.#next.clear();
     this.#failing.clear();
-    await this.#attempt(async ({ database }) => {
+    await this.#attempt(async ({ database, log }) => {
       if (limits.length > 0) await store(database, limits);
+      if (failing.length === 0) return;
       // The others of these webhooks have waited for as long.
-      if (failing.length > 0) await cancelPending(database, failing, 'waited');
+      const { counts } = await cancelPending(database, failing, 'waited');
+      for (const webhookId of failing)
+        log.warn({ webhookId, count: 1 + (counts.get(webhookId) ?? 0) }, 'deliveries.gave_up');
     });
   }
 
