@@ -121,7 +121,8 @@ export function createMetrics(): Metrics {
     ...createBatchMetrics(registry),
     ...createOutcomeMetrics(registry),
     ...createTotals(registry),
-    ...createReaders(registry, shared),
+    ...createReaders(registry),
+    ...createSharedReaders(shared),
     ...createHttpMetrics(registry),
     queue(read) {
       collectQueue = createQueueMetrics(shared, read);
@@ -141,121 +142,66 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Metrics that are read when they are asked for. */
-function createReaders(
-  registry: Registry,
-  shared: Registry,
-): Pick<
-  Metrics,
-  | 'inFlight'
-  | 'eventStreams'
-  | 'primary'
-  | 'retention'
-  | 'expiringKeys'
-  | 'expiringSecrets'
-  | 'lastSyncs'
-> {
+/** Read from this process when they are asked for. */
+function createReaders(registry: Registry) {
   return {
-    inFlight(read) {
-      const gauge = new Gauge({
+    inFlight: (read) =>
+      registerGauge(registry, {
         name: 'orgdir_delivery_attempts_in_flight',
         help: 'Attempts in progress in this process.',
-        registers: [],
-        collect() {
-          this.set(read());
-        },
-      });
-      registry.registerMetric(gauge);
-    },
-    eventStreams(read) {
-      const gauge = new Gauge({
+        read: () => [[{}, read()]],
+      }),
+    eventStreams: (read) =>
+      registerGauge(registry, {
         name: 'orgdir_event_streams',
         help: 'Open streams of events in this process.',
-        registers: [],
-        collect() {
-          this.set(read());
-        },
-      });
-      registry.registerMetric(gauge);
-    },
+        read: () => [[{}, read()]],
+      }),
     primary(read) {
       registerCounter(registry, {
         name: 'orgdir_database_moves_total',
         help: 'How often this process has moved to another host, which was promoted.',
-        labelNames: [],
         read: () => [[{}, read().moves]],
       });
-      const gauge = new Gauge({
+      registerGauge(registry, {
         name: 'orgdir_database_other_primaries',
         help: 'Other hosts of the setting that accept writes: two servers believe that they are the primary.',
-        registers: [],
-        collect() {
-          this.set(read().others);
-        },
+        read: () => [[{}, read().others]],
       });
-      registry.registerMetric(gauge);
     },
-    retention(read) {
-      addNumber(shared, read, {
+  } satisfies Partial<Metrics>;
+}
+
+/** Read from the database when they are asked for. */
+function createSharedReaders(shared: Registry) {
+  return {
+    retention: (read) =>
+      registerGauge(shared, {
         name: 'orgdir_retention_overdue_seconds',
         help: 'For how long the oldest day of history has been past retention. 0 if there is none, or if pending deliveries need it.',
-      });
-    },
-    expiringSecrets(read) {
-      addNumber(shared, read, {
+        read: async () => [[{}, await read()]],
+      }),
+    expiringSecrets: (read) =>
+      registerGauge(shared, {
         name: 'orgdir_webhook_secrets_expiring',
         help: 'Active webhooks whose previous secret expires soon.',
-      });
-    },
-    expiringKeys(read) {
-      const gauge = new Gauge({
+        read: async () => [[{}, await read()]],
+      }),
+    expiringKeys: (read) =>
+      registerGauge(shared, {
         name: 'orgdir_keys_in_use_expiring',
         help: 'API keys that were used within a day and expire soon, by kind.',
         labelNames: ['kind'],
-        registers: [],
-        async collect() {
-          this.reset();
-          for (const [kind, keys] of Object.entries(await read().catch(() => ({}))))
-            this.set({ kind }, keys);
-        },
-      });
-      shared.registerMetric(gauge);
-    },
-    lastSyncs(read) {
-      const gauge = new Gauge({
+        read: async () => Object.entries(await read()).map(([kind, keys]) => [{ kind }, keys]),
+      }),
+    lastSyncs: (read) =>
+      registerGauge(shared, {
         name: 'orgdir_sync_last_success_timestamp_seconds',
         help: 'When the sync last succeeded in any process, in seconds since 1970. 0 if it never has.',
         labelNames: ['kind'],
-        registers: [],
-        async collect() {
-          this.reset();
-          // The metric is absent while the database is unavailable.
-          for (const { kind, at } of await read().catch(() => []))
-            this.set({ kind }, at.getTime() / 1000);
-        },
-      });
-      shared.registerMetric(gauge);
-    },
-  };
-}
-
-/** Absent while the database is unavailable. */
-function addNumber(
-  registry: Registry,
-  read: () => Promise<number>,
-  { name, help }: { name: string; help: string },
-): void {
-  const gauge = new Gauge({
-    name,
-    help,
-    registers: [],
-    async collect() {
-      const value = await read().catch(() => null);
-      if (value === null) this.remove();
-      else this.set(value);
-    },
-  });
-  registry.registerMetric(gauge);
+        read: async () => (await read()).map(({ kind, at }) => [{ kind }, at.getTime() / 1000]),
+      }),
+  } satisfies Partial<Metrics>;
 }
 
 /** Labels separate the processes: a sum over them would drop, which reads as a reset, whenever one is restarted. */
@@ -367,15 +313,11 @@ function registerRequests(registry: Registry, { operations, rateLimited }: Reque
   registry.registerMetric(durations as unknown as Histogram);
 }
 
-type CounterOptions = {
-  name: string;
-  help: string;
-  labelNames: string[];
-  read: () => [labels: Record<string, string>, value: number][];
-};
+type Sample = [labels: Record<string, string>, value: number];
+type ReadOptions<Read> = { name: string; help: string; labelNames?: string[]; read: () => Read };
 
 /** A counter whose values are counted elsewhere. */
-function registerCounter(registry: Registry, { read, ...options }: CounterOptions): void {
+function registerCounter(registry: Registry, { read, ...options }: ReadOptions<Sample[]>): void {
   const counter = new Counter({
     ...options,
     registers: [],
@@ -385,6 +327,25 @@ function registerCounter(registry: Registry, { read, ...options }: CounterOption
     },
   });
   registry.registerMetric(counter);
+}
+
+/** A gauge whose values are read at a scrape. Absent while the database is unavailable. */
+function registerGauge(
+  registry: Registry,
+  { read, ...options }: ReadOptions<Sample[] | Promise<Sample[]>>,
+): void {
+  const gauge = new Gauge({
+    ...options,
+    registers: [],
+    async collect() {
+      const samples = await Promise.resolve(read()).catch(() => []);
+      this.reset();
+      // Without labels, a reset leaves a value of 0.
+      if (!options.labelNames) this.remove();
+      for (const [labels, value] of samples) this.set(labels, value);
+    },
+  });
+  registry.registerMetric(gauge);
 }
 
 function toHistogram(
