@@ -30,6 +30,12 @@ type Row = {
   LeftJoined<EventColumns> &
   LeftJoined<DeliveryColumns>;
 
+type TimeRow = Checks & {
+  sent: boolean;
+  filtered: boolean;
+  nearby: Explanation['nearby'] | null;
+};
+
 /**
  * The delivery of `e` to `w`. A fan-out makes the deliveries of an event when it stores it, so only those of that time are read,
  * of all webhooks: of the same second, and of the minutes around only if there must be one.
@@ -148,11 +154,6 @@ export async function explainTime(
   const audience = catalogueEntry(event)?.audience ?? '';
   const isOrg = audience === 'organization' || event.startsWith('org.');
   const time = sql`${at.toISOString()}::timestamptz`;
-  type TimeRow = Checks & {
-    sent: boolean;
-    filtered: boolean;
-    nearby: Explanation['nearby'] | null;
-  };
   const { rows } = await sql<TimeRow>`
     select
       coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
@@ -185,7 +186,11 @@ export async function explainTime(
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
-  const found = checksOf(row);
+  return toTimeExplanation(row, webhookId, event, at);
+}
+
+function toTimeExplanation(row: TimeRow, webhookId: string, event: string, at: Date): Explanation {
+  const checks = checksOf(row);
   // JSON made by PostgreSQL has times in another format.
   const nearby = (row.nearby ?? []).map(({ id, name, createdAt }) => ({
     id,
@@ -196,11 +201,11 @@ export async function explainTime(
     webhookId,
     ...(row.sent
       ? { result: 'would_send', message: wouldSend(nearby.length > 0, row.filtered) }
-      : verdictOfChecks(found, event)),
+      : verdictOfChecks(checks, event)),
     at: at.toISOString(),
     event: null,
-    checks: found,
-    unknown: unknownChecks(found, event),
+    checks,
+    unknown: unknownChecks(checks, event),
     delivery: null,
     nearby,
   };

@@ -83,24 +83,7 @@ export async function updateWebhook(
   const isMoved = newUrl !== undefined;
   const setsHeaders = changes.headers !== undefined;
   await recordChange(tx, actor, appId, { before, after: webhook, isMoved, setsHeaders });
-  // An owner who says whether the webhook is active decides instead of the probes.
-  if (changes.active !== undefined || changes.selfHealing === false) await endProbes(tx, id);
-  if (changes.selfHealing === true && changes.active === undefined) await startProbes(tx, [id]);
-  if (changes.active === false) {
-    await cancelPending(tx, [id], 'deactivation');
-    await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);
-  }
-  // The last probe tested another receiver, and the platform limited another channel.
-  if (isMoved) {
-    await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
-    await sql`delete from chat_limits where name = ${id}`.execute(tx);
-  }
-  // Earlier outcomes do not count against a webhook that was activated or moved.
-  if (changes.active === true || isMoved)
-    // The outcome of a probe schedules the next one, unless the owner has ended the probes.
-    await sql`
-      delete from webhook_outcomes where webhook_id = ${id} and (${changes.active === true} or verdict not like 'probe%')
-    `.execute(tx);
+  await adjustDelivery(tx, id, changes, isMoved);
   return webhook;
 }
 
@@ -173,6 +156,33 @@ async function recordChange(
     const details = { wasDeactivated: before.deactivatedReason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
   }
+}
+
+/** Ends or begins what the change makes obsolete or due: probes, pending deliveries, and outcomes that count. */
+async function adjustDelivery(
+  tx: Transaction,
+  id: string,
+  { active, selfHealing }: WebhookChanges,
+  isMoved: boolean,
+): Promise<void> {
+  // An owner who says whether the webhook is active decides instead of the probes.
+  if (active !== undefined || selfHealing === false) await endProbes(tx, id);
+  if (selfHealing === true && active === undefined) await startProbes(tx, [id]);
+  if (active === false) {
+    await cancelPending(tx, [id], 'deactivation');
+    await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);
+  }
+  // The last probe tested another receiver, and the platform limited another channel.
+  if (isMoved) {
+    await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
+    await sql`delete from chat_limits where name = ${id}`.execute(tx);
+  }
+  // Earlier outcomes do not count against a webhook that was activated or moved.
+  if (active === true || isMoved)
+    // The outcome of a probe schedules the next one, unless the owner has ended the probes.
+    await sql`
+      delete from webhook_outcomes where webhook_id = ${id} and (${active === true} or verdict not like 'probe%')
+    `.execute(tx);
 }
 
 function assignments(
