@@ -111,31 +111,40 @@ export function events(connection: Connection): Events {
       let pauseMs = pollMs;
       // Without a cursor, what comes before the stream begins would be missed.
       if (after !== null && Date.now() >= streamAt) {
-        const startedAt = Date.now();
-        let isSilent = false;
-        try {
-          const { event, webhook, limit = pageLimitMax } = query;
-          const stream = streamEvents(connection, { after, event, webhook }, options);
-          for await (const { texts, cursor } of stream) {
-            after = cursor;
-            if (texts.length === 0) continue;
-            const data = texts.map((text) => JSON.parse(text) as DirectoryEvent);
-            yield { data, pagination: { limit, nextCursor: cursor, hasMore: false } };
-          }
-        } catch (error) {
-          // The next page has the same error if it is permanent.
-          if (!(error instanceof OrgdirError)) throw error;
-          isSilent = error instanceof TimeoutError;
-        }
-        if (isSilent) streamAt = Date.now() + silentStreamAgainMs;
-        else if (Date.now() - startedAt < shortStreamMs) streamAt = Date.now() + streamAgainMs;
-        else pauseMs = Math.min(pollMs, Math.random() * spreadMs);
+        const ended = yield* streamPages(connection, { ...query, after }, options);
+        after = ended.after;
+        streamAt = Date.now() + ended.pollForMs;
+        if (ended.pollForMs === 0) pauseMs = Math.min(pollMs, Math.random() * spreadMs);
       }
       await wait(pauseMs, signals(options));
     }
   }
 
   return { list, all, follow };
+}
+
+/** The pages of one stream. Returns the last cursor, and for how long to poll before the next stream. */
+async function* streamPages(
+  connection: Connection,
+  { after: start, event, webhook, limit = pageLimitMax }: FollowQuery & { after: string },
+  options?: RequestOptions,
+): AsyncGenerator<EventPage, { after: string; pollForMs: number }, undefined> {
+  const startedAt = Date.now();
+  let after = start;
+  try {
+    const stream = streamEvents(connection, { after, event, webhook }, options);
+    for await (const { texts, cursor } of stream) {
+      after = cursor;
+      if (texts.length === 0) continue;
+      const data = texts.map((text) => JSON.parse(text) as DirectoryEvent);
+      yield { data, pagination: { limit, nextCursor: cursor, hasMore: false } };
+    }
+  } catch (error) {
+    // The next page has the same error if it is permanent.
+    if (!(error instanceof OrgdirError)) throw error;
+    if (error instanceof TimeoutError) return { after, pollForMs: silentStreamAgainMs };
+  }
+  return { after, pollForMs: Date.now() - startedAt < shortStreamMs ? streamAgainMs : 0 };
 }
 
 /** Returns temporary failures; throws all other errors. */
