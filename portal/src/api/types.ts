@@ -1675,18 +1675,6 @@ export interface OperatorApp {
   createdAt: string;
 }
 
-/** The last attempt. Null: there was none. */
-export interface OperatorAttempt {
-  /** When the attempt started. */
-  startedAt: string;
-  /** The duration of the attempt in milliseconds. */
-  durationMs: number;
-  /** The HTTP status of the response. Null if there was none. */
-  statusCode: number | null;
-  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
-  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
-}
-
 /** Who made the change. */
 export interface OperatorAuditActor {
   /** `key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself. */
@@ -1771,7 +1759,7 @@ export interface OperatorDelivery {
   appName: string | null;
   /** The host and port of the URL. */
   host: string | null;
-  lastAttempt: OperatorAttempt | null;
+  lastAttempt: LastAttempt | null;
 }
 
 /** A key of anybody. */

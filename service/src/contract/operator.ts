@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 import { announcementCharsMax, severities } from './announcement.ts';
 import { scopes } from './key-scopes.ts';
 import { PortalAuditEntry } from './portal.ts';
+import { PortalDelivery } from './portal-deliveries.ts';
 import { quotaNames, quotasMax } from './quotas.ts';
 import {
   nullable,
@@ -15,7 +16,7 @@ import {
 } from './shapes.ts';
 import { Announcement } from './status.ts';
 import { reasonCharsMax } from './suspension.ts';
-import { Attempt, Delivery, webhookHealths } from './webhook.ts';
+import { Delivery, webhookHealths } from './webhook.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const text = (description: string, example: string) =>
@@ -213,17 +214,7 @@ export const OperatorDelivery = strictObject(
     appId: nullable(uuid({ description: 'The id of the app. Null: the webhook was deleted.' })),
     appName: nullable(appName),
     host: nullable(text('The host and port of the URL.', 'hooks.example.org')),
-    lastAttempt: nullable(
-      strictObject(
-        {
-          startedAt: Attempt.properties.startedAt,
-          durationMs: Attempt.properties.durationMs,
-          statusCode: Attempt.properties.statusCode,
-          error: Attempt.properties.error,
-        },
-        { title: 'OperatorAttempt', description: 'The last attempt. Null: there was none.' },
-      ),
-    ),
+    lastAttempt: PortalDelivery.properties.lastAttempt,
   },
   { title: 'OperatorDelivery', description: 'A delivery of anybody, without what was sent.' },
 );

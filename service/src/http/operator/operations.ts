@@ -29,6 +29,7 @@ import { maintenanceOperations } from '../internal/maintenance.ts';
 import { allianceReads, blueprintReads, orgReads } from '../internal/reads.ts';
 import { syncOperations } from '../internal/syncs.ts';
 import { allianceWrites, blueprintWrites, orgWrites } from '../internal/writes.ts';
+import { exampleKey } from '../portal/keys.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { usageList } from '../usage-operation.ts';
@@ -266,19 +267,9 @@ const ownOperations = [
     query: SearchQuery,
     returns: { 200: 'The keys.' },
     response: listOf(OperatorKey, 'OperatorKeyList', {
-      id: exampleId,
+      ...exampleKey,
       appId: exampleId,
       appName: 'Announcer',
-      name: 'On the server',
-      last4: '0000',
-      scopes: ['read:directory'],
-      expiresAt: null,
-      revokedAt: null,
-      suspendedAt: null,
-      suspendedReason: null,
-      lastUsedAt: exampleTime,
-      usesToday: 12,
-      createdAt: exampleTime,
     }),
     async run({ database, query }) {
       const { keys, total } = await searchKeys(database, query);

@@ -57,7 +57,7 @@ const RotateKeyRequest = strictObject(
     examples: [{ overlapSeconds: 3600 }],
   },
 );
-const example: PortalKey = {
+export const exampleKey: PortalKey = {
   id: exampleId,
   name: 'On the server',
   last4: '0000',
@@ -70,7 +70,7 @@ const example: PortalKey = {
   usesToday: 120,
   createdAt: exampleTime,
 };
-const created = { ...example, lastUsedAt: null, usesToday: 0, key: `odk_${'0'.repeat(38)}` };
+const created = { ...exampleKey, lastUsedAt: null, usesToday: 0, key: `odk_${'0'.repeat(38)}` };
 
 export const keyOperations = [
   operation({
@@ -82,7 +82,7 @@ export const keyOperations = [
       'Returns the keys, newest first, including expired and revoked keys, except for temporary keys that have expired.',
     query: PageQuery,
     returns: { 200: 'The keys.' },
-    response: listOf(PortalKey, 'PortalKeyList', example),
+    response: listOf(PortalKey, 'PortalKeyList', exampleKey),
     async run({ database, email, params: { appId }, query }) {
       await requireRole(database, email, appId, 'viewer');
       const { total, keys } = await listAppKeys(database, appId, query);
@@ -137,7 +137,7 @@ export const keyOperations = [
     description:
       'Takes effect within a second and cannot be undone. Revoking a revoked key changes nothing.',
     returns: { 200: 'The revoked key.' },
-    response: oneOf(PortalKey, 'PortalKeyResponse', { ...example, revokedAt: exampleTime }),
+    response: oneOf(PortalKey, 'PortalKeyResponse', { ...exampleKey, revokedAt: exampleTime }),
     async run({ database, email, actor, params: { appId, keyId } }) {
       const data = await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'developer');
