@@ -1,11 +1,9 @@
-import { Code, Modal, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
-import { reasonCharsMax } from '../../../service/src/contract/suspension.ts';
+import { Code, Text } from '@mantine/core';
 import { revealUrl } from '../api/operations.ts';
 import type { OperatorWebhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { BusyButton } from '../ui/busy-button.tsx';
-import { Form } from '../ui/form.tsx';
+import { DialogButton } from '../ui/dialog-button.tsx';
+import { ReasonForm } from './reason-form.tsx';
 
 function focus(element: HTMLElement | null): void {
   element?.focus();
@@ -13,57 +11,28 @@ function focus(element: HTMLElement | null): void {
 
 /** Shows the URL of a webhook to somebody who says why. */
 export function RevealUrl({ webhook: { id, host } }: { webhook: OperatorWebhook }) {
-  const [isOpen, setIsOpen] = useState(false);
-  const [reason, setReason] = useState('');
-  const write = useWrite(() => revealUrl(id, reason.trim()), ['/operator/audit']);
-  const open = () => {
-    write.reset();
-    setReason('');
-    setIsOpen(true);
-  };
-  // What was asked for is in the log, so its result is shown.
-  const close = () => {
-    if (!write.isPending) setIsOpen(false);
-  };
+  const write = useWrite((reason: string) => revealUrl(id, reason), ['/operator/audit']);
   return (
-    <>
-      <BusyButton
-        variant="default"
-        size="xs"
-        busy={false}
-        onClick={open}
-        aria-label={`Show URL of ${host}`}
-      >
-        Show URL
-      </BusyButton>
-      <Modal opened={isOpen} onClose={close} title={`The URL of a webhook at ${host}`}>
-        {write.data ? (
+    <DialogButton
+      button={{ size: 'xs', 'aria-label': `Show URL of ${host}`, children: 'Show URL' }}
+      title={`The URL of a webhook at ${host}`}
+      // The dialog shows the result.
+      write={{ ...write, isSuccess: false }}
+    >
+      {(close) =>
+        write.data ? (
           <Code block role="status" tabIndex={-1} ref={focus}>
             {write.data.url}
           </Code>
         ) : (
-          <Form
-            layout="dialog"
-            action="Show"
-            write={write}
-            disabled={reason.trim() === ''}
-            cancel={close}
-            submit={() => write.mutate(undefined)}
-          >
+          <ReasonForm action="Show" write={write} cancel={close}>
             <Text size="sm">
               It may contain a token of its owner. The audit log keeps that you have seen it and
               why, and the members of its app see that, without your name.
             </Text>
-            <TextInput
-              label="Reason"
-              maxLength={reasonCharsMax}
-              value={reason}
-              onChange={({ currentTarget: { value } }) => setReason(value)}
-              data-autofocus
-            />
-          </Form>
-        )}
-      </Modal>
-    </>
+          </ReasonForm>
+        )
+      }
+    </DialogButton>
   );
 }

@@ -1,19 +1,17 @@
-import { Checkbox, Modal, Text, TextInput } from '@mantine/core';
+import { Checkbox, Text } from '@mantine/core';
+import type { UseMutationResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import {
-  reasonCharsMax,
-  suspendableKinds,
-  suspensionEffects,
-} from '../../../service/src/contract/suspension.ts';
+import { suspendableKinds, suspensionEffects } from '../../../service/src/contract/suspension.ts';
 import { restore, suspend, type Suspendable } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';
-import { BusyButton } from '../ui/busy-button.tsx';
+import { DialogButton } from '../ui/dialog-button.tsx';
 import { Form } from '../ui/form.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
+import { ReasonForm } from './reason-form.tsx';
 
-type Props = { what: Suspendable; name: string; suspendedAt: string | null };
+type Props = { what: Suspendable; name: string };
 
 /** Whether the role is more than read-only. */
 export function useMayChange(): boolean {
@@ -21,91 +19,89 @@ export function useMayChange(): boolean {
 }
 
 /** Suspends or restores what a row is about. For those who may. */
-export function SuspendOrRestore({ what, name, suspendedAt }: Props) {
-  const [isOpen, setIsOpen] = useState(false);
-  const [change, setChange] = useState({ reason: '', replay: false });
-  const isSuspended = suspendedAt !== null;
-  const write = useWrite(
-    () =>
-      isSuspended ? restore(what, { replay: change.replay }) : suspend(what, change.reason.trim()),
-    ['/operator'],
-    {
-      done: ({ changed }) => {
-        setIsOpen(false);
-        toastSuccess(describe(name, isSuspended, changed));
-        moveFocus();
-      },
-    },
-  );
-  const action = isSuspended ? 'Restore' : 'Suspend';
-  const open = () => {
-    write.reset();
-    setChange({ reason: '', replay: false });
-    setIsOpen(true);
-  };
-  // A running request cannot be cancelled, so the dialog stays open until its result is known.
-  const close = () => {
-    if (!write.isPending) setIsOpen(false);
-  };
+export function SuspendOrRestore({
+  suspendedAt,
+  ...props
+}: Props & { suspendedAt: string | null }) {
+  return suspendedAt === null ? <Suspend {...props} /> : <Restore {...props} />;
+}
+
+function Suspend({ what, name }: Props) {
+  const title = `Suspend ${name}`;
+  const write = useWrite((reason: string) => suspend(what, reason), ['/operator'], {
+    done: () => announce(`${name} is suspended.`),
+  });
   return (
-    <>
-      <BusyButton
-        variant="default"
-        size="xs"
-        busy={false}
-        aria-label={`${action} ${name}`}
-        onClick={open}
-      >
-        {action}
-      </BusyButton>
-      <Modal opened={isOpen} onClose={close} title={`${action} ${name}`}>
-        <Form
-          layout="dialog"
-          action={action}
-          color={isSuspended ? 'blue' : 'red.9'}
+    <DialogButton
+      button={{ size: 'xs', 'aria-label': title, children: 'Suspend' }}
+      title={title}
+      write={write}
+    >
+      {(close) => (
+        <ReasonForm
+          action="Suspend"
+          color="red.9"
+          description="Its owners read it."
           write={write}
-          disabled={!isSuspended && change.reason.trim() === ''}
           cancel={close}
-          submit={() => write.mutate(undefined)}
         >
-          <Text size="sm">
-            {isSuspended ? restored(what) : suspensionEffects[suspendableKinds[what.kind]]}
-          </Text>
-          {!isSuspended && (
-            <TextInput
-              label="Reason"
-              description="Its owners read it."
-              maxLength={reasonCharsMax}
-              value={change.reason}
-              onChange={({ currentTarget: { value } }) => setChange({ ...change, reason: value })}
-              data-autofocus
-            />
-          )}
-          {isSuspended && hasDeliveries(what) && (
-            <Checkbox
-              label="Replay what the webhooks have missed"
-              checked={change.replay}
-              onChange={({ currentTarget: { checked } }) =>
-                setChange({ ...change, replay: checked })
-              }
-            />
-          )}
-        </Form>
-      </Modal>
-    </>
+          <Text size="sm">{suspensionEffects[suspendableKinds[what.kind]]}</Text>
+        </ReasonForm>
+      )}
+    </DialogButton>
   );
 }
 
-function hasDeliveries({ kind }: Suspendable): boolean {
-  return kind === 'apps' || kind === 'webhooks';
+function Restore({ what, name }: Props) {
+  const title = `Restore ${name}`;
+  const write = useWrite((replay: boolean) => restore(what, { replay }), ['/operator'], {
+    done: ({ changed }) =>
+      announce(`${name} ${changed ? 'is restored' : 'was not suspended itself'}.`),
+  });
+  return (
+    <DialogButton
+      button={{ size: 'xs', 'aria-label': title, children: 'Restore' }}
+      title={title}
+      write={write}
+    >
+      {(close) => <RestoreForm what={what} write={write} cancel={close} />}
+    </DialogButton>
+  );
 }
 
-function describe(name: string, isSuspended: boolean, changed: boolean): string {
-  if (isSuspended) return `${name} ${changed ? 'is restored' : 'was not suspended itself'}.`;
-  return `${name} is suspended.`;
-}
+type RestoreFormProps = {
+  what: Suspendable;
+  /** Takes whether to replay. */
+  write: UseMutationResult<unknown, Error, boolean>;
+  cancel: () => void;
+};
 
-function restored({ kind }: Suspendable): string {
+function RestoreForm({ what: { kind }, write, cancel }: RestoreFormProps) {
+  const [replay, setReplay] = useState(false);
   const unless = kind === 'webhooks' ? ', unless its app is suspended, too' : '';
-  return `It works as before the suspension, within a second${unless}.`;
+  return (
+    <Form
+      layout="dialog"
+      action="Restore"
+      color="blue"
+      write={write}
+      cancel={cancel}
+      submit={() => write.mutate(replay)}
+    >
+      <Text size="sm">It works as before the suspension, within a second{unless}.</Text>
+      {(kind === 'apps' || kind === 'webhooks') && (
+        <Checkbox
+          label="Replay what the webhooks have missed"
+          checked={replay}
+          onChange={({ currentTarget: { checked } }) => setReplay(checked)}
+        />
+      )}
+    </Form>
+  );
+}
+
+/** The button that asked is gone. */
+function announce(text: string): void {
+  toastSuccess(text);
+  moveFocus();
 }

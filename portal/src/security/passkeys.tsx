@@ -1,10 +1,9 @@
-import { Group, Modal, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { Group, Text, TextInput } from '@mantine/core';
 import { RemoveSignIn } from '../account/remove-sign-in.tsx';
 import { removePasskey, updatePasskey } from '../api/operations.ts';
 import type { Passkey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { BusyButton } from '../ui/busy-button.tsx';
+import { DialogButton } from '../ui/dialog-button.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
@@ -52,23 +51,11 @@ export function Passkeys({ passkeys, removed }: { passkeys: Passkey[]; removed: 
 }
 
 function RenamePasskey({ passkey: { id, name } }: { passkey: Passkey }) {
-  const [isOpen, setIsOpen] = useState(false);
-  const close = () => setIsOpen(false);
+  const label = `Rename ${name}`;
   return (
-    <>
-      <BusyButton
-        variant="default"
-        size="xs"
-        busy={false}
-        aria-label={`Rename ${name}`}
-        onClick={() => setIsOpen(true)}
-      >
-        Rename
-      </BusyButton>
-      <Modal opened={isOpen} onClose={close} title={`Rename ${name}`}>
-        <RenameForm id={id} name={name} close={close} />
-      </Modal>
-    </>
+    <DialogButton button={{ size: 'xs', 'aria-label': label, children: 'Rename' }} title={label}>
+      {(close) => <RenameForm id={id} name={name} close={close} />}
+    </DialogButton>
   );
 }
 

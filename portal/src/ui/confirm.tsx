@@ -1,6 +1,7 @@
-import { Modal, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useState, type ComponentProps, type ReactNode } from 'react';
-import { BusyButton } from './busy-button.tsx';
+import type { BusyButton } from './busy-button.tsx';
+import { DialogButton } from './dialog-button.tsx';
 import { Form, type Write } from './form.tsx';
 
 type Question = {
@@ -18,33 +19,12 @@ export type ConfirmProps = Question & {
   title: string;
 };
 
-/**
- * Asks before an action. The dialog closes when the action has succeeded, and the write then moves the focus, because the
- * button that asked is often gone.
- */
+/** Asks before an action. */
 export function Confirm({ button, title, ...question }: ConfirmProps) {
-  const { write } = question;
-  const [isAsking, setIsAsking] = useState(false);
-  const ask = () => {
-    write.reset();
-    setIsAsking(true);
-  };
-  // A running request cannot be cancelled, so the dialog stays open until its result is known.
-  const close = () => {
-    if (!write.isPending) setIsAsking(false);
-  };
   return (
-    <>
-      <BusyButton variant="default" busy={false} onClick={ask} {...button} />
-      <Modal
-        opened={isAsking && !write.isSuccess}
-        onClose={close}
-        title={title}
-        returnFocus={!write.isSuccess}
-      >
-        <ConfirmForm {...question} cancel={close} />
-      </Modal>
-    </>
+    <DialogButton button={button} title={title} write={question.write}>
+      {(close) => <ConfirmForm {...question} cancel={close} />}
+    </DialogButton>
   );
 }
 
