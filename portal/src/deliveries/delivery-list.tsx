@@ -42,60 +42,33 @@ type Props = {
   actions: ReactNode;
 } & Live;
 
-export function DeliveryList({
-  scope: { appId, webhookId },
-  page: { entries, pagination, searched },
-  readAt,
-  isStale,
-  filters,
-  changeAndFocus,
-  element,
-  focus,
-  actions,
-  ...live
-}: Props) {
-  const { pathname, search: query } = useLocation();
+export function DeliveryList(props: Props) {
+  const { page, readAt, isStale, filters, changeAndFocus, element, focus } = props;
+  const { appId, webhookId } = props.scope;
+  const { pathname, search } = useLocation();
   const mayChange = can(useApp(), 'changeWebhooks');
-  const search = writeFilters(filters).toString();
-  // The filters that the entries belong to. A relative time range changes its query every minute without a change of
-  // filters.
-  const [scope, setScope] = useState(search);
-  if (!isStale && scope !== search) setScope(search);
-  const mayMove = () => open === null && selection.ids.length === 0 && !isInUse(element.current);
-  const { rows, waiting, show } = useSteadyRows({ fresh: entries, readAt, scope, mayMove });
-  const opening = useOpenDelivery(rows);
-  const { open, addressOf } = opening;
+  const { rows, waiting, show, scope, opening, selection } = useRows(props);
   const from: FromList = {
-    list: `${pathname}${query}`,
+    list: `${pathname}${search}`,
     paths: rows.map((delivery) => pathOf(appId, delivery)),
   };
-  const selection = useSelection(rows, scope);
   const showNew = () => {
     show();
     focus();
   };
   return (
     <Stack gap={6} aria-busy={isStale}>
-      <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
-        <Group gap="xs" wrap="nowrap">
-          <Found total={pagination.total} searched={searched} />
-          {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
-        </Group>
-        <Group gap="xs" justify="flex-end">
-          {actions}
-          <LiveButton page={filters.page} {...live} />
-        </Group>
-      </Group>
+      <Head {...props} waiting={waiting} showNew={showNew} />
       {mayChange && <RedeliverSeveral selection={selection} focus={focus} />}
-      <AnnounceNew fresh={entries} readAt={readAt} scope={scope} />
+      <AnnounceNew fresh={page.entries} readAt={readAt} scope={scope} />
       <WithPanel appId={appId} from={from} opening={opening}>
         <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
           {rows.length > 0 ? (
             <DeliveryTable
               appId={appId}
               rows={rows}
-              openId={open?.id}
-              addressOf={addressOf}
+              openId={opening.open?.id}
+              addressOf={opening.addressOf}
               from={from}
               filters={filters}
               ofApp={webhookId === null}
@@ -104,7 +77,7 @@ export function DeliveryList({
           ) : (
             <NoDeliveries
               scope={{ appId, webhookId }}
-              total={pagination.total}
+              total={page.pagination.total}
               filters={filters}
               changeAndFocus={changeAndFocus}
               focus={focus}
@@ -112,8 +85,39 @@ export function DeliveryList({
           )}
         </section>
       </WithPanel>
-      <Pager pagination={pagination} go={(page) => changeAndFocus({ page })} />
+      <Pager pagination={page.pagination} go={(to) => changeAndFocus({ page: to })} />
     </Stack>
+  );
+}
+
+/** The rows, which of them are open and selected, and the filters that they belong to. */
+function useRows({ page: { entries }, readAt, isStale, filters, element }: Props) {
+  const search = writeFilters(filters).toString();
+  // A relative time range changes its query every minute without a change of filters.
+  const [scope, setScope] = useState(search);
+  if (!isStale && scope !== search) setScope(search);
+  const mayMove = () =>
+    opening.open === null && selection.ids.length === 0 && !isInUse(element.current);
+  const steady = useSteadyRows({ fresh: entries, readAt, scope, mayMove });
+  const opening = useOpenDelivery(steady.rows);
+  const selection = useSelection(steady.rows, scope);
+  return { ...steady, scope, opening, selection };
+}
+
+type HeadProps = Props & { waiting: number; showNew: () => void };
+
+function Head({ page, filters, actions, waiting, showNew, isPaused, setPaused }: HeadProps) {
+  return (
+    <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
+      <Group gap="xs" wrap="nowrap">
+        <Found total={page.pagination.total} searched={page.searched} />
+        {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
+      </Group>
+      <Group gap="xs" justify="flex-end">
+        {actions}
+        <LiveButton page={filters.page} isPaused={isPaused} setPaused={setPaused} />
+      </Group>
+    </Group>
   );
 }
 

@@ -90,18 +90,12 @@ type RowProps = { delivery: PortalDelivery } & Pick<
   'appId' | 'from' | 'filters' | 'ofApp' | 'openId' | 'addressOf' | 'selection'
 >;
 
-function Row({ delivery, from, ...props }: RowProps) {
-  const { appId, filters, ofApp, openId, addressOf, selection } = props;
+function Row(props: RowProps) {
+  const { delivery, filters, openId, selection } = props;
   const isNarrow = openId !== undefined;
-  const isOpen = openId === delivery.id;
-  const { id, event, subject, createdAt, attemptCount, lastAttempt, webhook } = delivery;
-  const { exact } = useTimes();
-  const duration = lastAttempt && formatDuration(lastAttempt.durationMs);
-  const attempts = formatCount(attemptCount, 'attempt');
+  const isMarked = openId === delivery.id || selection?.ids.includes(delivery.id);
   return (
-    <Table.Tr
-      {...((isOpen || selection?.ids.includes(id)) && { bg: 'var(--mantine-color-default-hover)' })}
-    >
+    <Table.Tr {...(isMarked && { bg: 'var(--mantine-color-default-hover)' })}>
       {selection && !isNarrow && <SelectCell delivery={delivery} selection={selection} />}
       {!isNarrow && (
         <Table.Td>
@@ -110,54 +104,77 @@ function Row({ delivery, from, ...props }: RowProps) {
       )}
       <Table.Td>
         {isNarrow && <Outcome delivery={delivery} filters={filters} />}
-        <Group gap="0 8px">
-          <PageLink
-            id={rowLinkId(id)}
-            to={addressOf(delivery) ?? pathOf(appId, delivery)}
-            state={from}
-            size="sm"
-            {...(isOpen && { 'aria-current': true })}
-          >
-            {event}
-          </PageLink>
-          {subject && (
-            <Note span size="xs" title={subject.slug}>
-              {subject.name}
-            </Note>
-          )}
-        </Group>
-        <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
-          {ofApp && <>{nameOf(webhook)}, </>}
-          <Time at={createdAt} />
-          {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
-        </Note>
+        <Event {...props} />
       </Table.Td>
-      {!isNarrow && (
-        <>
-          {ofApp && (
-            <Table.Td visibleFrom="sm">
-              <PageLink
-                to={`/apps/${appId}/webhooks/${delivery.webhookId}/deliveries`}
-                size="sm"
-                c="dimmed"
-              >
-                {nameOf(webhook)}
-              </PageLink>
-            </Table.Td>
-          )}
-          <Table.Td visibleFrom="sm" ta="end" style={{ whiteSpace: 'nowrap' }}>
-            {duration ?? '–'}
-          </Table.Td>
-          <Table.Td visibleFrom="sm" ta="end">
-            {attemptCount}
-          </Table.Td>
-          <Table.Td visibleFrom="sm" title={exact(createdAt)}>
-            <Text size="sm">{exact(createdAt)}</Text>
-          </Table.Td>
-        </>
-      )}
+      {!isNarrow && <WideCells {...props} />}
     </Table.Tr>
   );
+}
+
+/** The event, which leads to the delivery, and below it what has no column. */
+function Event({ delivery, appId, from, ofApp, openId, addressOf }: RowProps) {
+  const { id, event, subject, createdAt, attemptCount, webhook } = delivery;
+  const isNarrow = openId !== undefined;
+  const duration = durationOf(delivery);
+  const attempts = formatCount(attemptCount, 'attempt');
+  return (
+    <>
+      <Group gap="0 8px">
+        <PageLink
+          id={rowLinkId(id)}
+          to={addressOf(delivery) ?? pathOf(appId, delivery)}
+          state={from}
+          size="sm"
+          {...(openId === id && { 'aria-current': true })}
+        >
+          {event}
+        </PageLink>
+        {subject && (
+          <Note span size="xs" title={subject.slug}>
+            {subject.name}
+          </Note>
+        )}
+      </Group>
+      <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
+        {ofApp && <>{nameOf(webhook)}, </>}
+        <Time at={createdAt} />
+        {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
+      </Note>
+    </>
+  );
+}
+
+function WideCells({ delivery, appId, ofApp }: RowProps) {
+  const { exact } = useTimes();
+  const queuedAt = exact(delivery.createdAt);
+  return (
+    <>
+      {ofApp && (
+        <Table.Td visibleFrom="sm">
+          <PageLink
+            to={`/apps/${appId}/webhooks/${delivery.webhookId}/deliveries`}
+            size="sm"
+            c="dimmed"
+          >
+            {nameOf(delivery.webhook)}
+          </PageLink>
+        </Table.Td>
+      )}
+      <Table.Td visibleFrom="sm" ta="end" style={{ whiteSpace: 'nowrap' }}>
+        {durationOf(delivery) ?? '–'}
+      </Table.Td>
+      <Table.Td visibleFrom="sm" ta="end">
+        {delivery.attemptCount}
+      </Table.Td>
+      <Table.Td visibleFrom="sm" title={queuedAt}>
+        <Text size="sm">{queuedAt}</Text>
+      </Table.Td>
+    </>
+  );
+}
+
+function durationOf({ lastAttempt }: PortalDelivery): string | null {
+  return lastAttempt && formatDuration(lastAttempt.durationMs);
 }
 
 function SelectCell({ delivery, selection }: { delivery: PortalDelivery; selection: Selection }) {

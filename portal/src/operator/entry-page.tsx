@@ -98,7 +98,10 @@ function describe(value: Value, { kind }: Field): ReactNode {
   return <span style={{ whiteSpace: 'pre-wrap' }}>{value}</span>;
 }
 
-function EntryForm({ kind, name, entry, etag }: Shown & { etag: string | null }) {
+type EditedProps = Shown & { etag: string | null };
+
+/** The values as they are edited, which of them differ, and the write that saves those. */
+function useEdits({ kind, name, entry, etag }: EditedProps) {
   const fields = fieldsOf[kind];
   // What was read when the form was opened: only fields that differ from it are sent, so that nobody else's change is undone.
   const [before, setBefore] = useState(() => valuesOf(entry, fields));
@@ -128,6 +131,12 @@ function EntryForm({ kind, name, entry, etag }: Shown & { etag: string | null })
       toastSuccess(`${saved.name} is saved.`);
     },
   });
+  return { values, setValues, body, write };
+}
+
+function EntryForm(props: EditedProps) {
+  const fields = fieldsOf[props.kind];
+  const { values, setValues, body, write } = useEdits(props);
   const faults = write.error ? describeError(write.error).fields : {};
   const faultOf = (field: Field) =>
     Object.entries(faults).find(

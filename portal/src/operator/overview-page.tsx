@@ -76,23 +76,29 @@ function Overview({ state }: { state: OperatorOverview }) {
         {receivers.length === 0 ? (
           <Text role="status">All webhooks that have been called work.</Text>
         ) : (
-          <Table>
-            <TableHead columns={['Host', 'Webhooks', 'Apps'].map((title) => ({ title }))} />
-            <Table.Tbody>
-              {receivers.map(({ host, webhooks: count, apps }) => (
-                <Table.Tr key={host}>
-                  <Table.Th scope="row" fw={500}>
-                    {host}
-                  </Table.Th>
-                  <Table.Td>{count.toLocaleString()}</Table.Td>
-                  <Table.Td>{apps.toLocaleString()}</Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
+          <Receivers receivers={receivers} />
         )}
       </Section>
     </>
+  );
+}
+
+function Receivers({ receivers }: Pick<OperatorOverview, 'receivers'>) {
+  return (
+    <Table>
+      <TableHead columns={['Host', 'Webhooks', 'Apps'].map((title) => ({ title }))} />
+      <Table.Tbody>
+        {receivers.map(({ host, webhooks, apps }) => (
+          <Table.Tr key={host}>
+            <Table.Th scope="row" fw={500}>
+              {host}
+            </Table.Th>
+            <Table.Td>{webhooks.toLocaleString()}</Table.Td>
+            <Table.Td>{apps.toLocaleString()}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 

@@ -44,8 +44,6 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
 function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
   const { appId, webhookId, appName, host, description, reason, lastError } = webhook;
   const { health = webhook.state, lastSuccessAt = null, unsentSince } = webhook;
-  const { data: own } = useQuery(apps());
-  const app = own?.entries.find(({ id }) => id === appId);
   const page = `/apps/${appId}/webhooks/${webhookId}/deliveries`;
   const { label, color, quiet } = lookOf(health, reason);
   const from = webhook.failingSince ?? webhook.since;
@@ -91,20 +89,37 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
             )}
           </Text>
         </Stack>
-        {can(app, 'changeWebhooks') && health !== 'suspended' && health !== 'retrying' && (
-          <Button
-            component={Link}
-            to={list}
-            state={{ opensRecovery: true } satisfies OpensRecovery}
-            size="xs"
-            variant={quiet ? 'default' : 'filled'}
-            color={quiet ? 'gray' : `${color}.9`}
-          >
-            Recover…
-          </Button>
+        {health !== 'suspended' && health !== 'retrying' && (
+          <RecoverButton appId={appId} list={list} color={color} quiet={quiet} />
         )}
       </Group>
     </Alert>
+  );
+}
+
+type RecoverButtonProps = {
+  appId: string;
+  list: string;
+  color: string;
+  quiet: boolean | undefined;
+};
+
+/** For those who may change the webhooks of the app. */
+function RecoverButton({ appId, list, color, quiet }: RecoverButtonProps) {
+  const { data: own } = useQuery(apps());
+  const app = own?.entries.find(({ id }) => id === appId);
+  if (!can(app, 'changeWebhooks')) return null;
+  return (
+    <Button
+      component={Link}
+      to={list}
+      state={{ opensRecovery: true } satisfies OpensRecovery}
+      size="xs"
+      variant={quiet ? 'default' : 'filled'}
+      color={quiet ? 'gray' : `${color}.9`}
+    >
+      Recover…
+    </Button>
   );
 }
 

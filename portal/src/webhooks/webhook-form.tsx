@@ -1,5 +1,6 @@
 import { Group, Radio, Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
+import type { ComponentProps } from 'react';
 import type { Webhook, WebhookInput } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
@@ -75,40 +76,14 @@ export function WebhookForm({
   appId,
   initial,
   isNew = false,
-  action,
+  autoFocus,
   write,
-  autoFocus = false,
-  cancel,
+  ...buttons
 }: Props) {
-  const { url, description, events, filters = null, headerNames = [] } = initial;
-  const { form, formProps } = useWriteForm<WebhookSettings, Values>(write, {
-    initialValues: {
-      url,
-      format: initial.format ?? 'json',
-      description,
-      events,
-      filters: fromFilters(filters),
-      headers: null,
-    },
-    transformValues: normalise,
-    validate: {
-      url: (text, { format }) =>
-        text.trim() === ''
-          ? `Enter the URL of ${format === 'json' ? 'your server' : 'the channel'}.`
-          : null,
-      events: (chosen) => (chosen?.length === 0 ? 'Choose at least one event.' : null),
-      filters: (text) => readFilters(text).error,
-      // A chat channel has none.
-      headers: (rows, { format }) => (format === 'json' ? checkHeaders(rows) : null),
-    },
-  });
+  const { form, formProps } = useSettings(initial, write);
   const { format } = form.values;
-  const hint =
-    format === 'json'
-      ? urlHint
-      : `${chatHint[format]} Whoever has the URL can post into the channel: it is stored encrypted and never shown again.`;
   return (
-    <Form {...formProps} action={action} {...(cancel && { cancel })} maw={640}>
+    <Form {...formProps} {...buttons} maw={640}>
       {isNew && (
         <Radio.Group label="Sends" {...form.getInputProps('format')}>
           <Group mt={6}>
@@ -118,19 +93,7 @@ export function WebhookForm({
           </Group>
         </Radio.Group>
       )}
-      <TextInput
-        label={format === 'json' ? 'URL' : 'Webhook URL of the channel'}
-        description={hint}
-        placeholder={examples[format]}
-        required
-        autoFocus={autoFocus}
-        type="url"
-        inputMode="url"
-        autoComplete="off"
-        spellCheck={false}
-        maxLength={urlLengthMax}
-        {...form.getInputProps('url')}
-      />
+      <UrlField format={format} autoFocus={autoFocus} {...form.getInputProps('url')} />
       <Textarea
         label="Description"
         description="Its name in the portal, such as “Posts into the chat”."
@@ -151,13 +114,61 @@ export function WebhookForm({
       />
       {format === 'json' && (
         <HeaderFields
-          names={headerNames}
-          moves={hasOtherOrigin(form.values.url, url)}
+          names={initial.headerNames ?? []}
+          moves={hasOtherOrigin(form.values.url, initial.url)}
           {...form.getInputProps('headers')}
         />
       )}
       {format !== 'json' && isNew && <MessagePreview appId={appId} chosen={form.values.events} />}
     </Form>
+  );
+}
+
+function useSettings(initial: Props['initial'], write: Props['write']) {
+  const { url, format = 'json', description, events, filters } = initial;
+  return useWriteForm<WebhookSettings, Values>(write, {
+    initialValues: {
+      url,
+      format,
+      description,
+      events,
+      filters: fromFilters(filters),
+      headers: null,
+    },
+    transformValues: normalise,
+    validate: {
+      url: (text, values) =>
+        text.trim() === ''
+          ? `Enter the URL of ${values.format === 'json' ? 'your server' : 'the channel'}.`
+          : null,
+      events: (chosen) => (chosen?.length === 0 ? 'Choose at least one event.' : null),
+      filters: (text) => readFilters(text).error,
+      // A chat channel has none.
+      headers: (rows, values) => (values.format === 'json' ? checkHeaders(rows) : null),
+    },
+  });
+}
+
+type UrlFieldProps = { format: WebhookFormat } & ComponentProps<typeof TextInput>;
+
+function UrlField({ format, ...input }: UrlFieldProps) {
+  return (
+    <TextInput
+      label={format === 'json' ? 'URL' : 'Webhook URL of the channel'}
+      description={
+        format === 'json'
+          ? urlHint
+          : `${chatHint[format]} Whoever has the URL can post into the channel: it is stored encrypted and never shown again.`
+      }
+      placeholder={examples[format]}
+      required
+      type="url"
+      inputMode="url"
+      autoComplete="off"
+      spellCheck={false}
+      maxLength={urlLengthMax}
+      {...input}
+    />
   );
 }
 
