@@ -105,6 +105,7 @@ test(
     await page.keyboard.type('Sends unwanted messages.');
     await page.keyboard.press('Enter');
     await page.getByText('Suspended: Sends unwanted messages.').waitFor();
+    await page.locator('h1:focus').waitFor();
     await page.goto(`${url}/webhooks`);
     await page.getByRole('link', { name: 'Its app is suspended' }).click();
     await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
@@ -112,6 +113,7 @@ test(
     await page.getByRole('dialog').getByRole('checkbox').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore', exact: true }).click();
     await page.getByRole('button', { name: 'Suspend Announcer' }).waitFor();
+    await page.locator('h1:focus').waitFor();
     await page.getByRole('button', { name: 'Your account' }).click();
     const link = page.getByRole('menuitem', { name: 'Developer portal' });
     assert.equal(await link.getAttribute('href'), '/profile/developer');
