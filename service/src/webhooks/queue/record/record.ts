@@ -130,7 +130,7 @@ async function findGone(database: Database, attempts: RecordedAttempt[]): Promis
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Returns the deliveries that a receiver refused for good from which their webhooks have moved since: that says nothing of the new one. */
+/** Returns the deliveries whose receivers say that they are gone, but whose webhooks have moved to others meanwhile. */
 async function findMoved(database: Database, attempts: RecordedAttempt[]): Promise<Set<string>> {
   const refused = attempts.flatMap((attempt) => {
     const { id, webhookId, url, chat } = attempt.delivery;
