@@ -342,7 +342,7 @@ test('deliveries that have waited for a day fail without an attempt, however man
     return rows[0]?.young === 0;
   });
   // Processes look again when they begin.
-  await startTestService({ env, chatOrigins, worker: true, beside: service });
+  await startTestService({ env, chatOrigins, log, worker: true, beside: service });
   await eventually(async () => (await pendingOf(made.id)).length === 0);
   assert.deepEqual(await ended(made.id), failed);
   await eventually(async () => logged.includes('deliveries.gave_up'));
