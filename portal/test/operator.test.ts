@@ -153,7 +153,14 @@ test('a quota that somebody else changes meanwhile stays', options, async () => 
 });
 
 test('a URL is shown for a reason, and the audit log has who saw it', options, async () => {
+  const channel = 'https://hooks.slack.com/services/T0/B0/secret';
+  const json = { url: channel, format: 'slack', events: ['org.created'] };
+  const { body: made } = await portal.service.call('/webhooks', { method: 'POST', json });
   const page = await portal.open({ as: operator, url: `${url}/webhooks` });
+  const ofChannel = page.getByRole('row', { name: /hooks\.slack\.com/ });
+  await ofChannel.getByRole('link', { name: 'Deliveries' }).waitFor();
+  assert.equal(await ofChannel.getByRole('button', { name: /Show URL/ }).count(), 0);
+  await portal.service.call(`/webhooks/${made.data.id}`, { method: 'DELETE' });
   await page.getByRole('button', { name: 'Show URL of hooks.example.org' }).click();
   await page.getByRole('textbox', { name: 'Reason' }).fill('Its owner asks.');
   await assertAccessible(page, 'a reason to see a URL');

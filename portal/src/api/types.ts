@@ -1882,6 +1882,8 @@ export interface OperatorWebhook {
   appName: string;
   /** The host and port of the URL. */
   host: string;
+  /** What is sent. The URL of a chat channel is shown to nobody. */
+  format: 'json' | 'discord' | 'slack' | 'teams';
   /** As `health` of a webhook. */
   health: 'suspended' | 'deactivated' | 'failing' | 'retrying' | 'new' | 'healthy';
   /** What is suspended: the webhook itself, or else its app, which is what to restore then. */

@@ -218,7 +218,7 @@ export function WebhooksPage() {
           webhook.since && <Time key="since" at={webhook.since} />,
           <Group key="look" gap="xs">
             <PageLink to={`/deliveries?webhook=${webhook.id}`}>Deliveries</PageLink>
-            {mayChange && <RevealUrl webhook={webhook} />}
+            {mayChange && webhook.format === 'json' && <RevealUrl webhook={webhook} />}
           </Group>,
           mayChange &&
             (webhook.suspended === 'app' ? (

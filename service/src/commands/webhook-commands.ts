@@ -87,7 +87,7 @@ Example:
       print(json, done, [
         `Encrypted ${done.resealed} secrets; ${done.unchanged} already used the first key.`,
         ...done.unreadable.map(
-          (id) => `No key decrypts the secret or the headers of webhook ${id}.`,
+          (id) => `No key decrypts the secret, URL or headers of webhook ${id}.`,
         ),
         ...done.unreadableAccounts.map(
           (email) => `No key decrypts the authenticator app of ${email}.`,

@@ -17,6 +17,7 @@ import {
 import { Announcement } from './status.ts';
 import { reasonCharsMax } from './suspension.ts';
 import { Delivery, webhookHealths } from './webhook.ts';
+import { webhookFormats } from './webhook-formats.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const text = (description: string, example: string) =>
@@ -132,6 +133,10 @@ export const OperatorWebhook = strictObject(
     appId,
     appName,
     host: text('The host and port of the URL.', 'hooks.example.org'),
+    format: Type.Enum([...webhookFormats], {
+      type: 'string',
+      description: 'What is sent. The URL of a chat channel is shown to nobody.',
+    }),
     health: webhookHealth,
     suspended: nullable(
       Type.Enum(['webhook', 'app'], {

@@ -166,6 +166,7 @@ test('lists have what belongs to anybody, a page at a time, and no secret', asyn
       appId,
       appName: 'Test app',
       host: 'hooks.example.org:8443',
+      format: 'json',
       health: 'failing',
       suspended: null,
       reason: null,

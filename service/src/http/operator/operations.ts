@@ -147,9 +147,9 @@ function toKey({ expiresAt, revokedAt, suspendedAt, lastUsedAt, createdAt, ...ke
 }
 
 function toWebhook(webhook: WebhookState): OperatorWebhook {
-  const { id, appId, appName, host, health, suspended, reason, exhaustedInARow } = webhook;
+  const { id, appId, appName, host, format, health, suspended, reason, exhaustedInARow } = webhook;
   const since = iso(webhook.since);
-  return { id, appId, appName, host, health, suspended, reason, since, exhaustedInARow };
+  return { id, appId, appName, host, format, health, suspended, reason, since, exhaustedInARow };
 }
 
 const ownOperations = [
@@ -247,6 +247,7 @@ const ownOperations = [
       appId: exampleId,
       appName: 'Announcer',
       host: 'hooks.example.org',
+      format: 'json',
       health: 'failing',
       suspended: null,
       reason: null,

@@ -1,4 +1,5 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
+import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import type { WebhookHealth } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { pageOf } from '../../database/page-of.ts';
@@ -11,6 +12,7 @@ export type WebhookState = {
   appId: string;
   appName: string;
   host: string;
+  format: WebhookFormat;
   health: WebhookHealth;
   /** The health, with `active` for those that are neither failing, deactivated nor suspended. */
   state: 'active' | 'failing' | 'deactivated' | 'suspended';
@@ -58,7 +60,7 @@ export async function listWebhookStates(
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
-      select w.id, w.app_id as "appId", a.name as "appName", w.url, ${webhookHealth} as health,
+      select w.id, w.app_id as "appId", a.name as "appName", w.url, w.format, ${webhookHealth} as health,
         case when s."isOfApp" then 'app' when s."suspendedAt" is not null then 'webhook' end as suspended,
         coalesce(s."suspendedReason", w.deactivated_reason) as reason, coalesce(s."suspendedAt", w.deactivated_at) as since,
         coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", e.kind, e.created_at as at, e.mailed_at as "mailedAt"
