@@ -1,12 +1,12 @@
-import { Modal, NumberInput, Stack, Text } from '@mantine/core';
+import { NumberInput, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { changeQuotas, quotas } from '../api/operations.ts';
 import type { OperatorApp, OperatorQuota } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { BusyButton } from '../ui/busy-button.tsx';
 import { DescriptionList } from '../ui/description-list.tsx';
+import { DialogButton } from '../ui/dialog-button.tsx';
 import { Form } from '../ui/form.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -16,22 +16,11 @@ type App = Pick<OperatorApp, 'id' | 'name'>;
 
 /** The quotas of an app, and a form to change them for those who may. */
 export function Quotas({ app }: { app: App }) {
-  const [isOpen, setIsOpen] = useState(false);
+  const title = `Quotas of ${app.name}`;
   return (
-    <>
-      <BusyButton
-        variant="default"
-        size="xs"
-        busy={false}
-        onClick={() => setIsOpen(true)}
-        aria-label={`Quotas of ${app.name}`}
-      >
-        Quotas
-      </BusyButton>
-      <Modal opened={isOpen} onClose={() => setIsOpen(false)} title={`Quotas of ${app.name}`}>
-        {isOpen && <Shown app={app} close={() => setIsOpen(false)} />}
-      </Modal>
-    </>
+    <DialogButton button={{ size: 'xs', 'aria-label': title, children: 'Quotas' }} title={title}>
+      {(close) => <Shown app={app} close={close} />}
+    </DialogButton>
   );
 }
 
