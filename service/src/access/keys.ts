@@ -18,7 +18,7 @@ import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
 import { enforceQuota, ownQuota } from './quotas.ts';
 import { requirePlainName } from './require-plain-name.ts';
-import { suspensionOf, type Suspension } from './suspensions.ts';
+import { requireNotSuspended, suspensionOf, type Suspension } from './suspensions.ts';
 import { today } from './usage.ts';
 
 export { scopes };
@@ -231,6 +231,17 @@ function keysMatching(search: string) {
   const newest = sql`select id, name, last4 from api_keys where not temporary order by id desc limit ${searchedKeysMax}`;
   if (search === '') return sql`(${newest})`;
   return sql`(select id from (${newest}) n where last4 = ${search} or strpos(lower(name), lower(${search})) > 0)`;
+}
+
+/** Keeps a key valid until the end of the transaction; false if it is not. Throws `suspended`. */
+export async function holdKey(tx: Transaction, { keyId, appId }: Caller): Promise<boolean> {
+  const { rows } = await sql`
+    select from api_keys where id = ${keyId} and revoked_at is null
+      and coalesce(expires_at > statement_timestamp(), true) for share
+  `.execute(tx);
+  if (rows.length === 0) return false;
+  await requireNotSuspended(tx, 'key', keyId, appId);
+  return true;
 }
 
 /** Revokes a key. Returns false if it was revoked before. Throws `not_found`. */

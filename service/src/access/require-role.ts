@@ -46,6 +46,22 @@ export async function lockWithRole(
 }
 
 /**
+ * Keeps a member's role until the end of the transaction, without a lock of the app, which some transactions would have to
+ * take too late: whoever locks webhooks and their app locks the webhooks first. Throws as `requireRole`.
+ */
+export async function holdRole(
+  tx: Transaction,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<void> {
+  await sql`
+    select from app_members where app_id = ${appId} and email = ${email} for share
+  `.execute(tx);
+  await requireRole(tx, email, appId, needed);
+}
+
+/**
  * Keeps the account and its address until the end of the transaction. Otherwise a request that began before the account
  * was deleted, or its address changed, gives the app to whoever has the address next. Throws `unauthorized`.
  */

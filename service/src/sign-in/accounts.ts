@@ -24,7 +24,7 @@ import {
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { readMailbox } from './read-mailbox.ts';
-import { endSession, endSessions, listSessions, type Session } from './sessions.ts';
+import { endSession, endSessions, holdSession, listSessions, type Session } from './sessions.ts';
 import {
   lockPassword,
   readPassword,
@@ -215,6 +215,8 @@ export class Accounts {
     const email = await this.#inTransaction(async (tx) => {
       const taken = await takeAddressChange(tx, account, token);
       if (taken === null) return null;
+      // The account is locked by now: a reset that it has waited for ended this session.
+      await holdSession(tx, account.sessionId);
       const actor = { kind: 'user', id: account.id, name: account.email } as const;
       await moveMemberships(tx, actor, { from: account.email, to: taken });
       const endedSessions = await endSessions(tx, account.id, account.sessionId);

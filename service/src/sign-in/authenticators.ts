@@ -12,8 +12,9 @@ const wrongCodesPerHour = 10;
 /** RFC 4226 recommends 160 bits. */
 const secretBytes = 20;
 
+type RightCode = { step: number; sealed: Buffer };
 /** `reached`: this wrong code was the last one of the hour. */
-type CodeCheck = { step: number } | { wrong: true; reached: boolean };
+type CodeCheck = RightCode | { wrong: true; reached: boolean };
 
 /** Replaces one that was not confirmed. Returns null if there is a confirmed one. */
 export async function setUpAuthenticator(
@@ -44,7 +45,7 @@ export async function checkCode(
   const { lastStep, wrongCodes } = attempt;
   const secret = openSecret(secretBox, attempt.secret, userId);
   const step = matchingStep(secret, code, { timeMs: Date.now(), lastStep });
-  if (step !== null) return { step };
+  if (step !== null) return { step, sealed: attempt.secret };
   return { wrong: true, reached: wrongCodes === wrongCodesPerHour };
 }
 
@@ -88,12 +89,19 @@ async function countAttempt(
   });
 }
 
-/** Uses up the code of this step, and all before it. Returns false if another request has used it. */
-export async function useCode(tx: Transaction, userId: string, step: number): Promise<boolean> {
+/**
+ * Uses up the code of this step, and all before it. Returns false if another request has used it, or has replaced the
+ * secret that it belongs to.
+ */
+export async function useCode(
+  tx: Transaction,
+  userId: string,
+  { step, sealed }: RightCode,
+): Promise<boolean> {
   const { rows } = await sql`
     update authenticators set last_step = ${step}, wrong_codes = 0, wrong_since = null,
       confirmed_at = coalesce(confirmed_at, now())
-    where user_id = ${userId} and last_step < ${step} returning 1
+    where user_id = ${userId} and secret = ${sealed} and last_step < ${step} returning 1
   `.execute(tx);
   return rows.length > 0;
 }

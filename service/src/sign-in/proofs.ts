@@ -108,7 +108,7 @@ export class Proofs {
       return false;
     }
     return database.transaction().execute(async (tx) => {
-      if (!(await useCode(tx, account.id, checked.step))) return false;
+      if (!(await useCode(tx, account.id, checked))) return false;
       await record(tx);
       await proveFactor(tx, account);
       return true;

@@ -150,7 +150,7 @@ export class SecondFactor {
       throw new ServiceError('conflict', 'No authenticator app is being set up. Start again.');
     if ('wrong' in checked) throw wrongCode();
     const added = await this.#addFactor(account, async (tx) => {
-      if (!(await useCode(tx, account.id, checked.step))) throw wrongCode();
+      if (!(await useCode(tx, account.id, checked))) throw wrongCode();
       await recordActivity(tx, 'account.authenticator_added', account, caller);
     });
     mail.notice(account.email, 'An authenticator app was added to your account.');

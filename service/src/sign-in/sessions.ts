@@ -1,5 +1,6 @@
 /** The sessions of one account. */
-import { sql, type Database, type Executor } from '../database/database.ts';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import { userAgentCharsMax } from './caller.ts';
 import { completeMax, incompleteMax } from './session-proof.ts';
 
@@ -25,6 +26,14 @@ export async function listSessions(
     limit ${completeMax + incompleteMax}
   `.execute(database);
   return rows;
+}
+
+/** Keeps a session until the end of the transaction. Throws `unauthorized` if it has ended, as by a reset of the password. */
+export async function holdSession(tx: Transaction, sessionId: string): Promise<void> {
+  const { rows } = await sql`select from sessions where id = ${sessionId} for key share`.execute(
+    tx,
+  );
+  if (rows.length === 0) throw new ServiceError('unauthorized', 'Sign in first.');
 }
 
 /** Returns false if there is no such session of this account. */

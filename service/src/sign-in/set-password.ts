@@ -16,7 +16,7 @@ export type NewPassword = {
 export type PasswordSet = { userId: string; created: boolean; endedSessions: number };
 
 /**
- * Ends all sessions of the account. Returns null if the account was deleted at this moment, or a provider created the one
+ * Ends all sessions of the account, and a change of its address that one of them asked for. Returns null if the account was deleted at this moment, or a provider created the one
  * that was to be new. Throws `validation_failed` if a new account has no name.
  */
 export async function setPassword(
@@ -28,6 +28,8 @@ export async function setPassword(
     : await createUser(tx, email, requireName(name));
   if (userId === null) return null;
   await writePassword(tx, userId, hash);
+  // One of the sessions that end here asked for it.
+  await sql`delete from address_changes where user_id = ${userId}`.execute(tx);
   const endedSessions = await endSessions(tx, userId, null);
   return { userId, created: !hasAccount, endedSessions };
 }

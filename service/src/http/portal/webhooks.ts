@@ -3,12 +3,13 @@
  * change them too.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { lockWithRole, requireRole } from '../../access/require-role.ts';
+import { holdRole, requireRole } from '../../access/require-role.ts';
 import type { Transaction } from '../../database/database.ts';
+import { holdSession } from '../../sign-in/sessions.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
-import { actorOf, emailOf } from './authenticate.ts';
+import { actorOf, emailOf, readMethods, signedInOf } from './authenticate.ts';
 import { previewFilters } from './preview-filters.ts';
 import { countRecoverableDeliveries } from './recoverable.ts';
 import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
@@ -24,7 +25,7 @@ export function registerWebhooks(
       descriptions[operationId] ?? description,
     async contextOf(request: FastifyRequest) {
       const { appId } = request.params as { appId: string };
-      const needed = request.method === 'GET' ? 'viewer' : 'developer';
+      const needed = readMethods.has(request.method) ? 'viewer' : 'developer';
       const email = emailOf(request);
       const role = await requireRole(dependencies.database, email, appId, needed);
       return {
@@ -32,7 +33,10 @@ export function registerWebhooks(
         appId,
         actor: actorOf(request),
         readsSecrets: role !== 'viewer',
-        lockApp: (tx: Transaction) => lockWithRole(tx, email, appId, needed),
+        async confirmRights(tx: Transaction) {
+          await holdSession(tx, signedInOf(request).sessionId);
+          await holdRole(tx, email, appId, needed);
+        },
       };
     },
   };

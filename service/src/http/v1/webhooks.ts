@@ -1,7 +1,9 @@
 /** Serves the webhooks of the key's app under `/webhooks`. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
-import { callerOf } from '../admission/admit.ts';
+import { holdKey } from '../../access/keys.ts';
+import type { Transaction } from '../../database/database.ts';
+import { callerOf, unauthorized } from '../admission/admit.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { parameters, type WebhookDependencies } from '../webhooks/operation.ts';
@@ -23,8 +25,9 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
         appId,
         actor: keyActor(caller),
         readsSecrets: true,
-        // A key has its rights until it is revoked, which takes effect within a second.
-        lockApp: async () => {},
+        async confirmRights(tx: Transaction) {
+          if (!(await holdKey(tx, caller))) throw unauthorized();
+        },
       };
     },
   };

@@ -23,8 +23,11 @@ export type WebhookContext = WebhookDependencies & {
   actor: Actor;
   /** Whether the caller may read everything, or no paths of URLs, no responses and no bodies of internal events. */
   readsSecrets: boolean;
-  /** Locks the app and checks again that the caller may change it. */
-  lockApp: (tx: Transaction) => Promise<void>;
+  /**
+   * Throws if the caller may not change the app any more; else they may until the end of the transaction. Call it last,
+   * when everything that others may hold has been waited for.
+   */
+  confirmRights: (tx: Transaction) => Promise<void>;
 };
 
 export const operation = operationFor<WebhookContext>();

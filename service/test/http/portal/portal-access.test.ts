@@ -397,6 +397,15 @@ test('the owner sees everything that the others are denied', async () => {
   assert.ok(marked.length >= 7, `${marked.length}`);
 });
 
+test('whoever may read something may ask for its head', async () => {
+  const viewer = signedIn.get('viewer') as Person;
+  for (const target of targets.filter((each) => each.method === 'get' && ofAnApp(each))) {
+    const { status } = await send(target, things, viewer, undefined);
+    const head = await send({ ...target, method: 'head' }, things, viewer, undefined);
+    assert.equal(head.status, status, target.operation.operationId);
+  }
+});
+
 /** The examples of these are no codes or keys of the owner. */
 const provingNothing: Record<string, number> = {
   addPasskey: 400,

@@ -1,0 +1,192 @@
+/** Rights that end while a request waits for a row that somebody else has locked: it changes nothing. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { revokeKey } from '../../src/access/keys.ts';
+import { setMember } from '../../src/access/members.ts';
+import { suspend } from '../../src/access/suspensions.ts';
+import { sql, type Transaction } from '../../src/database/database.ts';
+import { testActor } from '../support/actor.ts';
+import { codeOf } from '../support/authenticator.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  addressTokenOf,
+  password,
+  postPortal,
+  printedToken,
+  signUp,
+  type Person,
+} from '../support/portal.ts';
+import { makeKey, startTestService } from '../support/service.ts';
+
+const service = await startTestService();
+const { database } = service;
+const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
+  database.transaction().execute(work);
+
+/** Locks rows until it is called. */
+async function holdRows(rows: ReturnType<typeof sql>): Promise<() => Promise<void>> {
+  const holder = await database.startTransaction().execute();
+  await sql`${rows} for update`.execute(holder);
+  return () => holder.commit().execute();
+}
+
+function waiting(count: number): Promise<unknown> {
+  return eventually(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+    `.execute(database);
+    return rows.length === count;
+  });
+}
+
+async function stateOf(webhookId: string): Promise<unknown> {
+  const { rows } = await sql`select * from webhooks where id = ${webhookId}`.execute(database);
+  return rows;
+}
+
+const webhook = { url: 'https://hooks.example.org/ours' };
+const changes = [
+  ['PATCH', '', { url: 'https://elsewhere.example.org/' }],
+  ['POST', '/rotate-secret', {}],
+  ['DELETE', '', undefined],
+] as const;
+
+/** An app of one person with a webhook, and another person who is a developer of it. */
+async function makeApp(name: string) {
+  const owner = await signUp(service, `owner-${name}@example.org`);
+  const developer = await signUp(service, `developer-${name}@example.org`);
+  const made = await owner.call('/apps', { method: 'POST', json: { name: 'App' } });
+  const path = `/apps/${made.body.data.id}`;
+  await inTransaction((tx) =>
+    setMember(tx, testActor, {
+      appId: made.body.data.id,
+      email: developer.email,
+      role: 'developer',
+    }),
+  );
+  const { body } = await owner.call(`${path}/webhooks`, { method: 'POST', json: webhook });
+  return { owner, developer, path, id: body.data.id as string };
+}
+
+async function removeMember(owner: Person, path: string, email: string): Promise<void> {
+  const { body } = await owner.call(`${path}/members`);
+  const { id } = body.data.find((member: { email: string }) => member.email === email);
+  assert.equal((await owner.call(`${path}/members/${id}`, { method: 'DELETE' })).status, 200);
+}
+
+for (const [method, below, json] of changes)
+  test(`a removed member's ${method} ${below} on a webhook`, async () => {
+    const name = `${method}${below.replace('/', '-')}`.toLowerCase();
+    const { owner, developer, path, id } = await makeApp(name);
+    const before = await stateOf(id);
+    const release = await holdRows(sql`select from webhooks where id = ${id}`);
+    const change = developer.call(`${path}/webhooks/${id}${below}`, {
+      method,
+      ...(json && { json }),
+    });
+    await waiting(1);
+    await removeMember(owner, path, developer.email);
+    await release();
+    assert.equal((await change).status, 404);
+    assert.deepEqual(await stateOf(id), before);
+  });
+
+test('a webhook that is created in a session that has ended', async () => {
+  const { developer, path } = await makeApp('session');
+  const release = await holdRows(sql`select from apps where id = ${path.replace('/apps/', '')}`);
+  const change = developer.call(`${path}/webhooks`, { method: 'POST', json: webhook });
+  await waiting(1);
+  await sql`
+    delete from sessions where user_id = (select id from users where email = ${developer.email})
+  `.execute(database);
+  await release();
+  assert.equal((await change).status, 401);
+});
+
+for (const [method, below, json] of [['POST', null, webhook] as const, ...changes])
+  test(`${method} ${below ?? 'of a new webhook'} with a key that is revoked or suspended`, async () => {
+    for (const [status, end] of [
+      [401, (tx: Transaction, id: string) => revokeKey(tx, testActor, id)],
+      [
+        403,
+        (tx: Transaction, id: string, appId: string) =>
+          suspend(tx, testActor, { kind: 'key', id, appId, details: {} }, 'It leaked.'),
+      ],
+    ] as const) {
+      const { key, keyId, appId } = await makeKey(service);
+      const made = await service.call('/webhooks', { method: 'POST', key, json: webhook });
+      const { id } = made.body.data;
+      const before = await stateOf(id);
+      const release = await holdRows(
+        below === null
+          ? sql`select from apps where id = ${appId}`
+          : sql`select from webhooks where id = ${id}`,
+      );
+      const path = below === null ? '/webhooks' : `/webhooks/${id}${below}`;
+      const change = service.call(path, { method, key, ...(json && { json }) });
+      await waiting(1);
+      await inTransaction((tx) => end(tx, keyId, appId));
+      await release();
+      assert.equal((await change).status, status);
+      assert.deepEqual(await stateOf(id), before);
+      const { rows } = await sql`select from webhooks where app_id = ${appId}`.execute(database);
+      assert.equal(rows.length, 1);
+    }
+  });
+
+test('a change of the address in a session that somebody ends', async () => {
+  const person = await signUp(service, 'ended@example.org');
+  const json = { email: 'elsewhere@example.org' };
+  await person.call('/account/address-changes', { method: 'POST', json });
+  const token = addressTokenOf(service.printed.at(-1) ?? '');
+  const release = await holdRows(sql`select from users where email = ${person.email}`);
+  const change = person.call('/account/address', { method: 'PUT', json: { token } });
+  await waiting(1);
+  await sql`
+    delete from sessions where user_id = (select id from users where email = ${person.email})
+  `.execute(database);
+  await release();
+  assert.equal((await change).status, 401);
+  const { rows } = await sql`
+    select from users where email = ${person.email}
+  `.execute(database);
+  assert.equal(rows.length, 1);
+});
+
+test('a change of the address in a session that a reset of the password ends', async () => {
+  const email = 'victim@example.org';
+  const thief = await signUp(service, email);
+  const json = { email: 'thief@example.org' };
+  const asked = await thief.call('/account/address-changes', { method: 'POST', json });
+  assert.equal(asked.status, 202, asked.text);
+  const token = addressTokenOf(service.printed.at(-1) ?? '');
+  await postPortal(service, '/password-links', { email });
+  const reset = { token: printedToken(service, email), password: `${password} 2` };
+  const release = await holdRows(sql`select from users where email = ${email}`);
+  const resetting = postPortal(service, '/password', reset);
+  await waiting(1);
+  const change = thief.call('/account/address', { method: 'PUT', json: { token } });
+  await waiting(2);
+  await release();
+  assert.equal((await resetting).status, 200);
+  assert.ok([401, 403].includes((await change).status));
+  const { rows } = await sql<{ users: string[]; asked: number }>`
+    select array_agg(email) as users, (select count(*)::int from address_changes where email = ${json.email}) as asked
+    from users where email in (${email}, ${json.email})
+  `.execute(database);
+  assert.deepEqual(rows, [{ users: [email], asked: 0 }]);
+});
+
+test('a code of an authenticator app whose secret is replaced meanwhile', async () => {
+  const person = await signUp(service, 'authenticator@example.org');
+  const post = (path: string, json = {}) => person.call(path, { method: 'POST', json });
+  const { secret } = (await post('/account/authenticator')).body.data;
+  const release = await holdRows(sql`select from users where email = ${person.email}`);
+  const confirming = post('/account/authenticator/confirm', { code: codeOf(secret) });
+  await waiting(1);
+  const next = (await post('/account/authenticator')).body.data;
+  await release();
+  assert.equal((await confirming).status, 400);
+  const { status } = await post('/account/authenticator/confirm', { code: codeOf(next.secret) });
+  assert.equal(status, 200);
+});
