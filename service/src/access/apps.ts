@@ -1,5 +1,6 @@
 /** Apps have members, keys, webhooks and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
+import { asUuid } from '../database/as-uuid.ts';
 import {
   sql,
   type Database,
@@ -64,7 +65,7 @@ export async function renameApp(
   const name = requirePlainName(newName);
   const { rows } = await sql<{ id: string; before: string }>`
     update apps set name = ${name}
-    from (select id, name from apps where id::text = ${id} for update) as before
+    from (select id, name from apps where id = ${asUuid(id)} for update) as before
     where apps.id = before.id returning apps.id, before.name as before
   `.execute(tx);
   const [row] = rows;
@@ -92,12 +93,12 @@ export async function deleteApp(
   await nameActor(tx, actor);
   // Locks the webhooks in the workers' order, and before the app, because the workers' operational events refer to the
   // app.
-  await sql`select from webhooks where app_id::text = ${id} order by id for update`.execute(tx);
+  await sql`select from webhooks where app_id = ${asUuid(id)} order by id for update`.execute(tx);
   await lockApp(tx, id);
   if (by !== null) await requireRole(tx, by, id, 'owner');
   const { owners } = await readApp(tx, id);
   const { rows } = await sql<{ id: string; name: string }>`
-    delete from apps where id::text = ${id} returning id, name
+    delete from apps where id = ${asUuid(id)} returning id, name
   `.execute(tx);
   const [row] = rows;
   if (!row) throw missing(id);
@@ -158,7 +159,7 @@ function ownersOf(appId: ReturnType<typeof sql>) {
 
 /** Returns the app with this id. Throws `not_found`. */
 export async function readApp(executor: Executor, id: string): Promise<App> {
-  const { rows } = await sql<App>`${appColumns} where apps.id::text = ${id}`.execute(executor);
+  const { rows } = await sql<App>`${appColumns} where apps.id = ${asUuid(id)}`.execute(executor);
   const [app] = rows;
   if (!app) throw missing(id);
   return app;

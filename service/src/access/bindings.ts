@@ -2,6 +2,7 @@
  * Binds apps to organisations and alliances. A binding depends on the member who made it: foreign keys end it when they
  * stop being a manager there, or are removed from the app, and a trigger when they stop being an owner of the app.
  */
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -56,7 +57,7 @@ function notManager({ kind }: Subject, cause?: unknown): ServiceError {
 export async function unbindApp(tx: Transaction, actor: Actor, appId: string): Promise<boolean> {
   await nameActor(tx, actor);
   const { rows } = await sql`
-    delete from bindings where app_id::text = ${appId} returning 1
+    delete from bindings where app_id = ${asUuid(appId)} returning 1
   `.execute(tx);
   return rows.length > 0;
 }

@@ -3,6 +3,7 @@ import { v7 as uuidv7, validate } from 'uuid';
 import { expiresSoonDays, temporaryKeyMinutes } from '../contract/periods.ts';
 import { searchedKeysMax } from '../contract/console.ts';
 import { scopes } from '../contract/key-scopes.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { coalesce } from '../database/coalesce.ts';
 import {
   sql,
@@ -87,7 +88,7 @@ export async function createKey(
   const chosen = requireScopes(input.scopes);
   const { rows } = await sql<{
     id: string;
-  }>`select id from apps where id::text = ${input.appId} for update`.execute(tx);
+  }>`select id from apps where id = ${asUuid(input.appId)} for update`.execute(tx);
   const [app] = rows;
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
   await enforceKeyLimit(tx, app.id);
@@ -194,7 +195,7 @@ async function countUsableKeys(
 /** Returns the keys of one app, or of all apps and the platform, oldest first. */
 export async function listKeys(executor: Executor, appId: string | null): Promise<ApiKey[]> {
   const { rows } = await sql<ApiKey>`
-    select ${keyColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id::text = ${appId}`} order by id
+    select ${keyColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id = ${asUuid(appId)}`} order by id
   `.execute(executor);
   return rows;
 }
@@ -248,7 +249,7 @@ export async function holdKey(tx: Transaction, { keyId, appId }: Caller): Promis
 export async function revokeKey(tx: Transaction, actor: Actor, id: string): Promise<boolean> {
   const { rows } = await sql<{ id: string; appId: string | null; name: string; fresh: boolean }>`
     update api_keys k set revoked_at = coalesce(k.revoked_at, now())
-    from (select id, revoked_at is null as fresh from api_keys where id::text = ${id} for update) as before
+    from (select id, revoked_at is null as fresh from api_keys where id = ${asUuid(id)} for update) as before
     where k.id = before.id returning k.id, k.app_id as "appId", k.name, before.fresh
   `.execute(tx);
   const [row] = rows;

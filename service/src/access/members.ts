@@ -4,6 +4,7 @@
  * `migrations/0002_baseline_access.sql`.
  */
 import type { AppRole } from '../contract/app-roles.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, violatedConstraint, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -30,7 +31,7 @@ export async function listMembers(executor: Executor, appId: string): Promise<Me
   const { rows } = await sql<Member>`
     select m.id, m.email, u.name, m.role, m.created_at as "createdAt"
     from app_members m left join users u on u.email = m.email
-    where m.app_id::text = ${appId}
+    where m.app_id = ${asUuid(appId)}
     order by array_position(array['owner', 'developer', 'viewer'], m.role), m.email
   `.execute(executor);
   return rows;
@@ -138,7 +139,7 @@ export async function removeMember(
   await lockApp(tx, appId);
   const { rows } = await orConflict(
     sql`
-      delete from app_members where app_id::text = ${appId} and email = ${normaliseEmail(email)} returning 1
+      delete from app_members where app_id = ${asUuid(appId)} and email = ${normaliseEmail(email)} returning 1
     `.execute(tx),
   );
   return rows.length > 0;

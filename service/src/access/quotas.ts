@@ -9,6 +9,7 @@ import {
   type CountedQuota,
   type Quota,
 } from '../contract/quotas.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -140,7 +141,7 @@ export async function readQuotas(executor: Executor, appId: string): Promise<Quo
       ${usedOf.webhooks(sql`apps.id`)} as webhooks, ${usedOf.keys(sql`apps.id`)} as keys,
       ${usedOf.members(sql`apps.id`)} as members,
       coalesce((select jsonb_object_agg(quota, maximum) from app_quotas where app_id = apps.id), '{}') as own
-    from apps where id::text = ${appId}
+    from apps where id = ${asUuid(appId)}
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found', `There is no app with the id ${appId}.`);

@@ -1,5 +1,6 @@
 /** Checks what somebody may do with an app. For those who are no members, the app does not exist. */
 import { includesRole, type AppRole } from '../contract/app-roles.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -80,7 +81,7 @@ export async function lockApp(tx: Transaction, appId: string): Promise<void> {
 
 async function lock(tx: Transaction, appId: string): Promise<boolean> {
   const { rows } = await sql`
-    select from apps where id::text = ${appId} for update
+    select from apps where id = ${asUuid(appId)} for update
   `.execute(tx);
   return rows.length > 0;
 }

@@ -1,4 +1,5 @@
 /** Replaces a key with a new one with the same scopes. Both stay valid during the overlap. */
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -48,12 +49,12 @@ export async function rotateKey(
 /** Locks the app first, in the same order as creating a key does. */
 async function lockKey(tx: Transaction, id: string): Promise<Row> {
   await sql`
-    select from apps where id = (select app_id from api_keys where id::text = ${id}) for update
+    select from apps where id = (select app_id from api_keys where id = ${asUuid(id)}) for update
   `.execute(tx);
   const { rows } = await sql<Row>`
     select id, app_id as "appId", name, scopes, expires_at as "expiresAt",
       revoked_at is null and coalesce(expires_at > now(), true) as usable
-    from api_keys where id::text = ${id} for update
+    from api_keys where id = ${asUuid(id)} for update
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found', `There is no key with the id ${id}.`);

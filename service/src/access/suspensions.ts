@@ -3,6 +3,7 @@
  * says so; whoever admits a caller reads it. `webhooks/management/suspend-webhooks.ts` also stops the deliveries.
  */
 import { reasonCharsMax } from '../contract/suspension.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -70,7 +71,7 @@ export async function lockSuspendable(
 ): Promise<SuspensionSubject> {
   const { rows } = await sql<{ id: string; appId: string | null; name: string }>`
     select id, ${kind === 'app' ? sql`id` : sql`app_id`} as "appId", name
-    from ${sql.table(kind === 'app' ? 'apps' : 'api_keys')} where id::text = ${id} for update
+    from ${sql.table(kind === 'app' ? 'apps' : 'api_keys')} where id = ${asUuid(id)} for update
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found', `There is no ${kind} with the id ${id}.`);

@@ -1,6 +1,7 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseTime } from '../contract/parse-time.ts';
+import { uuidPattern } from '../contract/patterns.ts';
 import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { print, withDatabase } from './with-database.ts';
@@ -14,7 +15,7 @@ export function parseInteger(least: number, most: number) {
 }
 
 export function parseId(text: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
+  if (uuidPattern.test(text)) return text.toLowerCase();
   throw new InvalidArgumentError('It must be an id, such as 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f.');
 }
 

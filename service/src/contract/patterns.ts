@@ -8,6 +8,8 @@ export const webAddressPattern = '^https?://';
 export const namePattern = '\\S';
 /** A bar separates aliases in a cell of a CSV file, which loses the spaces around it. */
 export const aliasPattern = '^[^|\\s]([^|]*[^|\\s])?$';
+/** As PostgreSQL takes and gives them. */
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const languagePattern = '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$';
 
 /** Control characters, line separators and characters that reverse the direction of text, for a character class. */

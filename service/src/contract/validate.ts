@@ -5,7 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
 import { parseTime } from './parse-time.ts';
-import { patternMessages } from './patterns.ts';
+import { patternMessages, uuidPattern } from './patterns.ts';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -27,7 +27,7 @@ const ajv = new Ajv2020({
 });
 ajvFormats.default(ajv);
 // The format of `ajv-formats` also accepts `urn:uuid:`, which PostgreSQL rejects.
-ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+ajv.addFormat('uuid', uuidPattern);
 ajv.addFormat('date-time', (text) => parseTime(text) !== null);
 
 /** The validator fills in defaults and changes nothing else. It is compiled when it is first used: a start needs few of them. */

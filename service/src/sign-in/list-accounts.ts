@@ -1,6 +1,7 @@
 /** Reads accounts for operators. */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { AppRole } from '../contract/app-roles.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
@@ -57,7 +58,7 @@ export async function readAccount(
   given: string,
 ): Promise<Account & { methods: Method[]; apps: AccountApp[] }> {
   const { rows } = await sql<Account>`
-    ${selectAccounts} where u.id::text = ${key(given)} or u.email = ${key(given)}
+    ${selectAccounts} where u.id = ${asUuid(key(given))} or u.email = ${key(given)}
   `.execute(executor);
   const [account] = rows;
   if (!account) throw missing(given);
@@ -74,7 +75,7 @@ export async function lockAccount(
   given: string,
 ): Promise<{ id: string; email: string }> {
   const { rows } = await sql<{ id: string; email: string }>`
-    select id, email from users where id::text = ${key(given)} or email = ${key(given)} for update
+    select id, email from users where id = ${asUuid(key(given))} or email = ${key(given)} for update
   `.execute(executor);
   const [account] = rows;
   if (!account) throw missing(given);

@@ -5,6 +5,7 @@ import { addNotices } from '../access/notices.ts';
 import { announcementCharsMax, type Severity } from '../contract/announcement.ts';
 import type { Announcement } from '../contract/status.ts';
 import { plainText } from '../contract/shapes.ts';
+import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
@@ -83,7 +84,7 @@ export async function announce(
 /** Throws `not_found`. Mails that were not sent yet are not. */
 export async function endAnnouncement(tx: Transaction, actor: Actor, id: string): Promise<void> {
   const { rows } = await sql<{ id: string; text: string }>`
-    delete from announcements where id::text = ${id} returning id, text
+    delete from announcements where id = ${asUuid(id)} returning id, text
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found', `There is no announcement with the id ${id}.`);

@@ -3,6 +3,7 @@
  * the newest deliveries that match the other filters, or for an id the first ones after it. Events that the app may no longer receive match neither a
  * subject nor a text.
  */
+import { uuidPattern } from '../../contract/patterns.ts';
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
@@ -23,8 +24,6 @@ type Found = { total: number; ids: string[]; searched: NonNullable<Searched> };
 export function isSearch({ response, error, subject, search }: DeliverySearch): boolean {
   return [response, error, subject, search].some((each) => each !== undefined);
 }
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Whether the text is looked for in bodies. */
 export function isText(search: string): boolean {

@@ -9,6 +9,7 @@ import {
   suspend,
   type SuspensionSubject,
 } from '../../access/suspensions.ts';
+import { asUuid } from '../../database/as-uuid.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
@@ -76,7 +77,7 @@ export async function restoreWebhooks(
 async function lockTarget(tx: Transaction, { kind, id }: Target): Promise<SuspensionSubject> {
   const { rows } = await sql<{ id: string; appId: string; url: string }>`
     select id, app_id as "appId", url from webhooks
-    where ${sql.ref(kind === 'app' ? 'app_id' : 'id')}::text = ${id} order by id for update
+    where ${sql.ref(kind === 'app' ? 'app_id' : 'id')} = ${asUuid(id)} order by id for update
   `.execute(tx);
   if (kind === 'app') return lockSuspendable(tx, 'app', id);
   const [webhook] = rows;

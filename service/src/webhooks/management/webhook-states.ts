@@ -1,6 +1,7 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
 import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import type { WebhookHealth } from '../../contract/webhook.ts';
+import { asUuid } from '../../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { pageOf } from '../../database/page-of.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
@@ -54,7 +55,7 @@ export async function listWebhookStates(
   const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with found as materialized (
       select w.id from webhooks w ${only === null ? sql`` : healthJoins}
-      where (${appId}::text is null or w.app_id::text = ${appId})
+      where ${appId === null ? sql`true` : sql`w.app_id = ${asUuid(appId)}`}
         and (${id}::uuid is null or w.id = ${id}::uuid)
         and ${only === null ? sql`true` : sql`${webhookHealth} = ${only}`}
     )
