@@ -184,7 +184,7 @@ async function mailNow(
   const { createMailer } = await import('../runtime/mail.ts');
   const mailer = createMailer(mail);
   const { kind } = await mailer.send({ id: randomUUID(), to, ...notice });
-  mailer.close();
+  await mailer.close();
   return kind === 'sent';
 }
 

@@ -2,6 +2,7 @@
  * Sends plain-text mails over SMTP, one recipient each. The result is a value. A server's messages are discarded,
  * because they may repeat addresses or credentials.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import nodemailer from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
 import type { MailSettings } from '../settings/config.ts';
@@ -35,8 +36,8 @@ type Failure = { kind: 'refused' | 'failed'; error: MailError; statusCode: numbe
 export type Mailer = {
   /** Ends within the deadline, and never throws for anything a server does. */
   send(mail: Mail): Promise<MailResult>;
-  /** Ends running mails and all connections. May be called twice. */
-  close(): void;
+  /** Ends all connections, and mails that are still running after this. May be called twice. */
+  close(withinMs?: number): Promise<void>;
 };
 
 export type MailerOptions = {
@@ -66,35 +67,46 @@ export function createMailer(
   // The pool reports errors while it is idle, too; the next mail meets the same error.
   transport.on('error', () => {});
   const { name, address } = settings.from;
+  const running = new Set<Promise<MailResult>>();
   return {
-    async send({ id, to, subject, text }) {
-      if (!isMailable(to)) return { kind: 'refused', error: 'recipient', statusCode: null };
-      const late = AbortSignal.timeout(timeoutMs);
-      try {
-        await transport.sendMail({
-          from: { name, address },
-          to: { name: '', address: to },
-          // Objects, because a string would be parsed and might become several addresses.
-          envelope: { from: { name: '', address }, to: [{ name: '', address: to }] },
-          subject,
-          text,
-          messageId: `<${id}@${address.slice(address.indexOf('@') + 1)}>`,
-          // RFC 3834: prevents automatic replies, such as holiday notices.
-          headers: { 'Auto-Submitted': 'auto-generated' },
-          signal: AbortSignal.any([late, closing.signal]),
-        });
-        return { kind: 'sent' };
-      } catch (error) {
-        if (closing.signal.aborted) return failed('closed');
-        if (late.aborted) return failed('timeout');
-        return toFailure(error as NodemailerError);
-      }
+    send(mail) {
+      const sent = send(mail);
+      running.add(sent);
+      void sent.finally(() => running.delete(sent));
+      return sent;
     },
-    close() {
+    async close(withinMs = 0) {
+      if (running.size > 0 && withinMs > 0)
+        await Promise.race([Promise.all(running), wait(withinMs, undefined, { ref: false })]);
       closing.abort();
       transport.transporter.close?.({ force: true });
+      await Promise.all(running);
     },
   };
+
+  async function send({ id, to, subject, text }: Mail): Promise<MailResult> {
+    if (!isMailable(to)) return { kind: 'refused', error: 'recipient', statusCode: null };
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      await transport.sendMail({
+        from: { name, address },
+        to: { name: '', address: to },
+        // Objects, because a string would be parsed and might become several addresses.
+        envelope: { from: { name: '', address }, to: [{ name: '', address: to }] },
+        subject,
+        text,
+        messageId: `<${id}@${address.slice(address.indexOf('@') + 1)}>`,
+        // RFC 3834: prevents automatic replies, such as holiday notices.
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        signal: AbortSignal.any([late, closing.signal]),
+      });
+      return { kind: 'sent' };
+    } catch (error) {
+      if (closing.signal.aborted) return failed('closed');
+      if (late.aborted) return failed('timeout');
+      return toFailure(error as NodemailerError);
+    }
+  }
 }
 
 /**

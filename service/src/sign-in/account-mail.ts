@@ -1,5 +1,6 @@
 /**
  * Mails to accounts: links that set a password or change the address, notices of changes, and invitations to apps.
+ * A notice that the mail server does not take at once is kept in the database and sent again, because nobody asks for it.
  * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
@@ -7,6 +8,8 @@ import { linkPeriod } from '../contract/periods.ts';
 import { randomUUID } from 'node:crypto';
 import { invitationDaysInWords } from '../contract/periods.ts';
 import { quoteName } from '../contract/quote-name.ts';
+import { addNotices } from '../access/notices.ts';
+import { sql, type Database } from '../database/database.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
 import { isProviderIdentity } from './provider-identity.ts';
@@ -15,6 +18,7 @@ import { signUpRefused } from './sign-up-blocks.ts';
 export type MailedInvitation = { appName: string; role: string; invitedBy: string; url: string };
 
 export type AccountMailDependencies = {
+  database: Database;
   publicUrl: string;
   serviceName: string;
   /** Null: links are printed. */
@@ -23,7 +27,7 @@ export type AccountMailDependencies = {
   log: Logger;
 };
 
-/** Beyond it, mails are dropped: whoever waits for a link asks again. */
+/** Beyond it, links and invitations are dropped: whoever waits for one asks again. */
 const pendingMax = 100;
 
 /** For whoever can no longer sign in. */
@@ -54,6 +58,7 @@ export class AccountMail {
   readonly #dependencies: AccountMailDependencies;
   // Counted separately: a flood of requested links must not drop a notice.
   readonly #pending = { link: 0, notice: 0, invitation: 0 };
+  readonly #keeping = new Set<Promise<void>>();
 
   constructor(dependencies: AccountMailDependencies) {
     this.#dependencies = dependencies;
@@ -140,16 +145,50 @@ export class AccountMail {
   #send(kind: 'link' | 'notice' | 'invitation', to: string, about: string, text: string): void {
     const { mailer, serviceName, log } = this.#dependencies;
     if (!mailer) return;
-    if (this.#pending[kind] >= pendingMax)
-      return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
-    this.#pending[kind] += 1;
     const mail = { id: randomUUID(), to, subject: `${serviceName}: ${about}`, text };
+    if (this.#pending[kind] >= pendingMax) {
+      if (kind === 'notice') return this.#keep(mail);
+      return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
+    }
+    this.#pending[kind] += 1;
     void mailer.send(mail).then((result) => {
       this.#pending[kind] -= 1;
       if (result.kind === 'sent') return;
       const { error, statusCode } = result;
       log.warn({ mail: kind, error, statusCode }, 'account_mail.failed');
+      if (kind === 'notice' && result.kind === 'failed') this.#keep(mail);
     });
+  }
+
+  #keep({
+    id,
+    to,
+    subject,
+    text,
+  }: {
+    id: string;
+    to: string;
+    subject: string;
+    text: string;
+  }): void {
+    const { database, log } = this.#dependencies;
+    const kept = addNotices(database, {
+      kind: 'message',
+      appId: null,
+      recipients: sql`select ${to}::text as email`,
+      topic: sql`${`account ${id}`}::text`,
+      details: { subject, text },
+    }).then(
+      () => {},
+      (err: unknown) => log.warn({ err, mail: 'notice' }, 'account_mail.dropped'),
+    );
+    this.#keeping.add(kept);
+    void kept.finally(() => this.#keeping.delete(kept));
+  }
+
+  /** Resolves when what could not be sent is kept. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#keeping);
   }
 }
 

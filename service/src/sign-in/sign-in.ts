@@ -137,6 +137,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     start: () => sweeper.start(),
     async stop() {
       await sweeper.stop();
+      await mail.stop();
       await failed.flush();
     },
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),

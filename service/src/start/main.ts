@@ -220,6 +220,8 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
  * a stop, this stays within its five seconds.
  */
 const attemptsEndWithinMs = 2_500;
+/** Mails of accounts; those of the worker have ended by then. */
+const mailsEndWithinMs = 1_000;
 const scrapeTimeoutMs = 500;
 /** Transactions that are still open after this roll back. */
 const writeTimeoutMs = 500;
@@ -242,7 +244,7 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
     workers?.stop(),
   ]);
   clearTimeout(late);
-  mailer?.close();
+  await mailer?.close(mailsEndWithinMs);
   await signIn?.stop();
   await Promise.all([
     internalApp && endRequests(internalApp, scrapeTimeoutMs),

@@ -1,7 +1,7 @@
 /** The user's apps. */
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
-import { holdAccount, requireRole } from '../../access/require-role.ts';
+import { holdAccount, lockWithRole, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
@@ -98,7 +98,7 @@ export const appOperations = [
     response: appResponse,
     async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, email, appId, 'owner');
+        await lockWithRole(tx, email, appId, 'owner');
         await renameApp(tx, actor, appId, body.name);
         return readOwnApp(tx, email, appId);
       });

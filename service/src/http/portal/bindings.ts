@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { bindApp, unbindApp } from '../../access/bindings.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
-import { requireRole } from '../../access/require-role.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { Bindable, PortalBinding } from '../../contract/portal.ts';
@@ -97,7 +97,7 @@ export const bindingOperations = [
     response: appResponse,
     async run({ database, email, actor, params: { appId } }) {
       const app = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, email, appId, 'owner');
+        await lockWithRole(tx, email, appId, 'owner');
         await unbindApp(tx, actor, appId);
         return readOwnApp(tx, email, appId);
       });

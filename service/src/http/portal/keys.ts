@@ -140,7 +140,7 @@ export const keyOperations = [
     response: oneOf(PortalKey, 'PortalKeyResponse', { ...exampleKey, revokedAt: exampleTime }),
     async run({ database, email, actor, params: { appId, keyId } }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, email, appId, 'developer');
+        await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
         await revokeKey(tx, actor, keyId);
         return readKey(tx, appId, keyId);

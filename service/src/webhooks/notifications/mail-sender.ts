@@ -68,9 +68,10 @@ export function createMailSender(dependencies: MailSenderDependencies): MailSend
     },
     async stop() {
       await listener.stop();
-      const ended = Promise.all(loops.map((loop) => loop.stop()));
-      await Promise.race([ended, wait(stopWithinMs, undefined, { ref: false })]);
-      mailer.close();
+      const ended = Promise.all(loops.map((loop) => loop.stop())).then(() => false);
+      const isLate = wait(stopWithinMs, true, { ref: false });
+      // Others send with it too, and may not have ended.
+      if (await Promise.race([ended, isLate])) await mailer.close();
       await ended;
     },
   };
