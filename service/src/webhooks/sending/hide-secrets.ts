@@ -15,18 +15,24 @@ export function hideSecrets(outcome: AttemptOutcome, secrets: string[]): Attempt
   const { responseHeaders, responseBody } = outcome;
   return {
     ...outcome,
-    responseHeaders: responseHeaders && Buffer.from(hide(responseHeaders, forms), 'latin1'),
+    responseHeaders: responseHeaders && hideInHeaders(responseHeaders, forms),
     responseBody: responseBody && hideInBody(responseBody, forms),
   };
 }
 
-function hide(response: Buffer, forms: string[]): string {
-  const text = response.toString('latin1');
+function hide(text: string, forms: string[]): string {
   return forms.reduce((left, form) => left.replaceAll(form, '***'), text);
 }
 
+/** In each name and value: a secret with quotes could also be found across two of them, and what is left would be no JSON. */
+function hideInHeaders(headers: Buffer, forms: string[]): Buffer {
+  const kept = JSON.parse(headers.toString()) as Record<string, string>;
+  const hidden = Object.entries(kept).map((pair) => pair.map((text) => hide(text, forms)));
+  return Buffer.from(JSON.stringify(Object.fromEntries(hidden)));
+}
+
 function hideInBody(body: Buffer, forms: string[]): Buffer {
-  const text = hide(body, forms);
+  const text = hide(body.toString('latin1'), forms);
   // Only the first bytes of a body are kept, which may end within a secret.
   const isCut = body.length >= keptBytesMax;
   const cut = isCut ? Math.max(...forms.map((form) => countStarted(text, form))) : 0;

@@ -92,6 +92,18 @@ test('a response that repeats the values is kept without them', async () => {
   await remove(id);
 });
 
+test('a value with quotes leaves the headers of a response readable', async () => {
+  const receiver = await startReceiver((response) =>
+    response.writeHead(200, { 'x-one': 'abcdef', 'x-two': 'is "":"abcdef"' }).end(),
+  );
+  const { id } = await register({ url: receiver.url, headers: { 'X-Tag': '":"abcdef' } });
+  const { status, body } = await post(`/${id}/test`);
+  assert.equal(status, 200);
+  const [{ responseHeaders }] = body.data.attempts;
+  assert.deepEqual([responseHeaders['x-one'], responseHeaders['x-two']], ['abcdef', 'is "***"']);
+  await remove(id);
+});
+
 test('a value is in no response, log line, audit entry or text of the database', async () => {
   const json = { url: 'https://example.org/hooks', headers };
   const created = await post('', json, { headers: { 'idempotency-key': 'mine' } });
