@@ -17,7 +17,9 @@ import { wait } from './wait.ts';
 import { withDeadline, type Ending } from './with-deadline.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
-export type Query = Record<string, string | number | boolean | Date | null | undefined>;
+type QueryValue = string | number | boolean | Date;
+/** Several values are a repeated parameter. */
+export type Query = Record<string, QueryValue | readonly QueryValue[] | null | undefined>;
 export type Call = {
   method?: Method;
   /** Below `/api/v1`. */
@@ -116,14 +118,19 @@ type Read = typeof readResponse;
 
 function buildUrl(base: URL, { path, query = {} }: Call): URL {
   // These would change the path. No slug or id has such a value.
-  if (path.some((part) => ['', '.', '..'].includes(part)))
-    throw new TypeError('an id or slug must not be empty');
+  for (const part of path as readonly unknown[])
+    // In JavaScript it may be anything.
+    if (typeof part !== 'string' || ['', '.', '..'].includes(part))
+      throw new TypeError(
+        `an id or slug must be a text that is not empty, . or .., not ${String(part)}`,
+      );
   const url = new URL(base);
   const root = base.pathname.replace(/\/$/, '');
   url.pathname = `${root}/api/v1/${path.map(encodeURIComponent).join('/')}`;
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== null)
-      url.searchParams.set(name, value instanceof Date ? value.toISOString() : String(value));
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values].flat())
+      if (value !== undefined && value !== null)
+        url.searchParams.append(name, value instanceof Date ? value.toISOString() : String(value));
   return url;
 }
 

@@ -40,6 +40,17 @@ test('status and openApi need no key', async () => {
   assert.deepEqual((await client.status()).counts, { orgs: 1, alliances: 1, blueprints: 1 });
 });
 
+test('several values of a filter are sent, and an id that is none is refused', async () => {
+  const several = await client.orgs.list({ slug: ['acme', 'other'], limit: 5 });
+  assert.deepEqual(
+    several.data.map(({ slug }) => slug),
+    ['acme'],
+  );
+  assert.equal((await client.orgs.list({ slug: [] })).pagination.total, 1);
+  for (const id of [undefined, null, '', '..', {}])
+    await assert.rejects(async () => client.orgs.get(id as string), /an id or slug must be a text/);
+});
+
 test('organisations, alliances and blueprints are listed and read', async () => {
   const orgs = await client.orgs.list({ search: 'acm', alliance: 'league', recruiting: undefined });
   assert.deepEqual(orgs.pagination, { page: 1, limit: 20, total: 1, totalPages: 1 });
