@@ -233,7 +233,7 @@ export class Accounts {
   }
 
   /** `apps`: the ids of the apps that the user agrees to delete. Throws `conflict` if they have changed. */
-  async delete(account: Account, apps: string[], caller: Caller): Promise<void> {
+  async delete(account: SignedInAccount, apps: string[], caller: Caller): Promise<void> {
     await this.#inTransaction((tx) => deleteAccount(tx, account, apps, caller));
     if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
   }
@@ -247,6 +247,7 @@ export class Accounts {
     const usable = new Set(['credential', ...this.#dependencies.providers.map(({ id }) => id)]);
     const provider = await this.#inTransaction(async (tx) => {
       const removed = await removeMethod(tx, account.id, methodId, usable);
+      await holdSession(tx, account.sessionId);
       // Whoever signed in with it is signed out with it.
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
       const details = { provider: removed, endedSessions };

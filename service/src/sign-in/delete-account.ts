@@ -4,15 +4,17 @@ import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { recordActivity, type Account } from './activity.ts';
 import type { Caller } from './caller.ts';
+import { holdSession } from './sessions.ts';
 
 /**
  * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
- * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, and `conflict` if the account is
+ * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, `unauthorized` if the session that
+ * asks has ended, and `conflict` if the account is
  * deleted or its address changed at this moment.
  */
 export async function deleteAccount(
   tx: Transaction,
-  account: Account,
+  account: Account & { sessionId?: string },
   apps: string[],
   caller: Caller | null,
   actor: Actor = { kind: 'user', id: account.id, name: account.email },
@@ -24,6 +26,7 @@ export async function deleteAccount(
   `.execute(tx);
   if (rows.length === 0)
     throw new ServiceError('conflict', 'The account has changed. Sign in again.');
+  if (account.sessionId !== undefined) await holdSession(tx, account.sessionId);
   await leaveApps(tx, actor, account.email, apps);
   await recordActivity(tx, 'account.deleted', account, caller, { actor });
   await sql`delete from users where id = ${account.id}`.execute(tx);

@@ -29,7 +29,7 @@ import {
 } from './passkeys.ts';
 import { countRecoveryCodes, createRecoveryCodes } from './recovery-codes.ts';
 import { proveSession, userHasFactor } from './session-proof.ts';
-import { endSessions } from './sessions.ts';
+import { endSessions, holdSession } from './sessions.ts';
 
 type SignedInAccount = Account & { sessionId: string };
 type Factors = {
@@ -170,9 +170,9 @@ export class SecondFactor {
   }
 
   /** Replaces earlier codes. Throws `conflict` without a second factor. */
-  async createRecoveryCodes(account: Account, caller: Caller): Promise<string[]> {
+  async createRecoveryCodes(account: SignedInAccount, caller: Caller): Promise<string[]> {
     const codes = await this.#inTransaction(async (tx) => {
-      await lockUser(tx, account.id);
+      await lockUser(tx, account);
       if (!(await userHasFactor(tx, account.id)))
         throw new ServiceError('conflict', 'Add a passkey or an authenticator app first.');
       await recordActivity(tx, 'account.recovery_codes_created', account, caller);
@@ -187,26 +187,24 @@ export class SecondFactor {
 
   /** The session that adds a factor has proved it. */
   #addFactor(
-    { id, sessionId }: SignedInAccount,
+    account: SignedInAccount,
     add: (tx: Transaction) => Promise<void>,
   ): Promise<NewRecoveryCodes> {
+    const { id, sessionId } = account;
     return this.#inTransaction(async (tx) => {
-      await lockUser(tx, id);
+      await lockUser(tx, account);
       await add(tx);
-      if (!(await proveSession(tx, { id: sessionId }, { secondFactor: true })))
-        throw new ServiceError('unauthorized', 'Sign in first.');
+      await proveSession(tx, { id: sessionId }, { secondFactor: true });
       const hasCodes = (await countRecoveryCodes(tx, id)) > 0;
       return { recoveryCodes: hasCodes ? null : await createRecoveryCodes(tx, id) };
     });
   }
 
   /** Whoever signed in with it is signed out with it. Recovery codes go with the last factor. */
-  #removeFactor<T>(
-    { id, sessionId }: SignedInAccount,
-    remove: (tx: Transaction) => Promise<T>,
-  ): Promise<T> {
+  #removeFactor<T>(account: SignedInAccount, remove: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { id, sessionId } = account;
     return this.#inTransaction(async (tx) => {
-      await lockUser(tx, id);
+      await lockUser(tx, account);
       const removed = await remove(tx);
       await endSessions(tx, id, sessionId);
       if (!(await userHasFactor(tx, id)))
@@ -249,9 +247,10 @@ export async function removeSecondFactor(
   return { email, ...removed };
 }
 
-/** Two changes at once must not each see the other's factor. */
-async function lockUser(tx: Transaction, userId: string): Promise<void> {
-  await sql`select from users where id = ${userId} for update`.execute(tx);
+/** Two changes at once must not each see the other's factor. Throws `unauthorized` if the session ended meanwhile. */
+async function lockUser(tx: Transaction, { id, sessionId }: SignedInAccount): Promise<void> {
+  await sql`select from users where id = ${id} for update`.execute(tx);
+  await holdSession(tx, sessionId);
 }
 
 function wrongCode(): ServiceError {

@@ -91,17 +91,37 @@ for (const [method, below, json] of changes)
     assert.deepEqual(await stateOf(id), before);
   });
 
-test('a webhook that is created in a session that has ended', async () => {
-  const { developer, path } = await makeApp('session');
-  const release = await holdRows(sql`select from apps where id = ${path.replace('/apps/', '')}`);
-  const change = developer.call(`${path}/webhooks`, { method: 'POST', json: webhook });
-  await waiting(1);
-  await sql`
-    delete from sessions where user_id = (select id from users where email = ${developer.email})
-  `.execute(database);
-  await release();
-  assert.equal((await change).status, 401);
-});
+for (const [what, rows, method, path, json] of [
+  ['a new webhook', 'apps', 'POST', '/webhooks', webhook],
+  ['a new key', 'apps', 'POST', '/keys', { name: 'Key', scopes: ['read:directory'] }],
+  ['another name', 'apps', 'PATCH', '', { name: 'Other' }],
+  ['an invitation', 'apps', 'POST', '/invitations', { email: 'x@example.org', role: 'viewer' }],
+  ['new recovery codes', 'users', 'POST', '/account/recovery-codes', {}],
+  ['removing a factor', 'users', 'DELETE', '/account/authenticator', undefined],
+  ['deleting the account', 'users', 'POST', '/account/deletion', { apps: [] }],
+] as const)
+  test(`${what}, in a session that has ended`, async () => {
+    const { owner, path: app } = await makeApp(what.replaceAll(' ', '-'));
+    const { secret } = (await owner.call('/account/authenticator', { method: 'POST' })).body.data;
+    const code = codeOf(secret);
+    await owner.call('/account/authenticator/confirm', { method: 'POST', json: { code } });
+    const release = await holdRows(
+      rows === 'apps'
+        ? sql`select from apps where id = ${app.replace('/apps/', '')}`
+        : sql`select from users where email = ${owner.email}`,
+    );
+    const change = owner.call(rows === 'apps' ? app + path : path, {
+      method,
+      ...(json && { json: { ...json, ...('apps' in json && { email: owner.email }) } }),
+    });
+    await waiting(1);
+    await sql`
+      delete from sessions where user_id = (select id from users where email = ${owner.email})
+    `.execute(database);
+    await release();
+    const { status, text } = await change;
+    assert.equal(status, 401, text);
+  });
 
 for (const [method, below, json] of [['POST', null, webhook] as const, ...changes])
   test(`${method} ${below ?? 'of a new webhook'} with a key that is revoked or suspended`, async () => {

@@ -67,8 +67,8 @@ export const appOperations = [
     returns: { 201: 'The new app.' },
     response: appResponse,
     errors: ['conflict'],
-    async run({ database, email, actor, body }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, body }) {
+      const app = await change(async (tx) => {
         await holdAccount(tx, actor);
         const id = await createApp(tx, actor, { name: body.name, owner: email });
         return readOwnApp(tx, email, id);
@@ -96,8 +96,8 @@ export const appOperations = [
     body: AppChanges,
     returns: { 200: 'The updated app.' },
     response: appResponse,
-    async run({ database, email, actor, params: { appId }, body }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId }, body }) {
+      const app = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
         await renameApp(tx, actor, appId, body.name);
         return readOwnApp(tx, email, appId);
@@ -115,8 +115,8 @@ export const appOperations = [
     returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
     recentProof: true,
-    async run({ database, email, actor, params: { appId } }) {
-      await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId } }) {
+      await change(async (tx) => {
         await requireRole(tx, email, appId, 'owner');
         // Again with the app locked: the locks may be waited for.
         await deleteApp(tx, actor, appId, email);

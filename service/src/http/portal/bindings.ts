@@ -75,8 +75,8 @@ export const bindingOperations = [
     response: appResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId }, body }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId }, body }) {
+      const app = await change(async (tx) => {
         await requireRole(tx, email, appId, 'owner');
         const subject = await findBindable(tx, email, body);
         if (!subject) throw new ServiceError('not_found');
@@ -95,8 +95,8 @@ export const bindingOperations = [
       'Cancels pending deliveries that the app can no longer receive. Only owners can do this. Does nothing if the app has no binding.',
     returns: { 200: 'The app without a binding.' },
     response: appResponse,
-    async run({ database, email, actor, params: { appId } }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId } }) {
+      const app = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
         await unbindApp(tx, actor, appId);
         return readOwnApp(tx, email, appId);

@@ -132,10 +132,10 @@ const appOperations = [
     response: invitationResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, limits, email: by, actor, params: { appId }, body, ...context }) {
+    async run({ database, change, limits, email: by, actor, params: { appId }, body, ...context }) {
       const email = readMailbox(body.email);
       const token = createToken();
-      const invitation = await database.transaction().execute(async (tx) => {
+      const invitation = await change(async (tx) => {
         const hash = digest(token);
         const invited = { appId, by, email, role: body.role, hash };
         const created = await createInvitation(tx, actor, invited);
@@ -156,6 +156,7 @@ const appOperations = [
     response: invitationResponse,
     async run({
       database,
+      change,
       limits,
       email: by,
       actor,
@@ -163,7 +164,7 @@ const appOperations = [
       ...context
     }) {
       const token = createToken();
-      const invitation = await database.transaction().execute(async (tx) => {
+      const invitation = await change(async (tx) => {
         const hash = digest(token);
         const resent = await resendInvitation(tx, actor, { appId, by, id, hash });
         limits.invite(by, resent.email);
@@ -181,8 +182,8 @@ const appOperations = [
     description: 'The invitation can no longer be accepted. Only owners can do this.',
     returns: { 200: 'The invitation has ended.' },
     response: endedResponse,
-    async run({ database, email: by, actor, params: { appId, invitationId: id } }) {
-      await database.transaction().execute((tx) => revokeInvitation(tx, actor, { appId, by, id }));
+    async run({ change, email: by, actor, params: { appId, invitationId: id } }) {
+      await change((tx) => revokeInvitation(tx, actor, { appId, by, id }));
       return envelope({ id, deleted: true });
     },
   }),
@@ -209,8 +210,8 @@ const ownOperations = [
     returns: { 200: 'The app.' },
     response: appResponse,
     errors: ['conflict'],
-    async run({ database, email, actor, params: { invitationId: id } }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { invitationId: id } }) {
+      const app = await change(async (tx) => {
         await holdAccount(tx, actor);
         const appId = await acceptInvitation(tx, actor, { id, email });
         return readOwnApp(tx, email, appId);
@@ -226,8 +227,8 @@ const ownOperations = [
     description: 'Ends the invitation.',
     returns: { 200: 'The invitation has ended.' },
     response: endedResponse,
-    async run({ database, email, actor, params: { invitationId: id } }) {
-      await database.transaction().execute((tx) => declineInvitation(tx, actor, { id, email }));
+    async run({ change, email, actor, params: { invitationId: id } }) {
+      await change((tx) => declineInvitation(tx, actor, { id, email }));
       return envelope({ id, deleted: true });
     },
   }),

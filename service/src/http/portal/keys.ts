@@ -100,9 +100,9 @@ export const keyOperations = [
     response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId }, body }) {
+    async run({ change, email, actor, params: { appId }, body }) {
       const { expiresAt = null, ...input } = body;
-      const data = await database.transaction().execute(async (tx) => {
+      const data = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         const fields = { appId, ...input, expiresAt: requireFuture(expiresAt) };
         const { id, key } = await createKey(tx, actor, fields);
@@ -120,8 +120,8 @@ export const keyOperations = [
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', { ...created, expiresAt: exampleLaterTime }),
     errors: ['conflict'],
-    async run({ database, email, actor, params: { appId } }) {
-      const data = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId } }) {
+      const data = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         const { id, key } = await createTemporaryKey(tx, actor, appId);
         return { ...(await readKey(tx, appId, id)), key };
@@ -138,8 +138,8 @@ export const keyOperations = [
       'Takes effect within a second and cannot be undone. Revoking a revoked key changes nothing.',
     returns: { 200: 'The revoked key.' },
     response: oneOf(PortalKey, 'PortalKeyResponse', { ...exampleKey, revokedAt: exampleTime }),
-    async run({ database, email, actor, params: { appId, keyId } }) {
-      const data = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId, keyId } }) {
+      const data = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
         await revokeKey(tx, actor, keyId);
@@ -164,8 +164,8 @@ export const keyOperations = [
     }),
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId, keyId }, body }) {
-      const data = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId, keyId }, body }) {
+      const data = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
         const made = await rotateKey(tx, actor, keyId, body.overlapSeconds);

@@ -98,8 +98,8 @@ export const memberOperations = [
     response: oneOf(AppMember, 'AppMemberResponse', example),
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId, memberId }, body }) {
-      const member = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId, memberId }, body }) {
+      const member = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
         await changeRole(tx, actor, { appId, memberId, role: body.role });
         return readMember(tx, appId, memberId);
@@ -123,8 +123,8 @@ export const memberOperations = [
     }),
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId, memberId }, query }) {
-      const revokedKeys = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId, memberId }, query }) {
+      const revokedKeys = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
         const member = { appId, email: (await readMember(tx, appId, memberId)).email };
         await removeMember(tx, actor, member);
@@ -145,8 +145,8 @@ export const memberOperations = [
     response: appResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ database, email, actor, params: { appId }, body }) {
-      const app = await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId }, body }) {
+      const app = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');
         await transferApp(tx, actor, { appId, from: email, memberId: body.memberId });
         return readOwnApp(tx, email, appId);
@@ -179,8 +179,8 @@ export const memberOperations = [
     returns: { 200: 'You are no longer a member.' },
     response: oneOf(LeftApp, 'LeftAppResponse', { id: exampleId, deleted: true }),
     errors: ['conflict'],
-    async run({ database, email, actor, params: { appId } }) {
-      await database.transaction().execute(async (tx) => {
+    async run({ change, email, actor, params: { appId } }) {
+      await change(async (tx) => {
         await requireRole(tx, email, appId, 'viewer');
         await removeMember(tx, actor, { appId, email });
       });

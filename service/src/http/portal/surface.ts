@@ -5,8 +5,10 @@ import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
+import type { Transaction } from '../../database/database.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import type { Search } from '../../directory/search/search.ts';
+import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { operationFor, type Surface } from '../operations.ts';
@@ -24,7 +26,15 @@ export type PortalRouteDependencies = WebhookDependencies & {
   publicUrl: string;
 };
 /** `email`: the address by which the caller is a member of apps. */
-export type PortalContext = PortalRouteDependencies & { email: string; actor: Actor };
+export type PortalContext = PortalRouteDependencies & {
+  email: string;
+  actor: Actor;
+  /**
+   * Makes a change in a transaction, and makes nothing of it if the session ended while it waited for others' locks. Throws
+   * `unauthorized` then.
+   */
+  change: <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
+};
 
 export const operation = operationFor<PortalContext>();
 
@@ -89,6 +99,12 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
       ...dependencies,
       email: emailOf(request),
       actor: actorOf(request),
+      change: (work) =>
+        dependencies.database.transaction().execute(async (tx) => {
+          const result = await work(tx);
+          await holdSession(tx, signedInOf(request).sessionId);
+          return result;
+        }),
     }),
   };
 }
