@@ -147,7 +147,7 @@ async function handle<Context>(
   const [status = 200] = Object.keys(operation.returns).map(Number);
   reply.code(status);
   const content = await operation.run(inputs);
-  if (content === reply) return reply;
+  if (content === reply || reply.sent) return reply;
   if (surface.conditional && isRead(operation))
     return sendEntry(
       request,

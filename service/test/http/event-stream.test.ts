@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { revokeKey } from '../../src/access/keys.ts';
 import { rotateKey } from '../../src/access/rotate-key.ts';
@@ -122,6 +123,20 @@ test('a stream that ends before its first event can go on from where it began', 
   await distributed(missed);
   const again = await follow(key, { headers: { 'last-event-id': stream.lastId() } });
   assert.equal(await nextId(again), missed);
+});
+
+test('a stream that its client ends, and a HEAD, are no warning in the log', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const logged = await startTestService({ beside: service, log });
+  const { key } = await newKey();
+  const stream = await openStream(logged.url, key);
+  stream.close();
+  await eventually(
+    async () => samples(await logged.metrics.render()).get('orgdir_event_streams') === 0,
+  );
+  await logged.call('/events/stream', { method: 'HEAD', key });
+  assert.deepEqual(lines, []);
 });
 
 test('nothing is lost or doubled while many events come during the first pages', async () => {
