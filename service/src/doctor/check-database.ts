@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
 import { openEmbedded } from '../database/embedded.ts';
+import { listLockHolders } from '../database/list-lock-holders.ts';
 import { exists } from '../database/unfinished.ts';
 import { StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
@@ -110,9 +111,10 @@ async function checkOpened(
   });
   const address = connection.connectionString ?? null;
   try {
-    return await inspect({ database, address, config, now }, () =>
-      checkContent(database, config, faulty),
-    );
+    return await inspect({ database, address, config, now }, [
+      ['stored_secrets', () => checkStoredSecrets(database, config, faulty)],
+      ['queue', () => checkQueue(database, config)],
+    ]);
   } finally {
     await database.destroy();
   }
@@ -127,9 +129,13 @@ export function checkLive(
   config: Where,
 ): Promise<Finding[]> {
   const address = primary?.url ?? connectionString ?? null;
-  return inspect({ database, address, config, now: Date.now }, () => checkQueue(database, config));
+  return inspect({ database, address, config, now: Date.now }, [
+    ['queue', () => checkQueue(database, config)],
+  ]);
 }
 
+/** By the names of their findings. */
+type Checks = (readonly [what: string, check: () => Promise<Finding[] | Finding>])[];
 type Inspected = {
   database: Database;
   /** Null: embedded. */
@@ -140,30 +146,47 @@ type Inspected = {
 
 async function inspect(
   { database, address, config, now }: Inspected,
-  checkInside: () => Promise<Finding[]>,
+  checksInside: Checks,
 ): Promise<Finding[]> {
-  try {
+  const findings: Finding[] = [];
+  // One that fails hides no other: a missing privilege, a lock, or a connection that broke between two checks.
+  const add = async (what: string, check: () => Promise<Finding[] | Finding>) => {
+    try {
+      findings.push(...[await check()].flat());
+    } catch (error) {
+      findings.push(await describeFailure(database, what, error));
+    }
+  };
+  let isUsable = false;
+  let isComplete = true;
+  await add('database', async () => {
     const server = await checkServer(database, address, now);
-    if (!server.isUsable) return server.findings;
-    const { isComplete, findings } = await checkMigrations(database);
-    return [
-      ...server.findings,
-      await checkConnections(database, config),
-      ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
-      ...(await checkReplicas(database, config.databaseReadUrls)),
-      ...findings,
-      ...(isComplete ? await checkInside() : [notMigrated]),
-    ];
-  } catch (error) {
-    // A missing privilege, or a connection that broke between two checks.
-    return [
-      failed(
-        'database',
-        `a check of the database failed: ${firstLine(error)}`,
-        'fix this error, and run doctor again',
-      ),
-    ];
-  }
+    ({ isUsable } = server);
+    return server.findings;
+  });
+  if (!isUsable) return findings;
+  await add('connections', () => checkConnections(database, config));
+  if (hasSeveralHosts(config)) await add('servers', () => checkSynchronous(database));
+  await add('replicas', () => checkReplicas(database, config.databaseReadUrls));
+  await add('migrations', async () => {
+    const migrations = await checkMigrations(database);
+    ({ isComplete } = migrations);
+    return migrations.findings;
+  });
+  if (!isComplete) return [...findings, notMigrated];
+  for (const [what, check] of checksInside) await add(what, check);
+  return findings;
+}
+
+async function describeFailure(database: Database, what: string, error: unknown): Promise<Finding> {
+  const holders = await listLockHolders(database).catch(() => '');
+  return failed(
+    what,
+    `could not be checked: ${firstLine(error)}`,
+    holders === ''
+      ? 'fix this error, and run doctor again'
+      : `end the sessions that hold locks, and run doctor again: ${holders}`,
+  );
 }
 
 function hasSeveralHosts({ databaseUrl, databaseDirectUrl }: Where): boolean {
@@ -174,13 +197,6 @@ const notMigrated = skipped(
   'content',
   "stored secrets, partitions and queue were not checked: the schema is not this version's",
 );
-
-async function checkContent(database: Database, config: Where, faulty: ReadonlySet<string>) {
-  return [
-    await checkStoredSecrets(database, config, faulty),
-    ...(await checkQueue(database, config)),
-  ];
-}
 
 function firstLine(error: unknown): string {
   return (error as Error).message.split('\n')[0] ?? '';

@@ -51,7 +51,7 @@ export type Metrics = {
   /** Sets the function that counts the open streams of events of this process. */
   eventStreams(read: () => number): void;
   /** Sets the function that reads the queue at a scrape. If it throws, the database counts as unreachable. */
-  queue(read: () => Promise<QueueState>): void;
+  queue(read: () => Promise<QueueState>, ping: () => Promise<unknown>): void;
   /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
   retention(read: () => Promise<number>): void;
   /** Sets the function that counts, by kind, keys that are in use and expire soon. */
@@ -124,8 +124,8 @@ export function createMetrics(): Metrics {
     ...createReaders(registry),
     ...createSharedReaders(shared),
     ...createHttpMetrics(registry),
-    queue(read) {
-      collectQueue = createQueueMetrics(shared, read);
+    queue(read, ping) {
+      collectQueue = createQueueMetrics(shared, read, ping);
     },
     workers: (read) => void (readWorkers = read),
     contentType: registry.contentType,
@@ -415,11 +415,15 @@ function createTotals(registry: Registry) {
   } satisfies Partial<Metrics>;
 }
 
-/** Read from the database at each scrape, and absent while it is unavailable: old values would hide that. */
-function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>) {
+/** Read from the database at each scrape, and absent while that fails: old values would hide it. */
+function createQueueMetrics(
+  registry: Registry,
+  read: () => Promise<QueueState>,
+  ping: () => Promise<unknown>,
+) {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `orgdir_${name}`, help, registers: [registry] });
-  const up = gauge('database_up', 'Whether the queue could be read from the database: 1 or 0.');
+  const up = gauge('database_up', 'Whether the database answers: 1 or 0.');
   const setAside = new Gauge({
     name: 'orgdir_rows_set_aside',
     help: 'Events, deliveries and other rows that the database or the code refused, by stage. See orgdir events list --rejected.',
@@ -453,6 +457,10 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
   const names = Object.keys(gauges) as (keyof typeof gauges)[];
   return async () => {
     setAside.reset();
+    const answers = ping().then(
+      () => 1,
+      () => 0,
+    );
     try {
       const state = await read();
       for (const [stage, rows] of Object.entries(state.setAside)) setAside.set({ stage }, rows);
@@ -460,7 +468,7 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
       up.set(1);
     } catch {
       for (const name of names) gauges[name].remove();
-      up.set(0);
+      up.set(await answers);
     }
   };
 }

@@ -34,7 +34,7 @@ import type { MailSender } from '../webhooks/notifications/mail-sender.ts';
 import { createExpiringSecretsReader } from '../webhooks/management/rotate-secret.ts';
 import { leaseMs } from '../webhooks/queue/dispatch/dispatcher.ts';
 import { Room } from '../webhooks/queue/dispatch/room.ts';
-import { createQueueReader } from '../system/queue-state.ts';
+import { createPing, createQueueReader } from '../system/queue-state.ts';
 import { createOverdueReader } from '../webhooks/history/retention.ts';
 import { createWorker, type Worker } from '../webhooks/queue/worker.ts';
 import { createSender, type SenderOptions } from '../webhooks/sending/attempt.ts';
@@ -136,7 +136,7 @@ function createShared(options: PartsOptions) {
   const metrics = createMetrics();
   metrics.inFlight(() => room.total());
   const readQueue = createQueueReader(database, config.retentionDays);
-  metrics.queue(readQueue);
+  metrics.queue(readQueue, createPing(watching));
   metrics.retention(createOverdueReader(database, config.retentionDays));
   metrics.expiringKeys(createExpiringKeysReader(database));
   metrics.expiringSecrets(createExpiringSecretsReader(database));

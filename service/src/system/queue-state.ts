@@ -16,6 +16,11 @@ export function createQueueReader(
   return coalesce(() => readQueueState(database, retentionDays), bounds);
 }
 
+/** Returns a check that resolves while the database answers at all, also while a lock holds up whoever reads the queue. */
+export function createPing(database: Database): () => Promise<unknown> {
+  return coalesce(() => sql`select 1`.execute(database), bounds);
+}
+
 async function readQueueState(database: Database, retentionDays: number): Promise<QueueState> {
   const { rows } = await sql<QueueState>`
     -- read once: PostgreSQL cannot use an index for a function that may return another time for each row

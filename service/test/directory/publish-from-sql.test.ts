@@ -18,7 +18,7 @@ import {
 import { listRejected } from '../../src/events/published-events.ts';
 import { dropOldSetAside, onSetAside, type SetAside } from '../../src/events/set-aside.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
-import { createQueueReader } from '../../src/system/queue-state.ts';
+import { createPing, createQueueReader } from '../../src/system/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
@@ -373,7 +373,7 @@ test('metrics count waiting and rejected events', async () => {
   const figure = async (metrics: Metrics, name: string) =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics.render())?.[1]);
   const metrics = createMetrics();
-  metrics.queue(createQueueReader(database, 30));
+  metrics.queue(createQueueReader(database, 30), createPing(database));
   const before = await sql<{ count: number }>`
     select count(*) as count from outbox
   `.execute(database);

@@ -374,6 +374,18 @@ test('a day past retention that a lock keeps fails with who holds it, unless pen
   assert.equal((await find())[0], 'ok');
 });
 
+test('a lock that a check waits for is named, and hides no other check', async () => {
+  const other = await openTestDatabase();
+  const env = { DATABASE_URL: toUrl(other.connection) };
+  const [findings, words] = await other.database.transaction().execute(async (tx) => {
+    await sql`lock table pending_deliveries in access exclusive mode`.execute(tx);
+    return Promise.all([outcome('migrations', env), outcome('queue', env)]);
+  });
+  assert.equal(findings[0], 'ok');
+  assert.equal(words[0], 'failed');
+  assert.match(words[1], /could not be checked: .* \d+ \(test, idle in transaction/);
+});
+
 test('a queue without a worker is a warning, one that a worker does not touch a failure', async () => {
   const other = await startTestService();
   const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };

@@ -21,16 +21,19 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
   const metrics = createMetrics();
   metrics.inFlight(() => 0);
   metrics.lastSyncs(async () => [{ kind: 'chat', at: new Date() }]);
-  metrics.queue(async () => ({
-    due: 0,
-    oldestDueSeconds: 0,
-    pending: 0,
-    leased: 0,
-    eventsWaiting: 0,
-    oldestEventSeconds: 0,
-    setAside: {},
-    setAsideExpiring: 0,
-  }));
+  metrics.queue(
+    async () => ({
+      due: 0,
+      oldestDueSeconds: 0,
+      pending: 0,
+      leased: 0,
+      eventsWaiting: 0,
+      oldestEventSeconds: 0,
+      setAside: {},
+      setAsideExpiring: 0,
+    }),
+    async () => {},
+  );
   metrics.retention(async () => 0);
   metrics.responseCache(() => ({ hit: 0, miss: 0 }));
   metrics.primary(() => ({ moves: 0, others: 0 }));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { outcomeClass } from '../../src/webhooks/sending/deliver.ts';
-import { createQueueReader } from '../../src/system/queue-state.ts';
+import { createPing, createQueueReader } from '../../src/system/queue-state.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { put } from '../support/directory.ts';
@@ -74,7 +74,10 @@ test('two services in one process share no metrics', async () => {
 test("every metric follows Prometheus' naming and has a description", async () => {
   const metrics = createMetrics();
   metrics.inFlight(() => 0);
-  metrics.queue(async () => none);
+  metrics.queue(
+    async () => none,
+    async () => {},
+  );
   metrics.retention(async () => 0);
   const text = await metrics.render();
   const types = [...text.matchAll(/^# TYPE (orgdir_\S+) (\S+)$/gm)];
@@ -109,16 +112,24 @@ const queueNames = [
 test('queue metrics are absent while the queue cannot be read, and come back', async () => {
   const metrics = createMetrics();
   let away = false;
-  metrics.queue(async () => {
-    if (away) throw new Error('away');
-    return { ...none, due: 3 };
-  });
+  let answers = true;
+  metrics.queue(
+    async () => {
+      if (away) throw new Error('away');
+      return { ...none, due: 3 };
+    },
+    async () => {
+      if (!answers) throw new Error('away');
+    },
+  );
   assert.equal(samples(await metrics.render()).get('orgdir_deliveries_due'), 3);
   away = true;
   const without = samples(await metrics.render());
   for (const name of queueNames) assert.ok(!without.has(name), name);
-  assert.equal(without.get('orgdir_database_up'), 0);
+  assert.equal(without.get('orgdir_database_up'), 1);
   assert.ok(without.has('orgdir_deliveries_cancelled_total'));
+  answers = false;
+  assert.equal(samples(await metrics.render()).get('orgdir_database_up'), 0);
   away = false;
   const again = samples(await metrics.render());
   for (const name of queueNames) assert.ok(again.has(name), name);
@@ -193,7 +204,7 @@ test('rows that were set aside are counted by stage, and those that are dropped 
     from unnest(array[interval '28 days', '29 days 1 hour']) as age
   `.execute(database);
   const metrics = createMetrics();
-  metrics.queue(createQueueReader(database, 30));
+  metrics.queue(createQueueReader(database, 30), createPing(database));
   const found = samples(await metrics.render());
   assert.equal(found.get('orgdir_rows_set_aside{stage="fan-out"}'), 2);
   assert.equal(found.get('orgdir_rows_set_aside{stage="record"}'), 1);
@@ -223,7 +234,7 @@ test('a stalled database does not block a scrape', async () => {
   const scrape = async () => {
     // A new reader, as in a new process, without a cached result.
     const metrics = createMetrics();
-    metrics.queue(createQueueReader(opened.database, 30));
+    metrics.queue(createQueueReader(opened.database, 30), createPing(opened.database));
     return samples(await metrics.render()).get('orgdir_database_up');
   };
   assert.equal(await scrape(), 1);

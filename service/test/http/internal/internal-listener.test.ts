@@ -11,7 +11,7 @@ import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createReadinessCheck, failingMaxMs } from '../../../src/system/readiness.ts';
-import { createQueueReader } from '../../../src/system/queue-state.ts';
+import { createPing, createQueueReader } from '../../../src/system/queue-state.ts';
 import { runCommand, startCommand, type Command } from '../../support/command.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
 import { openTestDatabase, toUrl } from '../../support/database.ts';
@@ -25,7 +25,7 @@ const options = { timeout: 300_000 };
 
 async function startListener(database: Database, env: Record<string, string> = {}) {
   const metrics = createMetrics();
-  metrics.queue(createQueueReader(database, 30));
+  metrics.queue(createQueueReader(database, 30), createPing(database));
   const readiness = createReadinessCheck(database);
   const { allowedHosts } = loadConfig(env).internal;
   const log = createLogger('silent');
