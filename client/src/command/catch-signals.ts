@@ -2,6 +2,8 @@
 
 /** Shells use 128 plus the signal's number as the exit code of a process that a signal ended. */
 export const signalCodes = [
+  // The terminal was closed.
+  ['SIGHUP', 129],
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const;

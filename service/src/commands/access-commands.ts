@@ -21,7 +21,7 @@ import {
   requireSubject,
 } from './find-subject.ts';
 import { addMemberCommands } from './member-commands.ts';
-import { parseId, parseInteger, parseTimeOption } from './parse-option.ts';
+import { parseFutureOption, parseId, parseInteger } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 import { rotateKey } from '../access/rotate-key.ts';
@@ -118,7 +118,7 @@ function addKeyCreate(keys: Command): void {
     .option(
       '--expires <time>',
       'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      parseTimeOption,
+      parseFutureOption,
     )
     .option('--json', 'print JSON')
     .addHelpText(

@@ -9,7 +9,7 @@ import { listRefused } from '../http/operator/refused.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseTimeOption, parseInteger } from './parse-option.ts';
+import { parseFutureOption, parseTimeOption, parseInteger } from './parse-option.ts';
 import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -113,7 +113,7 @@ function addMaintenance(program: Command): void {
     .option(
       '--until <time>',
       'when it is expected to end, such as 2027-01-31T12:00:00Z',
-      parseTimeOption,
+      parseFutureOption,
     )
     .option('--json', 'print JSON')
     .addHelpText(
@@ -127,7 +127,9 @@ function addMaintenance(program: Command): void {
           expectedEnd: flags.until ?? null,
         }),
       );
-      print(flags.json, state, [`Maintenance has been on since ${state.since}.`]);
+      print(flags.json, state, [
+        `Maintenance has been on since ${state.since}${state.expectedEnd === null ? '' : `, expected to end at ${state.expectedEnd}`}.`,
+      ]);
     });
   maintenance
     .command('off')

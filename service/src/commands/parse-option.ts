@@ -33,6 +33,13 @@ export function parseTimeOption(text: string): Date {
   throw new InvalidArgumentError('It must be a time, such as 2027-01-31 or 2027-01-31T12:00:00Z.');
 }
 
+/** The same, of what is still to come. */
+export function parseFutureOption(text: string): Date {
+  const time = parseTimeOption(text);
+  if (time.getTime() > Date.now()) return time;
+  throw new InvalidArgumentError('It must be in the future.');
+}
+
 /** For an option that may be given several times. */
 export function collect(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];

@@ -28,8 +28,10 @@ export async function withDatabase<T>(
     unmigrated,
   });
   const signals = endsOnSignal ? endOnSignal(opening) : null;
+  let isOpen = false;
   try {
     const opened = await opening;
+    isOpen = true;
     try {
       return await run(opened, config);
     } finally {
@@ -39,16 +41,28 @@ export async function withDatabase<T>(
     // The process is about to exit, and the error only comes from the interruption.
     if (signals?.received()) return await new Promise<never>(() => {});
     if (!isConnectionFault(error)) throw error;
-    const cause = isStatementTimeout(error)
-      ? 'a statement took too long'
-      : 'the connection to the database was lost';
-    throw new StartError(
-      `${cause}, and nothing was changed; run the command again: ${(error as Error).message}`,
-      { cause: error },
-    );
+    throw describeFault(error as Error, isOpen);
   } finally {
     signals?.remove();
   }
+}
+
+function describeFault(cause: Error, isOpen: boolean): StartError {
+  const { message } = cause;
+  if (isStatementTimeout(cause))
+    return new StartError(
+      `a statement took too long, and nothing was changed; run the command again: ${message}`,
+      { cause },
+    );
+  if (!isOpen)
+    return cause instanceof StartError
+      ? cause
+      : new StartError(`the database cannot be used: ${message}`, { cause });
+  // It may have been lost between a commit and its confirmation.
+  return new StartError(
+    `the connection to the database was lost; if the command makes a change, look whether it was made before you run it again: ${message}`,
+    { cause },
+  );
 }
 
 /**

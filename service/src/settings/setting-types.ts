@@ -44,7 +44,9 @@ export const wholeNumber = (least: number, most: number) =>
 
 export const share = matching('a number from 0 to 1', /^(0(\.\d+)?|1(\.0+)?)$/, Number);
 
-export const flag = matching('true or false', /^(true|false)$/, (value) => value === 'true');
+export const flag = matching('true or false', /^(true|false)$/, (value) => value === 'true', {
+  examples: ['true'],
+});
 
 export const hostName = parsed('a host name or an IP address', (value) =>
   /^[A-Za-z0-9.:_-]{1,255}$/.test(value) && URL.canParse(`http://${inUrl(value)}`) ? value : null,

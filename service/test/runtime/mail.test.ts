@@ -154,8 +154,8 @@ test('close ends running mails and accepts no more', async () => {
   const sender = mailer(held.port);
   const sending = sender.send(mail);
   await held.received(1);
-  sender.close();
-  sender.close();
+  void sender.close();
+  await sender.close();
   const closed = { kind: 'failed', error: 'closed', statusCode: null };
   assert.deepEqual(await sending, closed);
   assert.deepEqual(await sender.send(mail), closed);

@@ -219,12 +219,16 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     halfSent.destroy();
   });
 
-  test('Ctrl-C stops the whole process group cleanly', async () => {
-    const service = serve();
-    await ready(service);
-    service.signal('SIGINT', 'group');
-    await stopped(service);
-  });
+  for (const [what, signal] of [
+    ['Ctrl-C', 'SIGINT'],
+    ['closing the terminal', 'SIGHUP'],
+  ] as const)
+    test(`${what} stops the whole process group cleanly`, async () => {
+      const service = serve();
+      await ready(service);
+      service.signal(signal, 'group');
+      await stopped(service);
+    });
 
   test('commands work while the service runs, and it sees their changes', async () => {
     const service = serve();

@@ -22,9 +22,7 @@ export const whichReceivers = (log: string) => find(receivers, log);
 function find(command: string, log: string): string[] {
   const cwd = mkdtempSync(join(tmpdir(), 'orgdir-test-'));
   try {
-    // The last line of a log that is still written may be cut off, and other output is no JSON.
-    const lines = log.slice(0, log.lastIndexOf('\n') + 1).match(/^\{.*\n/gm) ?? [];
-    writeFileSync(join(cwd, 'orgdir.log'), lines.join(''));
+    writeFileSync(join(cwd, 'orgdir.log'), `Serving at http://127.0.0.1:3000\n${log}`);
     const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { cwd, encoding: 'utf8' });
     if (status !== 0 || stderr !== '') throw new Error(`${command}\n${stderr}`);
     return stdout
