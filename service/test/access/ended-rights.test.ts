@@ -35,7 +35,7 @@ function waiting(count: number): Promise<unknown> {
     const { rows } = await sql`
       select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
     `.execute(database);
-    return rows.length === count;
+    return rows.length >= count;
   });
 }
 
