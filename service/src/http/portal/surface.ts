@@ -5,12 +5,12 @@ import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
-import type { Transaction } from '../../database/database.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import type { Search } from '../../directory/search/search.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
+import { confirmedChange, type Change } from '../confirmed-change.ts';
 import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses/responses.ts';
 import {
@@ -29,11 +29,7 @@ export type PortalRouteDependencies = WebhookDependencies & {
 export type PortalContext = PortalRouteDependencies & {
   email: string;
   actor: Actor;
-  /**
-   * Makes a change in a transaction, and makes nothing of it if the session ended while it waited for others' locks. Throws
-   * `unauthorized` then.
-   */
-  change: <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
+  change: Change;
 };
 
 export const operation = operationFor<PortalContext>();
@@ -99,12 +95,9 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
       ...dependencies,
       email: emailOf(request),
       actor: actorOf(request),
-      change: (work) =>
-        dependencies.database.transaction().execute(async (tx) => {
-          const result = await work(tx);
-          await holdSession(tx, signedInOf(request).sessionId);
-          return result;
-        }),
+      change: confirmedChange(dependencies.database, (tx) =>
+        holdSession(tx, signedInOf(request).sessionId),
+      ),
     }),
   };
 }

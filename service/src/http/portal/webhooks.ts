@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { holdRole, requireRole } from '../../access/require-role.ts';
-import type { Transaction } from '../../database/database.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
+import { confirmedChange } from '../confirmed-change.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
@@ -33,10 +33,10 @@ export function registerWebhooks(
         appId,
         actor: actorOf(request),
         readsSecrets: role !== 'viewer',
-        async confirmRights(tx: Transaction) {
+        change: confirmedChange(dependencies.database, async (tx) => {
           await holdSession(tx, signedInOf(request).sessionId);
           await holdRole(tx, email, appId, needed);
-        },
+        }),
       };
     },
   };

@@ -2,8 +2,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
 import { holdKey } from '../../access/keys.ts';
-import type { Transaction } from '../../database/database.ts';
 import { callerOf, unauthorized } from '../admission/admit.ts';
+import { confirmedChange } from '../confirmed-change.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { parameters, type WebhookDependencies } from '../webhooks/operation.ts';
@@ -25,9 +25,9 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
         appId,
         actor: keyActor(caller),
         readsSecrets: true,
-        async confirmRights(tx: Transaction) {
+        change: confirmedChange(dependencies.database, async (tx) => {
           if (!(await holdKey(tx, caller))) throw unauthorized();
-        },
+        }),
       };
     },
   };

@@ -5,9 +5,9 @@
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../settings/config.ts';
 import { uuid } from '../../contract/shapes.ts';
-import type { Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
+import type { Change } from '../confirmed-change.ts';
 import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';
 
@@ -23,11 +23,7 @@ export type WebhookContext = WebhookDependencies & {
   actor: Actor;
   /** Whether the caller may read everything, or no paths of URLs, no responses and no bodies of internal events. */
   readsSecrets: boolean;
-  /**
-   * Throws if the caller may not change the app any more; else they may until the end of the transaction. Call it last,
-   * when everything that others may hold has been waited for.
-   */
-  confirmRights: (tx: Transaction) => Promise<void>;
+  change: Change;
 };
 
 export const operation = operationFor<WebhookContext>();

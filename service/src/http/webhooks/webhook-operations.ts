@@ -4,7 +4,6 @@ import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
 import { repeatableMinutes } from '../../contract/periods.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
-import type { Database, Transaction } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
@@ -59,20 +58,9 @@ export const webhookOperations = [
     response: responseWithSecret,
     errors: ['conflict'],
     recentProof: true,
-    async run({
-      database,
-      webhooks,
-      secretBox,
-      serviceName,
-      confirmRights,
-      appId,
-      actor,
-      body,
-      request,
-      reply,
-    }) {
+    async run({ change, webhooks, secretBox, serviceName, appId, actor, body, request, reply }) {
       const key = request.headers['idempotency-key'] as string | undefined;
-      const { webhook, isRepeated } = await confirmed(database, confirmRights, async (tx) => {
+      const { webhook, isRepeated } = await change(async (tx) => {
         const create = () =>
           createWebhook(tx, actor, appId, body, webhooks, { secretBox, serviceName });
         if (key === undefined) return { webhook: await create(), isRepeated: false };
@@ -111,8 +99,8 @@ export const webhookOperations = [
       // That of a chat channel is masked, so any new one differs.
       (url !== undefined && url !== (await readWebhook(database, appId, params.id)).url),
     async run(context) {
-      const { database, webhooks, secretBox, serviceName, appId, actor, params, body } = context;
-      const data = await confirmed(database, context.confirmRights, (tx) =>
+      const { change, webhooks, secretBox, serviceName, appId, actor, params, body } = context;
+      const data = await change((tx) =>
         updateWebhook(tx, actor, appId, params.id, body, webhooks, { secretBox, serviceName }),
       );
       return envelope(data);
@@ -129,8 +117,8 @@ export const webhookOperations = [
       id: examples.webhook.id,
       deleted: true,
     }),
-    async run({ database, confirmRights, appId, actor, params: { id } }) {
-      await confirmed(database, confirmRights, (tx) => deleteWebhook(tx, actor, appId, id));
+    async run({ change, appId, actor, params: { id } }) {
+      await change((tx) => deleteWebhook(tx, actor, appId, id));
       return envelope({ id, deleted: true });
     },
   }),
@@ -163,30 +151,14 @@ export const webhookOperations = [
     returns: { 200: 'The webhook with its new secret.' },
     response: responseWithSecret,
     recentProof: true,
-    async run({ database, confirmRights, secretBox, appId, actor, params, body }) {
-      const data = await confirmed(database, confirmRights, (tx) =>
+    async run({ change, secretBox, appId, actor, params, body }) {
+      const data = await change((tx) =>
         rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
       );
       return envelope(data);
     },
   }),
 ];
-
-/**
- * Makes a change, which may wait for a row that others hold, and makes nothing of it if the caller's rights ended meanwhile:
- * whoever was told so must find the webhook as it was.
- */
-async function confirmed<T>(
-  database: Database,
-  confirmRights: (tx: Transaction) => Promise<void>,
-  change: (tx: Transaction) => Promise<T>,
-): Promise<T> {
-  return database.transaction().execute(async (tx) => {
-    const result = await change(tx);
-    await confirmRights(tx);
-    return result;
-  });
-}
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */
 export function withoutSecrets<T extends { url: string }>(webhook: T): T {
