@@ -1,11 +1,16 @@
 /** Opens the configured database, without creating or migrating one, and checks its contents. */
 import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';
-import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
+import {
+  isStatementTimeout,
+  openDatabase,
+  type ConnectionSettings,
+  type Database,
+} from '../database/database.ts';
 import { openEmbedded } from '../database/embedded.ts';
 import { listLockHolders } from '../database/list-lock-holders.ts';
 import { exists } from '../database/unfinished.ts';
-import { StartError } from '../errors.ts';
+import { ServiceError, StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
@@ -179,13 +184,15 @@ async function inspect(
 }
 
 async function describeFailure(database: Database, what: string, error: unknown): Promise<Finding> {
-  const holders = await listLockHolders(database).catch(() => '');
+  // Both are what a lock makes of a statement: a time-out of its own, or of whoever waits for it.
+  const isSlow = isStatementTimeout(error) || error instanceof ServiceError;
+  const holders = isSlow ? await listLockHolders(database).catch(() => '') : '';
   return failed(
     what,
     `could not be checked: ${firstLine(error)}`,
     holders === ''
       ? 'fix this error, and run doctor again'
-      : `end the sessions that hold locks, and run doctor again: ${holders}`,
+      : `end what holds a lock for long, and run doctor again: ${holders}`,
   );
 }
 
