@@ -50,7 +50,7 @@ export type Metrics = {
   inFlight(read: () => number): void;
   /** Sets the function that counts the open streams of events of this process. */
   eventStreams(read: () => number): void;
-  /** Sets the function that reads the queue at a scrape. If it throws, the database counts as unreachable. */
+  /** Sets the functions that read the queue at a scrape, and that resolve while the database answers at all. */
   queue(read: () => Promise<QueueState>, ping: () => Promise<unknown>): void;
   /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
   retention(read: () => Promise<number>): void;

@@ -4,13 +4,12 @@
  * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
-import { linkPeriod } from '../contract/periods.ts';
 import { randomUUID } from 'node:crypto';
-import { invitationDaysInWords } from '../contract/periods.ts';
-import { quoteName } from '../contract/quote-name.ts';
 import { addNotices } from '../access/notices.ts';
+import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
+import { quoteName } from '../contract/quote-name.ts';
 import { sql, type Database } from '../database/database.ts';
-import type { Mailer } from '../runtime/mail.ts';
+import type { Mail, Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
@@ -160,17 +159,7 @@ export class AccountMail {
     });
   }
 
-  #keep({
-    id,
-    to,
-    subject,
-    text,
-  }: {
-    id: string;
-    to: string;
-    subject: string;
-    text: string;
-  }): void {
+  #keep({ id, to, subject, text }: Mail): void {
     const { database, log } = this.#dependencies;
     const kept = addNotices(database, {
       kind: 'message',

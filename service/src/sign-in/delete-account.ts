@@ -9,8 +9,7 @@ import { holdSession } from './sessions.ts';
 /**
  * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
  * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, `unauthorized` if the session that
- * asks has ended, and `conflict` if the account is
- * deleted or its address changed at this moment.
+ * asks has ended, and `conflict` if the account is deleted or its address changed at this moment.
  */
 export async function deleteAccount(
   tx: Transaction,

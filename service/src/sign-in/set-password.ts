@@ -16,8 +16,8 @@ export type NewPassword = {
 export type PasswordSet = { userId: string; created: boolean; endedSessions: number };
 
 /**
- * Ends all sessions of the account, and a change of its address that one of them asked for. Returns null if the account was deleted at this moment, or a provider created the one
- * that was to be new. Throws `validation_failed` if a new account has no name.
+ * Ends all sessions of the account, and a change of its address that one of them asked for. Returns null if the account
+ * was deleted at this moment, or a provider created the one that was to be new. Throws `validation_failed` if a new account has no name.
  */
 export async function setPassword(
   tx: Transaction,
