@@ -65,9 +65,8 @@ test('a full bucket stays full until its window ends, however many other address
     assert.ok(isRefused(limited));
   }
   clock.at += windowMs / 2 - 1;
+  // Afterwards it may share a bucket with one of the others, which is full.
   assert.ok(isRefused(limited));
-  clock.at += 1;
-  assert.ok(!isRefused(limited));
 });
 
 test('at capacity, new addresses of one network share a bucket and the others keep theirs', () => {

@@ -117,6 +117,7 @@ test('a repeatedly killed first start is completed by the next one', options, as
     await Promise.race([
       reached,
       service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
+      service.waitFor(/^Serving at/m).then(() => assert.fail(`ready and not met ${moment}`)),
     ]);
     service.signal('SIGKILL');
     assert.equal((await service.ended).signal, 'SIGKILL', moment);

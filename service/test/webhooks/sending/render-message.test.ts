@@ -131,7 +131,7 @@ test('no mention or markup reaches Discord, and no text is longer than it allows
       // Without its escapes, a text has none of what Discord reads.
       for (const text of texts) {
         assert.doesNotMatch(
-          text.replaceAll(/\\[^0-9A-Za-z\s]/g, ''),
+          text.replaceAll(/\\[^0-9A-Za-z\s]/g, 'x'),
           /[\\`*_~|<>[\]()@:]|^\s*[-+#]/m,
         );
         assert.ok(text.length > 0 || text === description);
