@@ -48,6 +48,8 @@ const aftermathMs = 1_000;
 /** Nothing may be left to the looks at the whole queue, once a minute. */
 const drainDeadlineMs = fullLookMs - 10_000;
 const pollMs = 20;
+/** The most characters that a failure shows of one process. */
+const lastWordsMax = 1_000;
 
 export async function openWorld(
   database: Database,
@@ -90,7 +92,10 @@ export async function openWorld(
       fault.until = Date.now() + aftermathMs;
       return result;
     },
-    drained: (deadlineMs = drainDeadlineMs) => drained(database, deadlineMs),
+    drained: (deadlineMs = drainDeadlineMs) =>
+      drained(database, deadlineMs).catch((cause: unknown) => {
+        throw new Error(`${(cause as Error).message}\n${lastWords(processes)}`, { cause });
+      }),
     ledger: async (committed = publisher.committed) => ({
       ...(await readRecords(database, secretBox)),
       committed,
@@ -99,6 +104,24 @@ export async function openWorld(
       faults,
     }),
   };
+}
+
+/** What processes that ended said, and the last lines of those that run. */
+function lastWords(processes: readonly Service[]): string {
+  return processes
+    .map((process) =>
+      process.hasEnded()
+        ? `${process.pid} ended: ${process.stderr().slice(-lastWordsMax)}`
+        : `${process.pid} runs: ${withoutAttempts(process.stdout()).slice(-lastWordsMax)}`,
+    )
+    .join('\n');
+}
+
+function withoutAttempts(log: string): string {
+  return log
+    .split('\n')
+    .filter((line) => !line.includes('delivery.attempted'))
+    .join('\n');
 }
 
 function isProbe({ body }: Received): boolean {
@@ -137,7 +160,10 @@ export async function drained(database: Database, deadlineMs: number): Promise<v
     ),
   ).catch(async (cause: unknown) => {
     const { rows } = await sql`
-      select (select count(*) from outbox) as published, count(*) as pending, count(lease_token) as leased
+      select (select count(*) from outbox) as published, (select count(*) from broadcasts) as broadcasts,
+        count(*) as pending, count(lease_token) as leased, count(*) filter (where parked) as parked,
+        min(due_at - queue_now()) as "firstDueIn", max(due_at - queue_now()) as "lastDueIn", max(cycle_attempts) as attempts,
+        array_agg(distinct webhook_id) as webhooks
       from pending_deliveries where trigger <> 'probe'
     `.execute(database);
     throw new Error(`there is still ${JSON.stringify(rows[0])}`, { cause });

@@ -25,7 +25,7 @@ export async function registerInDatabase(appId: string, listener: Listener): Pro
   const { id, secret } = await withDatabase(async (opened, config) => {
     const { database } = opened;
     await readApp(database, appId);
-    const box = createSecretBox(await readSecretKeys(config, opened));
+    const box = createSecretBox(await readSecretKeys(config, opened.database));
     const { webhooks } = await listWebhooks(database, appId, { page: 1, limit: webhooksMax });
     for (const abandoned of await findAbandoned(webhooks, listener.url))
       await remove(database, appId, abandoned.id);

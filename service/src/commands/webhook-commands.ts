@@ -72,7 +72,7 @@ Example:
     )
     .action(async ({ json }: { json?: boolean }) => {
       const { webhooks: ofWebhooks, accounts } = await withDatabase(async (opened, config) => {
-        const secretBox = createSecretBox(await readSecretKeys(config, opened));
+        const secretBox = createSecretBox(await readSecretKeys(config, opened.database));
         return {
           webhooks: await resealSecrets(opened.database, secretBox),
           accounts: await resealAuthenticators(opened.database, secretBox),

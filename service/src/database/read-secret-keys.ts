@@ -9,19 +9,24 @@ import { exists } from './unfinished.ts';
 export const lostKeyAdvice =
   'restore it from a backup, or set SECRET_KEY to the key; if it is lost, run orgdir database replace-secret-key';
 
+type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;
+
+/** Throws a `StartError` if there are no keys and none may be generated, because the database is the operator's. */
+export function requireSecretKey({ secretKeys, databaseUrl }: Omit<Where, 'dataDir'>): void {
+  if (!secretKeys && databaseUrl !== null)
+    throw new StartError(
+      'SECRET_KEY is required with DATABASE_URL: 32 bytes in base64, for example the output of: openssl rand -base64 32',
+    );
+}
+
 /**
  * Newest first. Throws a `StartError` if there are none and none may be generated: the database is the operator's, or a
  * lost key has encrypted what is stored.
  */
-export async function readSecretKeys(
-  { secretKeys, dataDir }: Pick<Config, 'secretKeys' | 'dataDir'>,
-  { embedded, database }: { embedded: boolean; database: Database },
-): Promise<Buffer[]> {
+export async function readSecretKeys(config: Where, database: Database): Promise<Buffer[]> {
+  requireSecretKey(config);
+  const { secretKeys, dataDir } = config;
   if (secretKeys) return secretKeys;
-  if (!embedded)
-    throw new StartError(
-      'SECRET_KEY is required with DATABASE_URL: 32 bytes in base64, for example the output of: openssl rand -base64 32',
-    );
   const loss = await findLostKey(database, dataDir);
   if (loss !== null) throw new StartError(`${loss}; ${lostKeyAdvice}`);
   return [Buffer.from(await readOrCreateSecret(secretKeyFile(dataDir)), 'base64')];

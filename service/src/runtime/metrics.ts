@@ -42,6 +42,8 @@ export type Metrics = {
   /** Events published by SQL that this process rejected. */
   rejected(events: number): void;
   cancelled(deliveries: number): void;
+  /** A delivery that waits because its webhook's secret, headers or URL cannot be decrypted. */
+  unreadable(): void;
   leasesRecovered(deliveries: number): void;
   deactivated(reason: 'failing' | 'gone'): void;
   /** One sync run of this process. */
@@ -400,6 +402,10 @@ function createTotals(registry: Registry) {
   );
   const deliveries = total('deliveries_created', 'Deliveries that this process created.');
   const cancellations = total('deliveries_cancelled', 'Deliveries that this process cancelled.');
+  const unreadable = total(
+    'deliveries_unreadable',
+    "How often this process could not send a delivery because no key of SECRET_KEY decrypts its webhook's secret, headers or URL.",
+  );
   const leases = total(
     'delivery_leases_recovered',
     'Deliveries recovered from expired leases, whose worker died or froze.',
@@ -411,6 +417,7 @@ function createTotals(registry: Registry) {
     },
     rejected: (count) => rejections.inc(count),
     cancelled: (count) => cancellations.inc(count),
+    unreadable: () => unreadable.inc(),
     leasesRecovered: (count) => leases.inc(count),
   } satisfies Partial<Metrics>;
 }

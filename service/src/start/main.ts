@@ -17,7 +17,7 @@ import { endRequests } from '../http/connections/end-requests.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ProcessMetrics } from '../runtime/metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
-import { readSecretKeys } from '../database/read-secret-keys.ts';
+import { readSecretKeys, requireSecretKey } from '../database/read-secret-keys.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { stopTracing } from '../runtime/tracing.ts';
 import { version } from '../runtime/version.ts';
@@ -55,6 +55,8 @@ export async function startService(
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
+  // Before the database is migrated.
+  requireSecretKey(config);
   // Both are used once the database is open, and load their modules meanwhile.
   const firstWorker =
     config.workers > 1 ? await forkFirstWorker().catch(() => undefined) : undefined;
@@ -96,7 +98,7 @@ async function startOn(
   logWrongClock(opened, log);
   if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
   const config = { ...given, directoryPages: given.directoryPages ?? (await hasDemo(database)) };
-  const secretKeys = await readSecretKeys(config, opened);
+  const secretKeys = await readSecretKeys(config, database);
   options.signal?.throwIfAborted();
   const parts = await createParts({ ...opened, config, secretKeys, log, print, firstWorker });
   const { address, internalAddress, ...links } = await startParts(parts, embedded);
@@ -140,7 +142,7 @@ export async function startWorkerProcess(
     onMoved: (move) => log.warn(move, 'database.moved'),
   });
   logWrongClock(opened, log);
-  const secretKeys = await readSecretKeys(config, { ...opened, embedded: false });
+  const secretKeys = await readSecretKeys(config, opened.database);
   const parts = await createWorkerProcessParts({ ...opened, config, secretKeys, log, print });
   startTasks(parts);
   log.info({ worker: number }, 'worker_process.started');

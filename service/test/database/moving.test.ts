@@ -56,7 +56,10 @@ test('an installation with a full queue moves to another server and back', optio
   const first = await newFolder();
   const receiver = await startReceiver();
   const opened = await openEmbedded(first);
-  const secretKeys = await readSecretKeys({ secretKeys: null, dataDir: first }, opened);
+  const secretKeys = await readSecretKeys(
+    { secretKeys: null, databaseUrl: null, dataDir: first },
+    opened.database,
+  );
   const key = await begin(opened, secretKeys, receiver);
   const before = await fillQueue(opened.database, { rows: 5 });
   await opened.close();
@@ -135,7 +138,10 @@ test(
   async () => {
     const dataDir = await newFolder();
     const opened = await openEmbedded(dataDir);
-    const secretKeys = await readSecretKeys({ secretKeys: null, dataDir }, opened);
+    const secretKeys = await readSecretKeys(
+      { secretKeys: null, databaseUrl: null, dataDir },
+      opened.database,
+    );
     await begin(opened, secretKeys, await startReceiver());
     await fillQueue(opened.database, { rows: 5 });
     const env = { DATA_DIR: dataDir };

@@ -5,6 +5,8 @@ import { test } from 'node:test';
 import { childrenOf } from '../../../harness/processes.ts';
 import { overlapSecondsDefault } from '../../src/contract/periods.ts';
 import { sql, type Database } from '../../src/database/database.ts';
+import { createSecretBox } from '../../src/runtime/secret-box.ts';
+import { generateSecret } from '../../src/webhooks/management/generate-secret.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { fires, noPromtool, scrape } from '../support/alerts.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
@@ -204,6 +206,17 @@ test('events published by SQL that do not fit the catalogue', options, async () 
   await publish(database, {});
   const during = await scrapeOnce(url, 'orgdir_events_rejected_total');
   assert.ok(fires('OrgdirEventsRejected', [before, during], 2));
+});
+
+test('a webhook whose secret no key decrypts', options, async () => {
+  const { service, internal, url, database } = await start({ worker: true });
+  const webhookId = await addWebhook(service, 'https://example.org/');
+  const before = await scrape(url);
+  const secret = createSecretBox([randomBytes(32)]).seal(generateSecret(), webhookId);
+  await sql`update webhooks set secret = ${secret} where id = ${webhookId}`.execute(database);
+  await internal.call('/orgs/acme', { method: 'PUT', json: { name: 'Acme' } });
+  const during = await scrapeOnce(url, 'orgdir_deliveries_unreadable_total');
+  assert.ok(fires('OrgdirSecretsUnreadable', [before, during], 1));
 });
 
 test('receivers that no connection reaches', options, async () => {

@@ -35,6 +35,7 @@ test('attempts are counted by outcome and trigger, with durations in seconds', a
   metrics.fannedOut({ events: 2, deliveries: 9 });
   metrics.rejected(8);
   metrics.cancelled(4);
+  metrics.unreadable();
   metrics.leasesRecovered(5);
   metrics.deactivated('gone');
   metrics.inFlight(() => 6);
@@ -54,6 +55,7 @@ test('attempts are counted by outcome and trigger, with durations in seconds', a
     orgdir_deliveries_created_total: 9,
     orgdir_events_rejected_total: 8,
     orgdir_deliveries_cancelled_total: 4,
+    orgdir_deliveries_unreadable_total: 1,
     orgdir_delivery_leases_recovered_total: 5,
     'orgdir_webhooks_deactivated_total{reason="gone"}': 1,
     'orgdir_webhooks_deactivated_total{reason="failing"}': 0,

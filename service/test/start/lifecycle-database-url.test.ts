@@ -37,11 +37,19 @@ test('with DATABASE_URL, two processes serve without demo data and DATA_DIR', op
   await assert.rejects(readdir(dataDir), { code: 'ENOENT' });
 });
 
-test('a missing SECRET_KEY is reported in one line', options, async () => {
-  const { code, stderr } = await runCommand(['serve'], { env: { DATABASE_URL } });
-  assert.equal(code, 1);
-  assert.match(stderr, /^SECRET_KEY is required with DATABASE_URL: .+ openssl rand -base64 32\n$/);
-});
+test(
+  'a missing SECRET_KEY is reported in one line, before the database is used',
+  options,
+  async () => {
+    const env = { DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' };
+    const { code, stderr } = await runCommand(['serve'], { env });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^SECRET_KEY is required with DATABASE_URL: .+ openssl rand -base64 32\n$/,
+    );
+  },
+);
 
 async function refused(url: string): Promise<string> {
   const env = { DATABASE_URL: url, SECRET_KEY, PORT: '0', INTERNAL_PORT: '0' };

@@ -58,6 +58,7 @@ export async function deliver(
     : signedRequest(dependencies, delivery, startedAt);
   if (request === null) {
     if (trigger === 'test') throw new Error('a test is sent with a secret that was read');
+    metrics.unreadable();
     return unsent(delivery, unreadableVerdict(delivery, clock), clock);
   }
   const span = traceAttempt(delivery);
