@@ -336,6 +336,25 @@ test('deliveries that a process parks just after its death are found too', async
   await receiver.waitFor(2);
 });
 
+test('deliveries that a process parked long ago are found, also when more is parked before they have begun', async (t) => {
+  const { dispatcher, room } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await publish(1);
+  await fanOutToQueue(database);
+  await sql`
+    update pending_deliveries set parked = true, due_at = queue_now() - interval '1 hour'
+  `.execute(database);
+  room.setBlocked([webhook]);
+  await claimAll(dispatcher);
+  await publish(1);
+  await dispatcher.fanOutAll(0);
+  await allParked(webhook, 2);
+  room.setBlocked([]);
+  await dispatcher.claimAllParked();
+  await receiver.waitFor(2);
+});
+
 test('what a webhook may no longer have is cancelled instead of sent', async (t) => {
   const { dispatcher } = await startDispatcher(t);
   const receiver = await startReceiver();

@@ -17,13 +17,22 @@ test('a claim begins before the first of the deliveries that were parked, in wha
     [9_000, 5_000],
   ]) {
     const parked = start();
+    parked.since.set('a', { atMs: 10_000 });
     for (const atMs of times) parked.add(['a'], atMs);
     assert.deepEqual(parked.since.get('a'), { atMs: 4_999 });
   }
   const parked = start();
-  parked.add(['a'], 5_000);
+  parked.since.set('a', { atMs: 10_000 });
   parked.add(['a']);
   assert.deepEqual(parked.since.get('a'), { atMs: -Infinity }, 'at an unknown time');
+});
+
+test('what an earlier process parked is claimed, also when more is parked before that has begun', () => {
+  const parked = start();
+  parked.add(['a']);
+  assert.deepEqual([...parked.takeWithRoom(100).keys()], ['a']);
+  parked.add(['a'], 9_000);
+  assert.deepEqual(parked.since.get('a'), { atMs: -Infinity });
 });
 
 test('nobody waits behind channels that a chat platform has closed, and these go on when it opens', (t) => {

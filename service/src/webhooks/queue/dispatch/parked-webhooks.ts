@@ -1,6 +1,5 @@
 /** Remembers which webhooks have parked deliveries, and chooses those that have room, the quick ones first. */
 import type { Database } from '../../../database/database.ts';
-import { createEvery } from '../../../runtime/every.ts';
 import { createFloor, fullLookMs, type Floor } from '../../../runtime/floor.ts';
 import { listParked, transactionMaxMs, webhooksMax, type ParkedSince } from './claim.ts';
 import type { Room, Speed } from './room.ts';
@@ -17,7 +16,7 @@ type Queue = Speed | 'closed';
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 export class ParkedWebhooks {
-  /** Where the index of each begins; see `claimParked`. */
+  /** Where the index of each begins; see `claimParked`. Without one, older deliveries may be parked. */
   readonly since: ParkedSince = new Map();
   readonly #room: Room;
   /** The time up to which everything due was parked. */
@@ -30,7 +29,6 @@ export class ParkedWebhooks {
     closed: new Set(),
   };
   readonly #floor = createFloor(null);
-  readonly #forgetsSince = createEvery(fullLookMs);
   #list;
   #listedAt = -Infinity;
   #foundSome = false;
@@ -47,7 +45,7 @@ export class ParkedWebhooks {
   add(webhookIds: string[], atMs = longBeforeMs(this.#due.current())): void {
     this.keep(webhookIds);
     for (const webhookId of webhookIds) {
-      const since = this.since.get(webhookId)?.atMs ?? Infinity;
+      const since = this.since.get(webhookId)?.atMs ?? -Infinity;
       this.since.set(webhookId, { atMs: Math.min(since, atMs - 1) });
     }
   }
@@ -76,7 +74,6 @@ export class ParkedWebhooks {
 
   /** Takes up to `webhooksMax` webhooks out, with the number of deliveries that each may have, `most` in total. */
   takeWithRoom(most: number): Map<string, number> {
-    if (this.#forgetsSince()) this.since.clear();
     this.#reopen();
     const rooms = new Map<string, number>();
     let left = most;
@@ -110,7 +107,6 @@ export class ParkedWebhooks {
 
   /** Looks for all of them, now and for as long as a statement may take whose connection was lost. */
   findAll(): void {
-    this.since.clear();
     this.#floor.reset();
     this.#list = this.#beginList();
     this.#listedAt = -Infinity;
@@ -143,7 +139,9 @@ export class ParkedWebhooks {
   }
 
   #beginList() {
-    return { cursor: firstId, look: this.#floor.look(), begunAt: this.#due.current() };
+    const look = this.#floor.look();
+    if (look.from === null) this.since.clear();
+    return { cursor: firstId, look, begunAt: this.#due.current() };
   }
 }
 
