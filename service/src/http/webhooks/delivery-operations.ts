@@ -15,6 +15,7 @@ import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { redeliver } from '../../webhooks/replay/redeliver.ts';
 import {
   countReplay,
+  inTurn,
   recover,
   replay,
   replaysPerSecond,
@@ -93,8 +94,8 @@ export const deliveryOperations = [
       appLimits.redeliveries(appId);
       const since = requireRecent(body.since);
       const webhook = { appId, webhookId: params.id };
-      const count = await transact(database, (tx, aside) =>
-        recover(tx, actor, webhook, since, aside),
+      const count = await inTurn(() =>
+        transact(database, (tx, aside) => recover(tx, actor, webhook, since, aside)),
       );
       return envelope({ count });
     },

@@ -3,6 +3,7 @@
  * cancelled by a deactivation, due now. A replay also makes those of events that were fanned out while the webhook was
  * inactive, and spreads all in the order of the events. Sends nothing; the worker claims the deliveries as they fall due.
  */
+import pLimit from 'p-limit';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
@@ -47,26 +48,41 @@ const statementMaxMs = 5_000;
 /** How long a replay after healing waits for a row that somebody has locked. */
 const lockTimeoutMs = 250;
 
+/** Replays and recoveries for users that a process runs at a time: each has a connection of the pool for seconds. */
+const runningMax = 3;
+const waitingMax = 30;
+const turns = pLimit(runningMax);
+
+/** Waits without a connection until others have ended. Throws `unavailable` if too many wait. */
+export async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+  if (turns.pendingCount < waitingMax) return turns(run);
+  throw new ServiceError('unavailable', 'Too many replays are waiting. Try again in a moment.', {
+    headers: { 'retry-after': String(statementMaxMs / 1_000) },
+  });
+}
+
 /**
  * Runs a replay or its count for a user. Throws `conflict` if another one of the app runs, or if the time range has more
- * events than can be read in time.
+ * events than can be read in time, and as `inTurn`.
  */
 export async function runReplay<Result>(
   database: Database,
   appId: string,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
-  await waitForFanOut(database);
-  return transact(database, async (tx, aside) => {
-    await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
-    await takeTurn(tx, appId);
-    return run(tx, aside).catch((error: unknown) => {
-      if (!isStatementTimeout(error)) throw error;
-      throw new ServiceError(
-        'conflict',
-        'This time range has too many events. Choose a shorter one.',
-        { cause: error },
-      );
+  return inTurn(async () => {
+    await waitForFanOut(database);
+    return transact(database, async (tx, aside) => {
+      await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
+      await takeTurn(tx, appId);
+      return run(tx, aside).catch((error: unknown) => {
+        if (!isStatementTimeout(error)) throw error;
+        throw new ServiceError(
+          'conflict',
+          'This time range has too many events. Choose a shorter one.',
+          { cause: error },
+        );
+      });
     });
   });
 }

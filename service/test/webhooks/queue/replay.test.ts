@@ -158,6 +158,21 @@ test('an app has one replay or count at a time, and one that takes too long says
   assert.equal((await replay(other)).status, 202);
 });
 
+test('replays that wait leave connections to other requests, and too many are refused', async () => {
+  const webhooks = await Promise.all(Array.from({ length: 34 }, () => makeWebhook()));
+  const [webhook] = webhooks as [Webhook];
+  let replays: ReturnType<typeof replay>[] = [];
+  await database.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${fanOutLock})`.execute(tx);
+    replays = webhooks.map((each) => replay(each));
+    const first = await Promise.race(replays);
+    assert.deepEqual([first.status, first.headers.get('retry-after')], [503, '5']);
+    assert.equal((await patch(webhook, { description: 'beside them' })).status, 200);
+  });
+  const statuses = (await Promise.all(replays)).map(({ status }) => status);
+  assert.deepEqual(statuses.toSorted(), [...Array.from({ length: 33 }, () => 202), 503]);
+});
+
 test('a replay returns what it queued, even if less than it chose', async () => {
   const webhook = await makeWebhook();
   await end(webhook, await publish(), 'failed');
