@@ -193,6 +193,19 @@ test('the token of a channel is nowhere but sealed in its webhook', async () => 
   await remove(made, { id: first.body.data.id, path: '' });
 });
 
+test('the URL of a channel is refused for JSON, because it would be shown', async () => {
+  for (const [format, path] of [
+    ['discord', discordPath(6_001)],
+    ['slack', slackPath(6_001)],
+  ] as const) {
+    const json = { url: platform.origin + path };
+    const { status, body, text } = await service.call('/webhooks', { method: 'POST', json });
+    assert.equal(status, 400);
+    assert.match(body.error.message, new RegExp(`create a webhook with the format ${format}`));
+    assert.ok(!text.includes(token(6_001)));
+  }
+});
+
 test('a channel gets what passes its filters, and takes no headers of its owner', async () => {
   const headers = { Authorization: 'Bearer 7f3c9a' };
   const url = platform.origin + slackPath(6_000);

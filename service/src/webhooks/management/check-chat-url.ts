@@ -32,7 +32,8 @@ export function checkUrlOf(
   path: string,
   guard: GuardOptions,
 ): Issue | null {
-  if (format === 'json') return checkWebhookUrl(text, path, guard);
+  if (format === 'json')
+    return checkWebhookUrl(text, path, guard) ?? checkNoChannel(text, path, guard);
   if (text.includes('…'))
     return { path, message: 'is the masked URL; paste the whole one, or leave it out to keep it' };
   const origins = guard.chatOrigins?.[format];
@@ -40,6 +41,16 @@ export function checkUrlOf(
   if (issue) return issue;
   const message = checkPlatform(format, new URL(text), origins);
   return message === null ? null : { path, message };
+}
+
+/** Such a URL would be shown, and the platform refuses what is sent. */
+function checkNoChannel(text: string, path: string, { chatOrigins }: GuardOptions): Issue | null {
+  const url = new URL(text);
+  const formats = Object.keys(platforms) as ChatFormat[];
+  const format = formats.find((one) => checkPlatform(one, url, chatOrigins?.[one]) === null);
+  if (!format) return null;
+  const message = `is the URL of a channel of ${platforms[format].name}; create a webhook with the format ${format}, which keeps it secret`;
+  return { path, message };
 }
 
 function checkPlatform(format: ChatFormat, url: URL, origins: string[] | undefined): string | null {
