@@ -102,6 +102,21 @@ test('a lock that makes reads wait', options, async () => {
   assert.ok(fires('OrgdirReadsSlow', [before, during], 20));
 });
 
+test('a lock on the queue', options, async () => {
+  const { url, database } = await start();
+  const before = await scrape(url);
+  await database.transaction().execute(async (tx) => {
+    await sql`lock table pending_deliveries in access exclusive mode`.execute(tx);
+    const during = await eventually(async () => {
+      const now = await scrape(url);
+      return ![...now.keys()].some((name) => name.startsWith('orgdir_deliveries_due')) && now;
+    });
+    // Two minutes, and the five for which promtool goes on with the last value of a series that is gone.
+    assert.ok(fires('OrgdirQueueUnknown', [before, during], 8));
+    assert.ok(!fires('OrgdirDatabaseDown', [before, during], 3));
+  });
+});
+
 test('deliveries that nobody sends, and too many of them', options, async () => {
   const { service, url, database } = await start();
   const webhookId = await addWebhook(service);
