@@ -2,12 +2,14 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { chooseRandomValues } from '../service/test/support/random-values.ts';
 
 /** Of all tests of a file. */
 const timeoutMs = 1_200_000;
 
 const [folder = '', filesMax = '', ...files] = process.argv.slice(2);
 
+chooseRandomValues(Number(process.env['TEST_SEED']));
 // Each file leaves some listeners, and Node's warning of that would stand in what a test compares.
 process.setMaxListeners(0);
 // A test may wait for nothing that keeps a process alive, and the next file has to follow.

@@ -3,6 +3,7 @@
  * What every file needs is loaded once per process, which takes half the processor time of a process per file.
  */
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -31,6 +32,9 @@ if (files.length === 0) throw new Error('No test file matches: name files or pat
 const processes = 2 * lanes * Math.ceil(files.length / filesPerProcess / lanes);
 const folder = mkdtempSync(join(tmpdir(), 'orgdir-lanes-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+// Files that run again meet the same random values, and so does a run with this in its environment.
+process.env['TEST_SEED'] ??= String(randomInt(2 ** 30));
+console.log(`Random values: TEST_SEED=${process.env['TEST_SEED']}`);
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tests');
 
 // Apart from the call, because Node's types do not know `globalSetupPath`.

@@ -23,7 +23,7 @@ import { startTestService, testPublicUrl, type Answer } from '../support/service
 /** Each goes on in the directory that the one before it left. */
 const histories = Number(process.env['READ_HISTORIES'] ?? 15);
 /** A failure prints its seed; with the seed in the environment, the same histories run again. */
-const seed = Number(process.env['READ_HISTORIES_SEED'] ?? Math.floor(Math.random() * 2 ** 30));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 30));
 
 const shared = await openTestDatabase();
 const first = await startTestService({ beside: shared });
