@@ -1,16 +1,19 @@
 /** What an app may read: the bodies of its deliveries, and events. */
+import { templateVersion } from '../../src/events/message.ts';
+import { renderMessage } from '../../src/webhooks/sending/render-message.ts';
 import { mayHave } from './may-have.ts';
 import { bodyOf } from './model-claim.ts';
 import type { Rules } from './rules.ts';
 import { eventOf } from './model-deliveries.ts';
-import { Disagreement, requireThat } from './state.ts';
+import { isChat } from './naming.ts';
+import { Disagreement, requireThat, type Delivery, type State } from './state.ts';
 
 export const readingRules: Rules<'read-delivery' | 'pull'> = {
   'read-delivery'(state, { webhook }, { observation }) {
     const delivery = state.deliveries.get(observation.chosen ?? '');
     requireThat(state.webhooks.has(webhook) && delivery);
     const expected = mayHave(state, eventOf(state, delivery), delivery.app)
-      ? bodyOf(state, delivery)
+      ? shownBodyOf(state, webhook, delivery)
       : null;
     if (observation.body !== expected)
       throw new Disagreement(`the body reads ${observation.body}, not ${expected}`);
@@ -43,3 +46,12 @@ export const readingRules: Rules<'read-delivery' | 'pull'> = {
     state.readers.set(reader, { upTo: reached, cursor: nextCursor });
   },
 };
+
+/** The bytes of a delivery, and of one to a chat channel its message. */
+function shownBodyOf(state: State, webhook: number, delivery: Delivery): string | null {
+  if (!isChat(webhook)) return bodyOf(state, delivery);
+  const { name, stored } = eventOf(state, delivery);
+  if (!stored) return null;
+  const { createdAt, data } = stored;
+  return renderMessage('slack', { event: name, createdAt, data }, templateVersion);
+}
