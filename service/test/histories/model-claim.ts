@@ -85,7 +85,11 @@ function hand(state: State, due: Delivery[], handed: Handed): Delivery {
   );
   if (delivery.cycle > (isProbe(state, delivery) ? 1 : attemptsMax))
     throw new Disagreement(`attempt ${delivery.cycle} of ${what}`);
-  delivery.lease = { token: handed.leaseToken, until: state.now + leaseMs };
+  delivery.lease = {
+    token: handed.leaseToken,
+    until: state.now + leaseMs,
+    moves: webhook?.moves,
+  };
   return delivery;
 }
 

@@ -51,6 +51,7 @@ export const queueRules: Rules<
       const isHeld =
         delivery?.lease?.token === answer.leaseToken && delivery.count === answer.number;
       if (!isHeld) continue;
+      const hasMoved = delivery.lease?.moves !== webhookByKey(state, delivery.webhook)?.moves;
       settle(state, delivery, answer);
       const { kind } = answer.verdict;
       if (isProbe(state, delivery)) {
@@ -59,6 +60,8 @@ export const queueRules: Rules<
         continue;
       }
       const gone = kind === 'failed' && delivery.answer === 410;
+      // A receiver that the webhook has left says nothing of the new one.
+      if (kind === 'failed' && answer.statusCode === 410 && hasMoved) continue;
       if (kind === 'retry' || (kind === 'succeeded' && !endsRun(state, delivery.webhook))) continue;
       state.outcomes.push({ webhook: delivery.webhook, kind, gone });
     }

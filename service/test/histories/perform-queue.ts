@@ -6,7 +6,7 @@ import {
   parkDue,
   parkMax,
 } from '../../src/webhooks/queue/dispatch/claim.ts';
-import { urlOwner } from '../../src/webhooks/sending/chat-platforms.ts';
+import { maskUrl, urlOwner } from '../../src/webhooks/sending/chat-platforms.ts';
 import { fanOut } from '../../src/webhooks/queue/fan-out/fan-out.ts';
 import type { LeaseRoom } from '../../src/webhooks/queue/dispatch/room.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
@@ -152,7 +152,8 @@ function attempt(delivery: Handed, { status, final }: Answer): RecordedAttempt {
   return {
     statusCode: result.statusCode,
     error: result.error,
-    delivery,
+    // As it was loaded: the URL of a channel is masked.
+    delivery: delivery.chat ? { ...delivery, url: maskUrl(delivery.url) } : delivery,
     verdict: decideVerdict(result, cycle, backoff, 0.5, new Date()),
     startedAt: new Date(),
     durationMs: 1,

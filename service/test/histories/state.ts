@@ -78,7 +78,8 @@ export type Delivery = {
   count: number;
   /** The last response of this cycle. */
   answer: number | null;
-  lease: { token: string; until: number } | null;
+  /** `moves`: those of its webhook when it was leased. */
+  lease: { token: string; until: number; moves: number | undefined } | null;
 };
 
 type ProbeKind = 'probe_succeeded' | 'probe_failed' | 'probe_interrupted';
