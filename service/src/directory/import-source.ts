@@ -1,9 +1,12 @@
 /** Reads NDJSON line by line: turns each line into a value or a fault. It checks no schema. `read-csv.ts` reads CSV. */
 
-/** `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known. */
+/**
+ * `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known; `endsInput`: what
+ * follows was not read.
+ */
 export type SourceLine = { number: number; bytes?: number } & (
   | { value: unknown }
-  | { fault: string }
+  | { fault: string; endsInput?: true }
 );
 
 /** More than the largest entry that the schemas allow, with every character escaped. */

@@ -5,7 +5,7 @@
 import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
-import { ServiceError, type Issue } from '../errors.ts';
+import { invalid, ServiceError, type Issue } from '../errors.ts';
 import { upsertAlliances } from './alliances.ts';
 import { announceAlliances, announceNothing, announceOrgs } from './announce.ts';
 import { upsertBlueprints } from './blueprints.ts';
@@ -122,6 +122,9 @@ function createRun(tx: Transaction, options: ImportOptions) {
   }
 
   function accept(line: SourceLine): Accepted | null {
+    // Nobody who skips bad lines means to skip the rest of the file.
+    if ('fault' in line && line.endsInput && options.skipBad)
+      throw invalid({ path: `line ${line.number}`, message: line.fault });
     if ('fault' in line) return refuse(line.number, line.fault);
     const checked = validate(line.value, '$');
     if (!checked.ok) return refuse(line.number, formatIssues(checked.issues, 'the line'));

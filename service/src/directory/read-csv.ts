@@ -3,6 +3,7 @@
  * checks no schema. A header row that cannot be used is an error, because no row can be read without it.
  */
 import type { CsvError } from 'csv-parse';
+import { closestMatch } from 'leven';
 import type { TSchema } from 'typebox';
 import { invalid, type ServiceError } from '../errors.ts';
 import { lineBytesMax, tooLong, type SourceLine } from './import-source.ts';
@@ -86,7 +87,18 @@ class RowReader {
     const repeated = header.find((name, index) => name !== '' && header.indexOf(name) < index);
     if (repeated !== undefined)
       throw headerError(number, `has the column ${repeated} twice; remove or rename one of them`);
+    const unknown = header.find((name) => name !== '' && !isColumn(name, this.#schema));
+    if (unknown !== undefined) throw headerError(number, this.#explainUnknown(unknown));
     return header;
+  }
+
+  /** Rows without a value there would look right, and lose the field that was meant. */
+  #explainUnknown(name: string): string {
+    const known = columnsOf(this.#schema);
+    const near = closestMatch(name, known, { maxDistance: Math.ceil(name.length / 3) });
+    const hint =
+      near === undefined ? `the fields are ${known.join(', ')}` : `did you mean ${near}?`;
+    return `has the column ${JSON.stringify(name)}, which is no field; ${hint}`;
   }
 
   /** Looks at the bytes, because a parser that looks for commas fails on `"name";"tag"`. */
@@ -107,7 +119,7 @@ class RowReader {
     const number = this.#line + Number(error['empty_lines']);
     const fault = `is not valid CSV: ${faults[error.code] ?? error.message}`;
     if (this.#header !== null)
-      return { number, fault: `${fault}; the lines after it were not read` };
+      return { number, fault: `${fault}; the lines after it were not read`, endsInput: true };
     this.#checkSeparator(number);
     throw headerError(number, fault);
   }
@@ -179,10 +191,19 @@ function splitList(cell: string, name: string): string[] {
 }
 
 function isColumn(name: string, schema: TSchema): boolean {
-  const [outer = ''] = name.trim().split('.');
-  return Object.hasOwn(propertiesOf(schema), outer);
+  return columnsOf(schema).includes(name.trim());
 }
 
-function propertiesOf(schema: TSchema): Record<string, { type?: unknown }> {
-  return (schema as { properties?: Record<string, { type?: unknown }> }).properties ?? {};
+/** The fields, and those of objects by both names. */
+function columnsOf(schema: TSchema): string[] {
+  return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
+    const inner = Object.keys(propertiesOf(field)).map((one) => `${name}.${one}`);
+    return inner.length > 0 ? inner : [name];
+  });
+}
+
+type Field = { type?: unknown; properties?: Record<string, Field> };
+
+function propertiesOf(schema: TSchema | Field): Record<string, Field> {
+  return (schema as Field).properties ?? {};
 }

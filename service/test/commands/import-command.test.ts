@@ -64,6 +64,17 @@ test('a header that cannot be used is one error, even with --skip-bad', async ()
   assert.equal(await orgs(), 0);
 });
 
+test('a row after which nothing can be read ends the import, even with --skip-bad', async () => {
+  const before = await orgs();
+  const unclosed = 'name,description\nOne,a\nTwo,"never closed\nThree,c\n';
+  assert.deepEqual(await importText('unclosed.csv', unclosed, '--skip-bad'), {
+    code: 1,
+    stdout: '',
+    stderr: 'line 3 is not valid CSV: a quote is never closed; the lines after it were not read\n',
+  });
+  assert.equal(await orgs(), before);
+});
+
 test('a file without entries is refused, except in a folder', async () => {
   const refused = { code: 1, stdout: '', stderr: 'file is empty: it has no entries\n' };
   for (const [name, text] of [
