@@ -13,7 +13,7 @@ import {
 import { storePublicUrl } from '../database/public-url.ts';
 import { hasDemo, loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from '../errors.ts';
-import { endRequests } from '../http/connections/end-requests.ts';
+import { endRequests, requestsEndWithinMs } from '../http/connections/end-requests.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ProcessMetrics } from '../runtime/metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
@@ -224,6 +224,7 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
 const attemptsEndWithinMs = 2_500;
 /** Mails of accounts; those of the worker have ended by then. */
 const mailsEndWithinMs = 1_000;
+/** A scrape gets this long at least, after the worker has stopped. */
 const scrapeTimeoutMs = 500;
 /** Transactions that are still open after this roll back. */
 const writeTimeoutMs = 500;
@@ -237,6 +238,7 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   const { apiProcesses, revisions, replicas, search, health, keyCache, sender, mailer } = parts;
   const { signIn, workers, usage } = parts;
   readiness.stop();
+  const requestsEndAt = performance.now() + requestsEndWithinMs;
   const late = setTimeout(() => void sender.close(), attemptsEndWithinMs);
   await Promise.all([
     app && endRequests(app),
@@ -249,7 +251,8 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   await mailer?.close(mailsEndWithinMs);
   await signIn?.stop();
   await Promise.all([
-    internalApp && endRequests(internalApp, scrapeTimeoutMs),
+    internalApp &&
+      endRequests(internalApp, Math.max(scrapeTimeoutMs, requestsEndAt - performance.now())),
     health.stop(),
     apiProcesses.stop(),
     revisions.stop(),

@@ -251,6 +251,31 @@ test('a stopping API process finishes its requests and accepts no more', async (
   await stop(third);
 });
 
+test('a stopping API process lets the writes of the platform end', async () => {
+  const stopping = await start('api');
+  let writing: ReturnType<typeof call> | undefined;
+  await database.transaction().execute(async (tx) => {
+    await sql`select from orgs where slug = 'acme' for update`.execute(tx);
+    writing = call(`${stopping.internalUrl}/internal/v1/orgs/acme`, {
+      key: platform.key,
+      method: 'PUT',
+      json: { name: 'Acme Ltd' },
+    });
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      `.execute(database);
+      return rows.length > 0;
+    });
+    stopping.command.signal('SIGTERM');
+    await eventually(() => call(stopping.url, platform).then(() => false, isRefusedConnection));
+    // Nothing else is in flight, so only this request keeps the process.
+    await sql`select pg_sleep(1)`.execute(tx);
+  });
+  assert.equal((await writing)?.status, 200);
+  assert.deepEqual(await stopping.command.ended, { code: 0, signal: null });
+});
+
 /** Nothing of an answer came, on a connection that was closed or never opened: a GET may go to another process. */
 function isRefusedConnection(error: unknown): boolean {
   const { code } = ((error as Error).cause ?? {}) as { code?: string };

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 
 /** Together with closing the database, this stays within the five seconds that a stop may take. */
-const requestsEndWithinMs = 3_500;
+export const requestsEndWithinMs = 3_500;
 const idleCheckMs = 25;
 
 /**
