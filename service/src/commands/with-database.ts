@@ -1,6 +1,6 @@
 import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
 import { loadConfig, type Config } from '../settings/config.ts';
-import { isConnectionFault, isStatementTimeout } from '../database/database.ts';
+import { isConnectionFault, isExhausted, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
@@ -52,6 +52,11 @@ function describeFault(cause: Error, isOpen: boolean): StartError {
   if (isStatementTimeout(cause))
     return new StartError(
       `a statement took too long, and nothing was changed; run the command again: ${message}`,
+      { cause },
+    );
+  if (isExhausted(cause))
+    return new StartError(
+      `the database server has no disk or memory left, and nothing was changed: ${message}`,
       { cause },
     );
   if (!isOpen)

@@ -132,7 +132,11 @@ export function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return pg.types.getTypeParser(oid, format);
 }
 
+/** disk_full, out_of_memory */
+const exhaustedCodes = ['53100', '53200'];
+
 const connectionFaults = new Set([
+  ...exhaustedCodes,
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
@@ -152,7 +156,7 @@ const connectionFaults = new Set([
   '57014',
 ]);
 
-/** Whether an error means that the database cannot be reached in time, as opposed to a faulty statement. */
+/** Whether an error means that the database cannot be reached in time or has no room, as opposed to a faulty statement. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
@@ -163,6 +167,11 @@ export function isConnectionFault(error: unknown): boolean {
       error.message,
     ) || isConnectionFault(error.cause)
   );
+}
+
+/** Whether a statement failed because the server has no disk or memory left. */
+export function isExhausted(error: unknown): boolean {
+  return exhaustedCodes.includes(String((error as { code?: unknown }).code));
 }
 
 /** Whether a statement was cancelled because it took too long. */

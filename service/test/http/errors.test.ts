@@ -368,11 +368,39 @@ test('an internal error reveals nothing and is logged', async () => {
   assert.equal(line?.route, '/api/v1/orgs');
 });
 
+test('a write for which the server has no disk or memory left is refused until later, and logged in a line', async () => {
+  const { rows, service: full } = await startLogged();
+  for (const code of ['53100', '53200']) {
+    await sql`
+      create function fail() returns trigger language plpgsql as
+        ${sql.raw(`'begin raise exception ''no room'' using errcode = ''${code}''; end'`)}
+    `.execute(full.database);
+    await sql`create trigger fail before insert on webhooks execute function fail()`.execute(
+      full.database,
+    );
+    const json = { url: 'https://example.org/' };
+    const { status, headers } = await full.call('/webhooks', { method: 'POST', json });
+    assert.deepEqual([status, headers.get('retry-after')], [503, '5']);
+    await sql`drop function fail cascade`.execute(full.database);
+  }
+  assert.deepEqual(
+    rows.map(({ reason, err }) => [reason, err]),
+    [
+      ['no room', undefined],
+      ['no room', undefined],
+    ],
+  );
+});
+
 /** A service with a missing table. */
 async function startBroken() {
-  const rows: { msg: string; route: string }[] = [];
+  const started = await startLogged();
+  await sql`alter table orgs rename to orgs_elsewhere`.execute(started.service.database);
+  return started;
+}
+
+async function startLogged() {
+  const rows: { msg: string; route: string; reason?: string; err?: object }[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => rows.push(JSON.parse(line)) });
-  const broken = await startTestService({ log });
-  await sql`alter table orgs rename to orgs_elsewhere`.execute(broken.database);
-  return { rows, service: broken };
+  return { rows, service: await startTestService({ log }) };
 }
