@@ -60,7 +60,10 @@ function describeRefusal(
   fallback: string,
 ): Described {
   const fields = Object.fromEntries(
-    issuesOf(details).map(({ path, message: text }) => [path.replace(/^body\.?/, ''), text]),
+    issuesOf(details).map(({ path, message: text }) => [
+      path.replace(/^(body|query)\.?/, ''),
+      text,
+    ]),
   );
   const text =
     Object.keys(fields).length > 0

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { auditActions, auditEntriesMax, listAudit, type AuditEntry } from '../access/audit-log.ts';
-import { parseId, parseTimeOption, parseInteger } from './parse-option.ts';
+import { parseId, parsePastOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -36,7 +36,7 @@ export function addAuditCommands(program: Command): void {
     .option(
       '--since <time>',
       'only changes since this time, such as 2027-01-31T12:00:00Z',
-      parseTimeOption,
+      parsePastOption,
     )
     .option(
       '--limit <count>',

@@ -7,7 +7,7 @@ import {
   type ListedDelivery,
 } from '../webhooks/management/list-all-deliveries.ts';
 import { listedMax } from './event-commands.ts';
-import { parseId, parseTimeOption, parseInteger } from './parse-option.ts';
+import { parseId, parsePastOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -40,7 +40,7 @@ export function addDeliveryCommands(program: Command): void {
     .option(
       '--since <time>',
       `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${listedHours} hours ago)`,
-      parseTimeOption,
+      parsePastOption,
     )
     .option(
       '--limit <count>',

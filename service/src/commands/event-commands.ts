@@ -9,7 +9,7 @@ import { listRefused } from '../http/operator/refused.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseFutureOption, parseTimeOption, parseInteger } from './parse-option.ts';
+import { parseFutureOption, parsePastOption, parseInteger } from './parse-option.ts';
 import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -74,7 +74,7 @@ function addList(events: Command): void {
     .option(
       '--since <time>',
       `only events since this time, such as 2027-01-31T12:00:00Z (default: ${listedHours} hours ago)`,
-      parseTimeOption,
+      parsePastOption,
     )
     .option(
       '--limit <count>',

@@ -3,7 +3,7 @@ import type { Explanation } from '../contract/explanation.ts';
 import { subjectEvents } from '../events/catalogue.ts';
 import { explainEvent, explainTime } from '../webhooks/management/explain.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
-import { parseId, parseTimeOption } from './parse-option.ts';
+import { parseId, parsePastOption } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -34,7 +34,7 @@ export function addExplainCommand(program: Command): void {
     .option(
       '--at <time>',
       'without --event-id: when it happened, such as 2027-01-31T12:00:00Z',
-      parseTimeOption,
+      parsePastOption,
     )
     .option('--json', 'print JSON')
     .addHelpText(

@@ -1,6 +1,6 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseTime } from '../contract/parse-time.ts';
+import { isFuture, parseTime } from '../contract/parse-time.ts';
 import { uuidPattern } from '../contract/patterns.ts';
 import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
@@ -31,6 +31,13 @@ export function parseTimeOption(text: string): Date {
   const time = parseTime(isDate ? `${text}T00:00:00Z` : withSeconds);
   if (time) return time;
   throw new InvalidArgumentError('It must be a time, such as 2027-01-31 or 2027-01-31T12:00:00Z.');
+}
+
+/** The same, of what has happened. */
+export function parsePastOption(text: string): Date {
+  const time = parseTimeOption(text);
+  if (!isFuture(time)) return time;
+  throw new InvalidArgumentError('It must not be in the future.');
 }
 
 /** The same, of what is still to come. */

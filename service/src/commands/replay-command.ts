@@ -4,13 +4,13 @@ import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/r
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseId, parseTimeOption } from './parse-option.ts';
+import { parseId, parsePastOption, parseTimeOption } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
 type Flags = { webhook: string; since: Date; until?: Date; dryRun?: boolean; json?: boolean };
 
 export function addReplayCommand(program: Command): void {
-  program
+  const command = program
     .command('replay')
     .description(
       'Queue what a webhook missed: failed deliveries, those that a deactivation cancelled, and events without a delivery.',
@@ -19,7 +19,7 @@ export function addReplayCommand(program: Command): void {
     .requiredOption(
       '--since <time>',
       'events missed since this time, such as 2027-01-31T12:00:00Z',
-      parseTimeOption,
+      parsePastOption,
     )
     .option('--until <time>', 'events missed before this time (default: now)', parseTimeOption)
     .option('--dry-run', 'only count')
@@ -32,6 +32,8 @@ Examples:
   orgdir replay --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --since 2027-01-31T12:00:00Z`,
     )
     .action(async ({ webhook: webhookId, since, until, dryRun, json }: Flags) => {
+      if (until !== undefined && until < since)
+        command.error('error: --until must not be before --since');
       const stop = onSetAside(({ eventId, reason }) =>
         console.error(
           escapeControls(

@@ -40,6 +40,11 @@ export function requireTime(text: string): Date {
   return time;
 }
 
+/** A minute is left for clocks that differ. */
+export function isFuture(time: Date): boolean {
+  return time.getTime() > Date.now() + minuteMs;
+}
+
 /** Unlike `Date.UTC`, reads the years 0 to 99 as they are. */
 function utc(year: number, month: number, day: number, hour = 0, minute = 0): number {
   const date = new Date(0);

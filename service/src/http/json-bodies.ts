@@ -1,5 +1,7 @@
 /** Accepts only JSON bodies in valid UTF-8. Zero bytes are no body: generated clients send them where none is needed. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { strictObject } from '../contract/shapes.ts';
+import { createValidator } from '../contract/validate.ts';
 import { invalid } from '../errors.ts';
 
 export function readJsonBodies(app: FastifyInstance): void {
@@ -23,4 +25,12 @@ export function readJsonBodies(app: FastifyInstance): void {
 /** A `preValidation` hook for an optional body: a missing body counts as an empty object. */
 export async function withEmptyBody(request: FastifyRequest): Promise<void> {
   request.body ??= {};
+}
+
+const isEmpty = createValidator(strictObject({}));
+
+/** A `preValidation` hook for operations without a body: an empty object counts as none. */
+export async function refuseFields({ body = {} }: FastifyRequest): Promise<void> {
+  const checked = isEmpty(body, 'body');
+  if (!checked.ok) throw invalid(...checked.issues);
 }

@@ -15,7 +15,7 @@ import type {
 import { Type, type Static, type TObject, type TSchema } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
 import type { ErrorCode } from '../errors.ts';
-import { withEmptyBody } from './json-bodies.ts';
+import { refuseFields, withEmptyBody } from './json-bodies.ts';
 import type { oneOf, responses } from './responses/responses.ts';
 import { toEntry, type Entry } from './responses/response-cache.ts';
 import { sendEntry } from './responses/send-entry.ts';
@@ -118,7 +118,7 @@ export function mountOperations<Context>(
       url,
       config: surface.config,
       onRequest: surface.onRequest ?? [],
-      preValidation: operation.bodyOptional ? withEmptyBody : [],
+      preValidation: bodyHookOf(operation),
       ...(operation.ownBody && {
         bodyLimit: operation.ownBody.bytesMax,
         validatorCompiler: acceptAnyBody,
@@ -127,6 +127,11 @@ export function mountOperations<Context>(
       handler: (request, reply) => handle(operation, surface, request, reply),
     });
   }
+}
+
+function bodyHookOf<Context>(operation: Operation<Context>) {
+  if (operation.bodyOptional) return withEmptyBody;
+  return operation.body || isRead(operation) ? [] : refuseFields;
 }
 
 const acceptAnyBody: FastifySchemaCompiler<TSchema> = (route) =>

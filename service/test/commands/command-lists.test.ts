@@ -78,7 +78,7 @@ test('events list filters by name, time and limit', async () => {
     (await list('events', 'list', ...words)).map(({ id }) => id);
   assert.deepEqual(await ids('--event', 'org.created'), [announced]);
   assert.deepEqual(await ids('--limit', '1'), [applied]);
-  assert.deepEqual(await ids('--since', '2099-01-01'), []);
+  assert.deepEqual(await ids('--since', new Date().toISOString()), []);
   await sql`update events set created_at = now() - interval '25 hours' where id = ${announced}`.execute(
     service.database,
   );
@@ -122,7 +122,26 @@ test('deliveries list filters by webhook, status, time and limit', async () => {
   assert.ok(ofOne.length > 0);
   assert.ok(ofOne.every(({ webhookId }) => webhookId === good.id));
   assert.equal((await narrowed('--limit', '2')).length, 2);
-  assert.deepEqual(await narrowed('--since', '2099-01-01'), []);
+  assert.deepEqual(await narrowed('--since', new Date().toISOString()), []);
+});
+
+test('a time of what has happened must not be in the future', async () => {
+  const explain = ['--event', 'org.created', '--subject', 'acme', '--at', '2099-01-01'];
+  for (const words of [
+    ['deliveries', 'list', '--since', '2099-01-01'],
+    ['events', 'list', '--since', '2099-01-01'],
+    ['audit', 'list', '--since', '2099-01-01'],
+    ['replay', '--webhook', good.id, '--since', '2099-01-01'],
+    ['explain', '--webhook', good.id, ...explain],
+  ]) {
+    const { code, stderr } = await runHere(words, env);
+    assert.equal(code, 2, words.join(' '));
+    assert.match(stderr, /must not be in the future/);
+  }
+  const range = ['--since', '2026-11-20', '--until', '2026-11-19'];
+  const { code, stderr } = await runHere(['replay', '--webhook', good.id, ...range], env);
+  assert.equal(code, 2);
+  assert.match(stderr, /^error: --until must not be before --since$/m);
 });
 
 test('no list shows a secret, a whole key, or more of a URL than its host', async () => {

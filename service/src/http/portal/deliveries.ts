@@ -26,6 +26,7 @@ import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhoo
 import { listOf, oneOf } from '../responses/responses.ts';
 import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
 import { DeliveryQuery } from '../webhooks/bodies.ts';
+import { checkRange } from '../webhooks/time-range.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { onOnePage, operation } from './surface.ts';
 
@@ -99,6 +100,7 @@ export const deliveryOperations = [
     errors: ['forbidden'],
     async run({ database, email, appLimits, params: { appId }, query: given }) {
       const { webhookId = null, ...query } = given;
+      checkRange(query, 'query');
       const role = await requireRole(database, email, appId, 'viewer');
       if (query.search !== undefined && isText(query.search)) {
         if (role === 'viewer')

@@ -6,7 +6,7 @@ import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { countRecoverable } from '../../webhooks/replay/replay.ts';
 import { oneOf } from '../responses/responses.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
-import { requireRecent } from '../webhooks/delivery-operations.ts';
+import { requireRecent } from '../webhooks/time-range.ts';
 import { operation } from '../webhooks/operation.ts';
 
 const Recoverable = strictObject(

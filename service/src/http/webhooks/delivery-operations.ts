@@ -1,11 +1,9 @@
 /** Operations that read a webhook's deliveries and send them again. */
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
-import { recoverDaysMax } from '../../contract/periods.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { requireTime } from '../../contract/parse-time.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
-import { invalid } from '../../errors.ts';
 import {
   listDeliveries,
   readDelivery,
@@ -27,9 +25,9 @@ import { redeliveriesPerMinute } from './app-limits.ts';
 import { DeliveryQuery, Recovered, RecoverRequest, Replayed, ReplayRequest } from './bodies.ts';
 import { explainOperations } from './explain-operations.ts';
 import { operation } from './operation.ts';
+import { checkRange, requireRecent } from './time-range.ts';
 
 const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
-const dayMs = 86_400_000;
 
 export const deliveryOperations = [
   operation({
@@ -42,6 +40,7 @@ export const deliveryOperations = [
     returns: { 200: 'The deliveries.' },
     response: listOf(Delivery, 'DeliveryList', examples.deliveryRecord),
     async run({ database, appId, params, query }) {
+      checkRange(query, 'query');
       const { id } = await requireWebhook(database, appId, params.id);
       const { total, deliveries } = await listDeliveries(database, id, query);
       return pageEnvelope(deliveries, query, total);
@@ -115,8 +114,10 @@ export const deliveryOperations = [
       more: false,
     }),
     errors: ['conflict'],
-    async run({ database, appLimits, appId, actor, params, body: { since, until, dryRun } }) {
+    async run({ database, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
+      const { since, until, dryRun } = body;
+      checkRange(body, 'body');
       const webhook = { appId, webhookId: params.id };
       const range = {
         since: requireRecent(since),
@@ -133,9 +134,3 @@ export const deliveryOperations = [
   }),
   ...explainOperations,
 ];
-
-export function requireRecent(text: string, path = 'body.since'): Date {
-  const since = requireTime(text);
-  if (since.getTime() >= Date.now() - recoverDaysMax * dayMs) return since;
-  throw invalid({ path, message: `must be at most ${recoverDaysMax} days ago` });
-}

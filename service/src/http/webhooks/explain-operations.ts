@@ -2,11 +2,11 @@
 import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { Explanation } from '../../contract/explanation.ts';
-import { requireTime } from '../../contract/parse-time.ts';
 import { explainEvent, explainTime } from '../../webhooks/management/explain.ts';
 import { oneOf } from '../responses/responses.ts';
 import { ExplainQuery } from './bodies.ts';
 import { operation } from './operation.ts';
+import { requirePast } from './time-range.ts';
 
 const returns = { 200: 'The explanation.' };
 const response = oneOf(Explanation, 'ExplanationResponse', examples.explanation);
@@ -37,7 +37,9 @@ export const explainOperations = [
     response,
     async run({ database, appId, params, query: { event, subject: slug, at } }) {
       const of = { appId, webhookId: params.id };
-      return envelope(await explainTime(database, of, { event, slug, at: requireTime(at) }));
+      return envelope(
+        await explainTime(database, of, { event, slug, at: requirePast(at, 'query.at') }),
+      );
     },
   }),
 ];

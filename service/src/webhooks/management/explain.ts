@@ -32,6 +32,7 @@ type Row = {
 
 type TimeRow = Checks & {
   sent: boolean;
+  named: boolean;
   filtered: boolean;
   nearby: Explanation['nearby'] | null;
 };
@@ -143,8 +144,8 @@ function toExplanation(row: Row): Explanation {
 }
 
 /**
- * Explains an event by its name, subject and time. A slug that does not exist is like one to which the app was
- * not bound. Throws `not_found` if the app does not have the webhook.
+ * Explains an event by its name, subject and time. A slug that does not exist is like one that is not public, or to which
+ * the app was not bound. Throws `not_found` if the app does not have the webhook.
  */
 export async function explainTime(
   executor: Executor,
@@ -158,6 +159,7 @@ export async function explainTime(
     select
       coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
         bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
+      ${audience}::text <> 'global' or coalesce(s.listed, false) as named,
       case when ${audience}::text <> 'global' and bv.id is not null
         then coalesce(bv.org_id = s.org_id or bv.alliance_id = s.alliance_id, false) end as bound,
       null::boolean as listed, null::boolean as passed, ${isFiltered(sql`${event}`)} as filtered,
@@ -177,9 +179,9 @@ export async function explainTime(
     from webhooks w
     left join bindings b on b.app_id = w.app_id
     left join lateral (
-      select id as org_id, null::uuid as alliance_id from orgs where ${isOrg} and slug = ${slug}
+      select id as org_id, null::uuid as alliance_id, listed from orgs where ${isOrg} and slug = ${slug}
       union all
-      select null, id from alliances where not ${isOrg} and slug = ${slug}
+      select null, id, true from alliances where not ${isOrg} and slug = ${slug}
     ) s on true
     ${versionsAt(time)}
     where w.id = ${webhookId} and w.app_id = ${appId}
@@ -199,9 +201,7 @@ function toTimeExplanation(row: TimeRow, webhookId: string, event: string, at: D
   }));
   return {
     webhookId,
-    ...(row.sent
-      ? { result: 'would_send', message: wouldSend(nearby.length > 0, row.filtered) }
-      : verdictOfChecks(checks, event)),
+    ...verdictOfTime(row, nearby.length > 0, event),
     at: at.toISOString(),
     event: null,
     checks,
@@ -209,6 +209,13 @@ function toTimeExplanation(row: TimeRow, webhookId: string, event: string, at: D
     delivery: null,
     nearby,
   };
+}
+
+function verdictOfTime(row: TimeRow, hasNearby: boolean, event: string): Verdict {
+  if (!row.sent) return verdictOfChecks(checksOf(row), event);
+  return row.named
+    ? { result: 'would_send', message: wouldSend(hasNearby, row.filtered) }
+    : noSubject;
 }
 
 /** The settings at a time: `v` of the webhook, `bv` of its app's binding. */
@@ -270,6 +277,11 @@ const unavailable: Verdict = {
   result: 'unavailable',
   message:
     'The event is not available to this app. Check the id: the event may not exist, may have expired, may belong to an organisation or alliance to which the app is not bound, or may have happened before the app was bound.',
+};
+const noSubject: Verdict = {
+  result: 'unavailable',
+  message:
+    'No organisation or alliance with this slug is public now. Check the slug, or explain the event by its id.',
 };
 const waiting: Verdict = {
   result: 'waiting',

@@ -115,6 +115,21 @@ for (const [query, expected] of [
     assert.deepEqual(await find(query), expected);
   });
 
+test('a time range in the future, or that ends before it begins, is refused', async () => {
+  const [earlier, later] = [hourAgo(), new Date(Date.now() + 3_600_000).toISOString()];
+  for (const [query, message] of [
+    [`deliveries?since=${later}`, 'query.since: must not be in the future'],
+    [
+      `deliveries?since=${new Date().toISOString()}&until=${earlier}`,
+      'query.until: must not be before since',
+    ],
+    [`webhooks/${good.id}/recoverable?since=${later}`, 'query.since: must not be in the future'],
+  ]) {
+    const { status, body } = await owner.call(`${path}/${query}`);
+    assert.deepEqual([status, body.error.message], [400, message]);
+  }
+});
+
 test('deliveries are found by their id and by that of their event', async () => {
   for (const person of [owner, viewer])
     for (const { id, eventId, subject } of (await list()).data)

@@ -174,6 +174,13 @@ test('an event is also explained by its name, subject and time', async () => {
   const missing = await explainTime(webhook, { ...query, subject: 'nobody' });
   assert.equal(unlisted.text, missing.text);
   const announced = { ...query, event: 'org.created' };
+  assert.equal((await explainTime(webhook, announced)).body.data.result, 'would_send');
+  const { data } = (await explainTime(webhook, { ...announced, subject: 'nobody' })).body;
+  assert.equal(data.result, 'unavailable');
+  assert.match(data.message, /Check the slug/);
+  const later = new Date(Date.now() + 3_600_000).toISOString();
+  const { status, body } = await explainTime(webhook, { ...query, at: later });
+  assert.deepEqual([status, body.error.message], [400, 'query.at: must not be in the future']);
   assert.equal(
     (await explainTime(webhook, { ...announced, subject: 'hidden' })).text,
     (await explainTime(webhook, { ...announced, subject: 'nobody' })).text,

@@ -336,3 +336,44 @@ test('recovery redelivers failed deliveries and those that a deactivation cancel
   }
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
+
+test('a time range that begins in the future or ends before it begins is refused', async () => {
+  const { id } = await register('https://example.org/');
+  const at = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  const issueOf = ({ status, body }: Awaited<ReturnType<typeof post>>) => [
+    status,
+    body.error?.details.issues[0],
+  ];
+  const future = { path: 'body.since', message: 'must not be in the future' };
+  const backwards = { path: 'body.until', message: 'must not be before since' };
+  for (const [operation, range, issue] of [
+    ['recover', { since: at(1) }, future],
+    ['replay', { since: at(1), until: at(2) }, future],
+    ['replay', { since: at(-1), until: at(-2), dryRun: true }, backwards],
+  ] as const)
+    assert.deepEqual(issueOf(await post(`/webhooks/${id}/${operation}`, range)), [400, issue]);
+  const list = (range: Record<string, string>) =>
+    service.call(`/webhooks/${id}/deliveries?${new URLSearchParams(range).toString()}`);
+  for (const [range, issue] of [
+    [{ since: at(1) }, { ...future, path: 'query.since' }],
+    [
+      { since: at(-1), until: at(-2) },
+      { ...backwards, path: 'query.until' },
+    ],
+  ] as const)
+    assert.deepEqual(issueOf(await list(range)), [400, issue]);
+  // A caller's clock may be a little ahead, and an empty range is one.
+  const soon = new Date(Date.now() + 5_000).toISOString();
+  assert.equal((await list({ since: soon, until: soon })).status, 200);
+});
+
+test('a redelivery refuses fields, as other operations do', async () => {
+  const { id } = await register('https://example.org/');
+  const path = `/webhooks/${id}/deliveries/${id}/redeliver`;
+  const { status, body } = await post(path, { attempts: 1 });
+  assert.deepEqual(
+    [status, body.error.details.issues],
+    [400, [{ path: 'body.attempts', message: 'is not known here' }]],
+  );
+  assert.equal((await post(path, {})).status, 404);
+});
