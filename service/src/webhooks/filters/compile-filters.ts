@@ -6,7 +6,15 @@
 import { closestMatch } from 'leven';
 import type { Issue } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
-import { checkText, checkValue, propertiesOf, type Schema } from './filter-values.ts';
+import {
+  checkBeginning,
+  checkBound,
+  checkText,
+  checkValue,
+  isList,
+  propertiesOf,
+  type Schema,
+} from './filter-values.ts';
 
 /** Any JSON by the name of an event; the filter of each is checked here. */
 export type Filters = Record<string, unknown>;
@@ -30,7 +38,7 @@ const operators = [
   '$and',
   '$or',
   '$not',
-] as const;
+];
 
 /** The path is null without filters, and of no use with issues. `path`: where the request has them. */
 export function compileFilters(
@@ -87,9 +95,10 @@ class FilterCompiler {
       if (schema.type === 'array') return this.#joined(filter, '&&', place);
       return this.#refuse(path, 'must not be a list: use $in for one of several values');
     }
-    if (!isObject(filter)) return this.#some(`@ == ${this.#value(filter, place)}`, place);
+    if (!isObject(filter)) return this.#some(`@ == ${this.#value(filter, place, true)}`, place);
     if (depth === filterDepthMax)
       return this.#refuse(path, `must not have more than ${filterDepthMax} objects in each other`);
+    this.#checkRange(filter, place);
     const inner = { ...place, depth: depth + 1 };
     const names = Object.keys(filter);
     const fields = names.filter((name) => !name.startsWith('$'));
@@ -116,17 +125,36 @@ class FilterCompiler {
         path,
       });
     const names = Object.keys(properties);
+    const meant = operators.includes(`$${name}`) ? `"$${name}"` : nest(name, properties);
+    if (meant !== null)
+      return this.#refuse(path, `is no field of ${this.#event}; did you mean ${meant}?`);
     if (names.length === 0) return this.#refuse(path, 'is a field of a value that has no fields');
     return this.#refuse(path, `is no field of ${this.#event}${suggestion(name, names)}`);
+  }
+
+  /** Of a list, one entry may be greater and another one less. */
+  #checkRange(filter: Record<string, unknown>, { schema, path }: Place): void {
+    if (isList(schema)) return;
+    for (const lower of ['$gt', '$gte'].filter((name) => Object.hasOwn(filter, name)))
+      for (const upper of ['$lt', '$lte'].filter((name) => Object.hasOwn(filter, name))) {
+        const [least, most] = [filter[lower], filter[upper]] as [number, number];
+        const mayEqual = lower === '$gte' && upper === '$lte';
+        if (typeof least !== typeof most || (mayEqual ? least <= most : least < most)) continue;
+        const order = mayEqual ? 'not be less' : 'be greater';
+        this.#refuse(`${path}.${upper}`, `must ${order} than ${lower}, or no value matches`);
+      }
   }
 
   #operator(name: string, value: unknown, outer: Place): string {
     this.#nodes += 1;
     const place = { ...outer, path: `${outer.path}.${name}` };
-    const { subject, path } = place;
+    const { schema, subject, path } = place;
     const comparison = comparisons[name];
     if (comparison !== undefined)
-      return this.#some(`@ ${comparison} ${this.#ordered(value, place)}`, place);
+      return this.#some(
+        `@ ${comparison} ${this.#checked(value, checkBound(value, schema), path)}`,
+        place,
+      );
     switch (name) {
       case '$eq':
         return this.#some(`@ == ${this.#value(value, place)}`, place);
@@ -143,7 +171,7 @@ class FilterCompiler {
           this.#each(
             Array.isArray(value) ? value : [value],
             place,
-            (each) => `@ starts with ${this.#text(each, place)}`,
+            (each) => `@ starts with ${this.#checked(each, checkBeginning(each, schema), path)}`,
           ).join(' || '),
           place,
         );
@@ -189,21 +217,12 @@ class FilterCompiler {
     return list.map((each, index) => compile(each, `${path}.${index}`));
   }
 
-  #value(value: unknown, { schema, path }: Place): string {
-    return this.#checked(value, checkValue(value, schema), path);
+  #value(value: unknown, { schema, path }: Place, orFields = false): string {
+    return this.#checked(value, checkValue(value, schema, orFields), path);
   }
 
   #text(value: unknown, { schema, path }: Place): string {
     return this.#checked(value, checkText(value, schema), path);
-  }
-
-  #ordered(value: unknown, place: Place): string {
-    return typeof value === 'string' ? this.#text(value, place) : this.#number(value, place);
-  }
-
-  #number(value: unknown, place: Place): string {
-    if (typeof value === 'number') return this.#value(value, place);
-    return this.#refuse(place.path, 'must be a number or a text');
   }
 
   #checked(value: unknown, problem: string | null, path: string): string {
@@ -215,6 +234,15 @@ class FilterCompiler {
     this.#issues.push({ path, message });
     return '';
   }
+}
+
+/** What `org.slug` probably means; null if it names no field. */
+function nest(name: string, properties: Record<string, Schema>): string | null {
+  const [field = '', ...inner] = name.split('.');
+  const schema = Object.hasOwn(properties, field) ? properties[field] : undefined;
+  if (!schema) return null;
+  const nested = inner.length === 0 ? '…' : nest(inner.join('.'), propertiesOf(schema));
+  return nested && `{${JSON.stringify(field)}: ${nested}}`;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

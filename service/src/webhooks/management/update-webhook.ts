@@ -51,11 +51,12 @@ export async function updateWebhook(
   { secretBox, serviceName }: HeaderOptions,
 ): Promise<Webhook> {
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
-  const filters =
-    changes.filters === undefined ? null : await readFilters(tx, appId, changes.filters);
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
   const { format = 'json' } = before;
+  const filters = hasSameFilters(before, changes)
+    ? null
+    : await readFilters(tx, appId, changes.filters);
   const issues = [
     ...checkRequest(format, changes, guard, serviceName),
     ...checkHealing(format, changes),
@@ -183,6 +184,11 @@ async function adjustDelivery(
     await sql`
       delete from webhook_outcomes where webhook_id = ${id} and (${active === true} or verdict not like 'probe%')
     `.execute(tx);
+}
+
+/** Those that are stored stay, also if they would be refused now. */
+function hasSameFilters(before: Webhook, { filters }: WebhookChanges): boolean {
+  return filters === undefined || JSON.stringify(filters) === JSON.stringify(before.filters);
 }
 
 function assignments(

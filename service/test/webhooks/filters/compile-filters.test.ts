@@ -197,6 +197,72 @@ test('what is wrong with a filter is said where it is', () => {
     assert.deepEqual(issuesOf(none), [': must be an object of fields and operators']);
 });
 
+test('a filter that nothing can match is refused', () => {
+  const issuesOf = (filter: unknown, event = 'org.created') =>
+    compileFilters({ [event]: filter }, 'f').issues.map(
+      ({ path, message }) => `${path.replace(`f.${event}.`, '')}: ${message}`,
+    );
+  const isRefused = (filter: unknown, ...issues: string[]) =>
+    assert.deepEqual(issuesOf(filter), issues, JSON.stringify(filter));
+  const time = 'must be a time, such as 2026-11-20T12:00:00.000Z';
+  for (const value of ['yesterday', '2026-11-20', '2026-02-30T00:00:00Z'])
+    isRefused({ createdAt: value }, `createdAt: ${time}`);
+  isRefused({ createdAt: { $in: ['now'] } }, `createdAt.$in: ${time}`);
+  const begun = 'must be a time in UTC or its beginning, such as 2026-11-20';
+  for (const value of ['yesterday', '2026-13', '2026-11-31', '2026-11-20T12:00:00+01:00'])
+    isRefused({ createdAt: { $gte: value } }, `createdAt.$gte: ${begun}`);
+  isRefused({ createdAt: { $startsWith: '20.11.' } }, `createdAt.$startsWith: ${begun}`);
+  for (const value of [
+    '2',
+    '2026-1',
+    '2026-0',
+    '2026-11-3',
+    '2026-11-20T1',
+    '2026-11-20T12:00:00.1',
+  ])
+    isRefused({ createdAt: { $gte: value, $startsWith: value } });
+  isRefused({ createdAt: '2026-11-20T12:00:00+01:00' });
+  isRefused({ createdAt: { $in: 'T12:' } });
+
+  isRefused({ id: 'acme' }, 'id: must be a UUID');
+  isRefused({ memberCount: 1.5 }, 'memberCount: must be a whole number, as in the event');
+  isRefused({ memberCount: { $gt: 1.5 } });
+
+  isRefused(
+    { memberCount: { $gt: 5, $lt: 3 }, name: { $gte: 'b', $lte: 'a' } },
+    'memberCount.$lt: must be greater than $gt, or no value matches',
+    'name.$lte: must not be less than $gte, or no value matches',
+  );
+  isRefused(
+    { memberCount: { $gte: 5, $lt: 5 } },
+    'memberCount.$lt: must be greater than $gte, or no value matches',
+  );
+  isRefused({ memberCount: { $gte: 5, $lte: 5 } });
+  // One entry may be greater and another one less.
+  isRefused({ aliases: { $gt: 'b', $lt: 'a' } });
+});
+
+test('what was probably meant is suggested', () => {
+  const issueOf = (filter: unknown, event = 'org.created') => {
+    const [issue] = compileFilters({ [event]: filter }, 'f').issues;
+    return `${issue?.path.replace(`f.${event}.`, '')}: ${issue?.message}`;
+  };
+  for (const filter of [{ memberCount: { gte: 5 } }, { alliance: { gte: 5 } }, { gte: 5 }])
+    assert.match(issueOf(filter), /gte: is no field of org\.created; did you mean "\$gte"\?$/);
+  assert.equal(
+    issueOf({ 'alliance.slug': 'a' }),
+    'alliance.slug: is no field of org.created; did you mean {"alliance": {"slug": …}}?',
+  );
+  assert.match(issueOf({ 'alliances.slug': 'a' }), /; use one of id, /);
+  const fields = 'an object of fields and operators';
+  assert.equal(
+    issueOf({ organization: null }, 'application.created'),
+    `organization: must be ${fields}, as in the event; {"$exist": false} matches a field that is not there`,
+  );
+  assert.equal(issueOf({ alliance: 'a' }), `alliance: must be ${fields} or null, as in the event`);
+  assert.equal(issueOf({ alliance: { $eq: 'a' } }), 'alliance.$eq: must be null, as in the event');
+});
+
 test('the filters of the documentation are right', async () => {
   const file = new URL('../../../../docs/reference/events.md', import.meta.url);
   const [, section = ''] = (await readFile(file, 'utf8')).split('## Filters');

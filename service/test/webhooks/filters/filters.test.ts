@@ -351,6 +351,24 @@ test('filters are refused with the place of what is wrong, and nothing changes',
   assert.deepEqual([body.data.filters, body.data.description], [recruiting, null]);
 });
 
+test('filters that are stored stay in use, also if they would be refused now', async () => {
+  await clear();
+  const webhook = await makeWebhook({});
+  const earlier = { 'org.created': { createdAt: { $gte: 'yesterday' } } };
+  await sql`
+    update webhooks set filters = ${JSON.stringify(earlier)}::json,
+      filter_path = '$event != "org.created" || exists($.createdAt ? (@ >= "yesterday"))'
+    where id = ${webhook.id}
+  `.execute(database);
+  const same = await patch(webhook, { filters: earlier, description: 'Kept' });
+  assert.deepEqual([same.status, same.body.data.filters], [200, earlier]);
+  assert.equal((await create({ filters: earlier })).status, 400);
+  const eventId = await publish('acme');
+  await fanOutWith(database);
+  assert.deepEqual(await deliveries(), []);
+  assert.equal((await explain(webhook, eventId)).checks.passed, false);
+});
+
 test('no filters are null, and a repeated creation with filters returns the same webhook', async () => {
   await clear();
   const none = await create({ filters: {} });
