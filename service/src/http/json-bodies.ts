@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { strictObject } from '../contract/shapes.ts';
 import { createValidator } from '../contract/validate.ts';
-import { invalid } from '../errors.ts';
+import { invalid, ServiceError } from '../errors.ts';
 
 export function readJsonBodies(app: FastifyInstance): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -10,6 +10,7 @@ export function readJsonBodies(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (isCoded(request)) return done(coded());
     let text: string;
     try {
       text = utf8.decode(body as Buffer);
@@ -18,8 +19,35 @@ export function readJsonBodies(app: FastifyInstance): void {
     }
     if (text === '') return done(null, undefined);
     if (text.trim() === 'null') return done(invalid({ path: 'body', message: 'must not be null' }));
-    void parseJson(request, text, done);
+    void parseJson(request, text, (error, value) =>
+      done(error && isJson(text) ? invalid({ path: 'body', message: notAllowed }) : error, value),
+    );
   });
+}
+
+const notAllowed =
+  '"__proto__" and "prototype" in "constructor" are not allowed as names of fields';
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a body is compressed. Each parser of bodies refuses it with the error below. */
+export function isCoded({ headers }: FastifyRequest): boolean {
+  return (headers['content-encoding'] ?? 'identity') !== 'identity';
+}
+
+export function coded(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    'The body must not be compressed. Send it as it is, without the header Content-Encoding.',
+    { headers: { 'accept-encoding': 'identity' } },
+  );
 }
 
 /** A `preValidation` hook for an optional body: a missing body counts as an empty object. */

@@ -2,18 +2,17 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { createValidator } from '../contract/validate.ts';
-import { invalid, ServiceError } from '../errors.ts';
+import { invalid, ServiceError, type Issue } from '../errors.ts';
 
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validate = createValidator(schema);
   const root = httpPart === 'querystring' ? 'query' : (httpPart ?? 'body');
   const types = httpPart === 'querystring' ? parameterTypes(schema) : null;
   return (received: unknown) => {
-    const result = validate(
-      types ? readQuery(received as Record<string, unknown>, types) : received,
-      root,
-    );
+    const query = types && (received as Record<string, unknown>);
+    const result = validate(query ? readQuery(query, types) : received, root);
     if (result.ok) return { value: result.value };
+    if (query) return { error: invalid(...describeQuery(result.issues, query, types)) };
     // A malformed identifier gets the same 404 as one that does not exist.
     return {
       error: httpPart === 'params' ? new ServiceError('not_found') : invalid(...result.issues),
@@ -21,7 +20,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
   };
 };
 
-type ParameterType = 'integer' | 'boolean' | 'string' | 'date-time';
+type ParameterType = 'integer' | 'boolean' | 'string' | 'date-time' | string[];
 
 function parameterTypes(schema: TSchema): Map<string, ParameterType> {
   const { properties = {} } = schema as {
@@ -54,4 +53,29 @@ function readParameter(text: unknown, type: ParameterType | undefined): unknown 
   if (type === 'date-time') return text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** Says what a message of the schema does not: how often a parameter may be given, and how a number is written. */
+function describeQuery(
+  issues: Issue[],
+  query: Record<string, unknown>,
+  types: Map<string, ParameterType>,
+): Issue[] {
+  const described = issues.map(({ path, message }): [string, Issue] => {
+    const name = path.slice('query.'.length);
+    const better = messageOf(query[name], types.get(name)) ?? message;
+    return [`${path} ${better}`, { path, message: better }];
+  });
+  return [...new Map(described).values()];
+}
+
+function messageOf(given: unknown, type: ParameterType | undefined): string | null {
+  if (Array.isArray(given) && type !== undefined && !Array.isArray(type))
+    return 'must be given once only';
+  if (type !== 'integer' || typeof given !== 'string') return null;
+  const number = /^\s*\+?(\d{1,15})(\.0*)?\s*$/.exec(given)?.[1];
+  // An integer out of range is written as it should be.
+  return number === undefined || given === String(Number(number))
+    ? null
+    : `must be written as ${Number(number)}`;
 }

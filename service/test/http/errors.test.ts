@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { sql } from '../../src/database/database.ts';
 import { errorCatalogue } from '../../src/errors.ts';
@@ -18,6 +19,7 @@ const reader = await makeKey(service, { scopes: ['read:directory'] });
 const writer = await makeKey(service, { scopes: ['write:webhooks'] });
 
 const uuid = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+const asJson = { 'content-type': 'application/json' };
 const long = 'x'.repeat(70_000);
 
 async function issuesOf(path: string, options: Parameters<typeof service.call>[1] = {}) {
@@ -178,6 +180,22 @@ test('query values are used as given or rejected, never clamped or ignored', asy
     assert.equal((await service.call(path)).status, 200, path);
 });
 
+test('a parameter that is given twice or written differently says so', async () => {
+  const messagesOf = async (query: string) =>
+    (await issuesOf(`/orgs?${query}`)).map(({ path, message }) => `${path}: ${message}`);
+  assert.deepEqual(await messagesOf('page=1&page=2&search=a&search=b&sort=name&sort=x'), [
+    'query.page: must be given once only',
+    'query.search: must be given once only',
+    'query.sort: must be given once only',
+  ]);
+  for (const page of ['07', '+7', '%2B7', '7.0', ' 7'])
+    assert.deepEqual(await messagesOf(`page=${page}`), ['query.page: must be written as 7'], page);
+  assert.deepEqual(await messagesOf('page=7.5'), ['query.page: must be integer']);
+  assert.deepEqual(await messagesOf('tag=a&tag='), [
+    'query.tag.1: must NOT have fewer than 1 characters',
+  ]);
+});
+
 test('every issue is reported, up to twenty', async () => {
   const issues = await issuesOf('/orgs?page=0&limit=x&sort=no&extra=1');
   assert.deepEqual(issues.map(({ path }) => path).sort(), [
@@ -276,6 +294,34 @@ test('a body that is not valid JSON or UTF-8 is rejected with the reason', async
     assert.ok(answer.error.details.issues.length > 0, shown);
     assert.doesNotMatch(JSON.stringify(answer), /at .*\.(ts|js)|SyntaxError|position \d/);
   }
+});
+
+test('a body with a name that is not allowed, or a coding, says so', async () => {
+  const names = '"__proto__" and "prototype" in "constructor" are not allowed as names of fields';
+  for (const json of ['{"a":{"__proto__":{"x":1}}}', '{"constructor":{"prototype":{"x":1}}}'])
+    assert.deepEqual(await issuesOf('/webhooks', { method: 'POST', body: json, headers: asJson }), [
+      { path: 'body', message: names },
+    ]);
+  assert.deepEqual(
+    await issuesOf('/webhooks', { method: 'POST', body: '{"__proto__":', headers: asJson }),
+    [{ path: 'body', message: 'must be JSON' }],
+  );
+  const send = (coding: string) =>
+    service.call('/webhooks', {
+      method: 'POST',
+      body: gzipSync('{"url":"https://example.org/"}'),
+      headers: { ...asJson, 'content-encoding': coding },
+    });
+  const { status, body, headers } = await send('gzip');
+  assert.deepEqual(
+    [status, body.error.message],
+    [
+      415,
+      'The body must not be compressed. Send it as it is, without the header Content-Encoding.',
+    ],
+  );
+  assert.equal(headers.get('accept-encoding'), 'identity');
+  assert.equal((await send('identity')).status, 400);
 });
 
 test('a body of another type is a 415, and one above 64 KiB a 413', async () => {

@@ -21,6 +21,7 @@ import {
 } from '../../directory/import.ts';
 import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
 import { invalid, ServiceError } from '../../errors.ts';
+import { coded, isCoded } from '../json-bodies.ts';
 import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { receive } from './receive.ts';
@@ -79,7 +80,9 @@ export async function registerBulk(
 ): Promise<void> {
   await v1.register(async (bulk) => {
     bulk.removeAllContentTypeParsers();
-    bulk.addContentTypeParser(mediaType, (_request, payload, done) => done(null, payload));
+    bulk.addContentTypeParser(mediaType, (request, payload, done) =>
+      isCoded(request) ? done(coded()) : done(null, payload),
+    );
     bulk.addContentTypeParser('*', (_request, _payload, done) =>
       done(new ServiceError('unsupported_media_type', `The body must be ${mediaType}.`)),
     );

@@ -182,6 +182,10 @@ test('another content type is a 415, and a missing body a 400', async () => {
     assert.deepEqual([status, body.error.code], [415, 'unsupported_media_type']);
     assert.match(body.error.message, /application\/x-ndjson/);
   }
+  const coded = { ...ndjson, 'content-encoding': 'gzip' };
+  const compressed = await call('/orgs', { method: 'PUT', headers: coded, body: '{"name":"X"}' });
+  assert.equal(compressed.status, 415);
+  assert.match(compressed.body.error.message, /without the header Content-Encoding/);
   assert.equal((await call('/orgs', { method: 'PUT' })).status, 400);
   assert.equal((await bulk('/orgs?skipBad=1', '{"name":"X"}')).status, 400);
   assert.equal((await bulk('/orgs', '')).body.data.created, 0);
