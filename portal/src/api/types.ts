@@ -1098,7 +1098,7 @@ export interface DeliveryDetail {
   attempts: Attempt[];
 }
 
-/** The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one changes it in the range `hour` only, which counts how each ended last. */
+/** The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one, or replaying an event that had none, changes it in the range `hour` only, which counts how each ended last. */
 export interface DeliveryPeriod {
   /** The start of the period. */
   start: string;

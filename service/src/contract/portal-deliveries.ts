@@ -182,7 +182,7 @@ export const DeliveryPeriod = strictObject(
   {
     title: 'DeliveryPeriod',
     description:
-      'The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one changes it in the range `hour` only, which counts how each ended last.',
+      'The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one, or replaying an event that had none, changes it in the range `hour` only, which counts how each ended last.',
   },
 );
 export type DeliveryPeriod = Static<typeof DeliveryPeriod>;

@@ -7,6 +7,7 @@ import { openDatabase, sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { fanOutLock } from '../../../src/events/queue-channel.ts';
+import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import { listHealed, replayHealed, replaysPerSecond } from '../../../src/webhooks/replay/replay.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
@@ -110,6 +111,33 @@ test('a replay queues what failed, was cancelled or was missed, in the order of 
     key: webhook.key,
   });
   assert.equal(explained.body.data.result, 'delivered');
+});
+
+test('what a replay makes of missed events changes no statistics of the past', async () => {
+  const webhook = await makeWebhook({ events: ['application.created'] });
+  await patch(webhook, { active: false });
+  const missed = await publish();
+  await patch(webhook, { active: true });
+  await replay(webhook);
+  const counts = async (range: 'hour' | 'day') => {
+    const { total } = await readDeliveryStats(database, [webhook.id], range);
+    return [total.pending, total.succeeded];
+  };
+  assert.deepEqual(
+    [await counts('hour'), await counts('day')],
+    [
+      [1, 0],
+      [0, 0],
+    ],
+  );
+  await end(webhook, missed, 'succeeded');
+  assert.deepEqual(
+    [await counts('hour'), await counts('day')],
+    [
+      [0, 1],
+      [0, 0],
+    ],
+  );
 });
 
 test('a replay brings nothing from before the present binding', async () => {
