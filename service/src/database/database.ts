@@ -13,6 +13,8 @@ type NoTables = Record<string, never>;
 export type Database = Kysely<NoTables>;
 /** An open transaction. Functions that take one do nothing outside it. */
 export type Transaction = KyselyTransaction<NoTables>;
+/** Makes a change in a transaction. */
+export type Change = <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
 /** Reads run on the pool or in the caller's transaction. */
 export type Executor = Database | Transaction;
 

@@ -1,7 +1,4 @@
-import type { Database, Transaction } from '../database/database.ts';
-
-/** Makes a change in a transaction. */
-export type Change = <T>(work: (tx: Transaction) => Promise<T>) => Promise<T>;
+import type { Change, Database, Transaction } from '../database/database.ts';
 
 /**
  * For callers whose rights may end while a change waits for rows that others have locked. `confirm` looks again when the

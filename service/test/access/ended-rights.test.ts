@@ -91,6 +91,44 @@ for (const [method, below, json] of changes)
     assert.deepEqual(await stateOf(id), before);
   });
 
+async function failOne(webhookId: string): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    with event as (
+      insert into events (id, name, audience, data, position) values (uuid_v7(), 'org.created', 'global', '{}', 1) returning id
+    )
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
+    select uuid_v7(), event.id, 'org.created', ${webhookId}, 'failed', 6, now() from event returning id
+  `.execute(database);
+  return rows[0]?.id ?? '';
+}
+
+test('a removed member sends nothing again', async () => {
+  const { owner, developer, path, id } = await makeApp('again');
+  const appId = path.replace('/apps/', '');
+  const delivery = await failOne(id);
+  const since = new Date(Date.now() - 60_000).toISOString();
+  for (const [below, json] of [
+    [`/webhooks/${id}/deliveries/${delivery}/redeliver`, {}],
+    ['/deliveries/redeliver', { deliveryIds: [delivery] }],
+    [`/webhooks/${id}/recover`, { since }],
+    [`/webhooks/${id}/replay`, { since }],
+  ] as const) {
+    const release = await holdRows(sql`select from webhooks where id = ${id}`);
+    const change = developer.call(path + below, { method: 'POST', json });
+    await waiting(1);
+    await removeMember(owner, path, developer.email);
+    await release();
+    assert.equal((await change).status, 404, below);
+    const { rows } = await sql`
+      select from pending_deliveries where webhook_id = ${id}
+    `.execute(database);
+    assert.equal(rows.length, 0, below);
+    await inTransaction((tx) =>
+      setMember(tx, testActor, { appId, email: developer.email, role: 'developer' }),
+    );
+  }
+});
+
 for (const [what, rows, method, path, json] of [
   ['a new webhook', 'apps', 'POST', '/webhooks', webhook],
   ['a new key', 'apps', 'POST', '/keys', { name: 'Key', scopes: ['read:directory'] }],

@@ -1,6 +1,6 @@
 /** Deliveries over all webhooks of an app: the list with its filters, redelivery of several, and charts. */
 import { Type } from 'typebox';
-import { requireRole } from '../../access/require-role.ts';
+import { holdRole, requireRole } from '../../access/require-role.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, examples, exampleTime } from '../../contract/examples.ts';
 import {
@@ -131,10 +131,16 @@ export const deliveryOperations = [
     response: oneOf(Type.Array(Redelivery), 'RedeliveriesResponse', [
       { deliveryId: exampleId, redelivered: true, reason: null },
     ]),
-    async run({ database, email, appLimits, params: { appId }, body }) {
+    async run({ database, change, email, appLimits, params: { appId }, body }) {
       await requireRole(database, email, appId, 'developer');
       appLimits.redeliveries(appId);
-      return envelope(await redeliverSeveral(database, appId, body.deliveryIds));
+      const changeAsDeveloper: typeof change = (work) =>
+        change(async (tx) => {
+          const result = await work(tx);
+          await holdRole(tx, email, appId, 'developer');
+          return result;
+        });
+      return envelope(await redeliverSeveral(database, appId, body.deliveryIds, changeAsDeveloper));
     },
   }),
   operation({

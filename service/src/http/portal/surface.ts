@@ -5,12 +5,13 @@ import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
+import type { Change } from '../../database/database.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import type { Search } from '../../directory/search/search.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
-import { confirmedChange, type Change } from '../confirmed-change.ts';
+import { confirmedChange } from '../confirmed-change.ts';
 import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses/responses.ts';
 import {

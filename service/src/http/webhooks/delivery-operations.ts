@@ -69,9 +69,9 @@ export const deliveryOperations = [
     returns: { 202: 'The delivery is pending again.' },
     response,
     errors: ['conflict'],
-    async run({ database, appLimits, appId, params: { id, deliveryId } }) {
+    async run({ change, appLimits, appId, params: { id, deliveryId } }) {
       appLimits.redeliveries(appId);
-      const data = await database.transaction().execute(async (tx) => {
+      const data = await change(async (tx) => {
         await redeliver(tx, appId, id, deliveryId);
         return readDelivery(tx, appId, id, deliveryId);
       });
@@ -89,12 +89,12 @@ export const deliveryOperations = [
     returns: { 202: 'The deliveries are pending again.' },
     response: oneOf(Recovered, 'RecoveredResponse', { count: 12 }),
     errors: ['conflict'],
-    async run({ database, appLimits, appId, actor, params, body }) {
+    async run({ change, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
       const since = requireRecent(body.since);
       const webhook = { appId, webhookId: params.id };
       const count = await inTurn(() =>
-        transact(database, (tx, aside) => recover(tx, actor, webhook, since, aside)),
+        transact(change, (tx, aside) => recover(tx, actor, webhook, since, aside)),
       );
       return envelope({ count });
     },
@@ -114,7 +114,7 @@ export const deliveryOperations = [
       more: false,
     }),
     errors: ['conflict'],
-    async run({ database, appLimits, appId, actor, params, body }) {
+    async run({ database, change, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
       const { since, until, dryRun } = body;
       checkRange(body, 'body');
@@ -124,10 +124,14 @@ export const deliveryOperations = [
         until: until === undefined ? new Date() : requireTime(until),
       };
       return envelope(
-        await runReplay(database, appId, (tx, aside) =>
-          dryRun === true
-            ? countReplay(tx, webhook, range)
-            : replay(tx, actor, webhook, range, aside),
+        await runReplay(
+          database,
+          appId,
+          (tx, aside) =>
+            dryRun === true
+              ? countReplay(tx, webhook, range)
+              : replay(tx, actor, webhook, range, aside),
+          change,
         ),
       );
     },

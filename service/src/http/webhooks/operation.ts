@@ -5,9 +5,9 @@
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../settings/config.ts';
 import { uuid } from '../../contract/shapes.ts';
+import type { Change } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
-import type { Change } from '../confirmed-change.ts';
 import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';
 

@@ -1,5 +1,5 @@
 /** Sends one ended delivery again, whatever its outcome. To send many, see `replay.ts`. */
-import { type Database, type Transaction, sql } from '../../database/database.ts';
+import { type Change, type Database, type Transaction, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import { requeue, requireActive } from './requeue.ts';
@@ -43,11 +43,12 @@ function pending(): ServiceError {
   return new ServiceError('conflict', 'The delivery is pending and is retried automatically.');
 }
 
-/** Returns one result for each id, in the same order. */
+/** Returns one result for each id, in the same order. Each is a `change` of its own. */
 export async function redeliverSeveral(
   database: Database,
   appId: string,
   deliveryIds: string[],
+  change: Change,
 ): Promise<Redelivery[]> {
   const webhooks = await findWebhooks(database, appId, deliveryIds);
   const results: Redelivery[] = [];
@@ -56,7 +57,7 @@ export async function redeliverSeveral(
     const reason =
       webhookId === undefined
         ? 'There is no such delivery.'
-        : await redeliverOne(database, appId, webhookId, deliveryId);
+        : await change((tx) => redeliverOne(tx, appId, webhookId, deliveryId));
     results.push({ deliveryId, redelivered: reason === null, reason });
   }
   return results;
@@ -64,13 +65,13 @@ export async function redeliverSeveral(
 
 /** Returns why the delivery cannot be sent, or null. */
 async function redeliverOne(
-  database: Database,
+  tx: Transaction,
   appId: string,
   webhookId: string,
   deliveryId: string,
 ): Promise<string | null> {
   try {
-    await database.transaction().execute((tx) => redeliver(tx, appId, webhookId, deliveryId));
+    await redeliver(tx, appId, webhookId, deliveryId);
     return null;
   } catch (error) {
     if (error instanceof ServiceError && (error.code === 'conflict' || error.code === 'not_found'))

@@ -11,6 +11,7 @@ import {
   isConnectionFault,
   isStatementTimeout,
   sql,
+  type Change,
   type Database,
   type Executor,
   type Transaction,
@@ -62,38 +63,39 @@ export async function inTurn<Result>(run: () => Promise<Result>): Promise<Result
 }
 
 /**
- * Runs a replay or its count for a user. Throws `conflict` if another one of the app runs, or if the time range has more
- * events than can be read in time, and as `inTurn`.
+ * Runs a replay or its count for a user, in a transaction of `change`. Throws `conflict` if another one of the app runs, or
+ * if the time range has more events than can be read in time, and as `inTurn`.
  */
 export async function runReplay<Result>(
   database: Database,
   appId: string,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
+  change: Change = (work) => database.transaction().execute(work),
 ): Promise<Result> {
   return inTurn(async () => {
     await waitForFanOut(database);
-    return transact(database, async (tx, aside) => {
+    return transact(change, async (tx, aside) => {
       await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
       await takeTurn(tx, appId);
-      return run(tx, aside).catch((error: unknown) => {
-        if (!isStatementTimeout(error)) throw error;
-        throw new ServiceError(
-          'conflict',
-          'This time range has too many events. Choose a shorter one.',
-          { cause: error },
-        );
-      });
+      return run(tx, aside);
+    }).catch((error: unknown) => {
+      if (!isStatementTimeout(error)) throw error;
+      throw new ServiceError(
+        'conflict',
+        'This time range has too many events. Choose a shorter one.',
+        { cause: error },
+      );
     });
   });
 }
 
 /** Announces what is added to `aside`, after the commit. */
 export async function transact<Result>(
-  database: Database,
+  change: Change,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
   const aside: SetAside[] = [];
-  const result = await database.transaction().execute((tx) => run(tx, aside));
+  const result = await change((tx) => run(tx, aside));
   announceSetAside(aside);
   return result;
 }
@@ -267,7 +269,10 @@ export async function listHealed(database: Database): Promise<string[]> {
 export async function replayHealed(database: Database, webhookId: string): Promise<string | null> {
   try {
     await waitForFanOut(database);
-    await transact(database, (tx, aside) => replayAfterHealing(tx, webhookId, aside));
+    await transact(
+      (work) => database.transaction().execute(work),
+      (tx, aside) => replayAfterHealing(tx, webhookId, aside),
+    );
     return null;
   } catch (error) {
     // Another replay of the app, or a deactivation, came first.
