@@ -238,6 +238,8 @@ test('an app that is gone, or was never theirs, is not found', options, async ()
   const page = await portal.open({ as: bob, path: `/apps/${id}` });
   await page.getByRole('alert').getByText('Not found', { exact: true }).waitFor();
   assert.equal(await page.getByText('Private').count(), 0);
+  await page.getByRole('heading', { name: 'No such app' }).waitFor();
+  assert.equal(await page.getByRole('navigation', { name: 'App sections' }).count(), 0);
   await assertAccessible(page, 'an app that is not found');
 });
 

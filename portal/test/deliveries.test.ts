@@ -689,3 +689,24 @@ function namesOf(headers: Record<string, string>): string[] {
     .filter((name) => !byTheTransport.has(name))
     .toSorted();
 }
+
+test(
+  'on a phone no word of the list is broken, and webhooks of one host differ',
+  options,
+  async () => {
+    const receiver = await startReceiver();
+    const webhook = await makeWebhook(bob, `${receiver.url}/one`);
+    await create(bob, `/apps/${webhook.appId}/webhooks`, { url: `${receiver.url}/two` });
+    await announce(portal.service.database);
+    await ended(webhook, 1);
+    const page = await portal.open({
+      as: bob,
+      path: `${webhook.path}/deliveries`,
+      viewport: { width: 390, height: 844 },
+    });
+    const count = await page.getByText('1 delivery', { exact: true }).boundingBox();
+    assert.ok(count && count.height < 30, JSON.stringify(count));
+    await page.goto(`${portalUrl}/apps/${webhook.appId}/deliveries`);
+    for (const path of ['/one', '/two']) await page.getByText(path).first().waitFor();
+  },
+);

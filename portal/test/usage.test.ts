@@ -87,8 +87,11 @@ test('requests are shown by day and by key, for as many days as are chosen', opt
   await page.setViewportSize({ width: 390, height: 844 });
   await assertReadable(page, 'usage on a phone');
   await page.reload();
-  const tab = page.getByRole('navigation', { name: 'App sections' }).getByText('Usage');
-  await tab.waitFor();
-  const box = await tab.boundingBox();
-  assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  const tabs = page.getByRole('navigation', { name: 'App sections' }).getByRole('link');
+  await tabs.first().waitFor();
+  assert.equal(await tabs.count(), 7);
+  for (const tab of await tabs.all()) {
+    const box = await tab.boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  }
 });

@@ -1,3 +1,4 @@
+import { ApiError } from '@orgdir/client';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useParams } from 'react-router';
@@ -30,11 +31,12 @@ type Props = {
 export function AppFrame({ title, lead, actions, children }: Props) {
   const { appId = '' } = useParams();
   const query = useQuery(appOperation(appId));
-  const name = query.data?.name ?? 'App';
+  const isMissing = query.error instanceof ApiError && query.error.code === 'not_found';
+  const name = isMissing ? 'No such app' : (query.data?.name ?? 'App');
   return (
     <Page
-      title={title ? `${title} of ${name}` : name}
-      lead={lead}
+      title={title && !isMissing ? `${title} of ${name}` : name}
+      lead={isMissing ? null : lead}
       crumbs={appsCrumbs}
       actions={actions}
     >
@@ -45,7 +47,7 @@ export function AppFrame({ title, lead, actions, children }: Props) {
           effect="Its keys are refused, its webhooks receive nothing, and nothing can be changed."
         />
       )}
-      <PageTabs label="App sections" root={`/apps/${appId}`} tabs={tabs} />
+      {!isMissing && <PageTabs label="App sections" root={`/apps/${appId}`} tabs={tabs} />}
       <Loaded query={query}>{children}</Loaded>
     </Page>
   );

@@ -9,7 +9,7 @@ import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { Search } from '../ui/icons.tsx';
 import { useTimes } from '../ui/times.tsx';
-import { nameOf } from '../webhooks/describe-webhook.ts';
+import { nameInList } from '../webhooks/describe-webhook.ts';
 import { statusFilterLabels } from './delivery-status.tsx';
 import {
   countFilters,
@@ -201,7 +201,10 @@ function ResponseChoice({ filters: { response, error }, change }: ChoiceProps) {
 function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
   const { appId = '' } = useParams();
   const { data } = useQuery(webhooksOperation(appId));
-  const options = (data?.entries ?? []).map((each) => ({ value: each.id, label: nameOf(each) }));
+  const options = (data?.entries ?? []).map((each) => ({
+    value: each.id,
+    label: nameInList(each),
+  }));
   if (webhook !== null && !options.some(({ value }) => value === webhook))
     options.push({ value: webhook, label: data ? 'Deleted webhook' : 'Loading' });
   return (

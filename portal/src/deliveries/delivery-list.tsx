@@ -108,7 +108,7 @@ type HeadProps = Props & { waiting: number; showNew: () => void };
 
 function Head({ page, filters, actions, waiting, showNew, isPaused, setPaused }: HeadProps) {
   return (
-    <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
+    <Group justify="space-between" gap="xs" mih={30}>
       <Group gap="xs" wrap="nowrap">
         <Found total={page.pagination.total} searched={page.searched} />
         {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}

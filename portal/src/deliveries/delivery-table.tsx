@@ -10,7 +10,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { TableHead } from '../ui/table-head.tsx';
 import { Time } from '../ui/time.tsx';
 import { useTimes } from '../ui/times.tsx';
-import { nameOf } from '../webhooks/describe-webhook.ts';
+import { nameInList } from '../webhooks/describe-webhook.ts';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { keepRange, writeFilters, type Filters } from './filters.ts';
 import type { Selection } from './use-selection.ts';
@@ -136,7 +136,7 @@ function Event({ delivery, appId, from, ofApp, openId, addressOf }: RowProps) {
         )}
       </Group>
       <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
-        {ofApp && <>{nameOf(webhook)}, </>}
+        {ofApp && <>{nameInList(webhook)}, </>}
         <Time at={createdAt} />
         {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
       </Note>
@@ -156,7 +156,7 @@ function WideCells({ delivery, appId, ofApp }: RowProps) {
             size="sm"
             c="dimmed"
           >
-            {nameOf(delivery.webhook)}
+            {nameInList(delivery.webhook)}
           </PageLink>
         </Table.Td>
       )}

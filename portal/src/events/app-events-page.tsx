@@ -13,7 +13,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { TableHead } from '../ui/table-head.tsx';
 import { Time } from '../ui/time.tsx';
-import { nameOf } from '../webhooks/describe-webhook.ts';
+import { nameInList } from '../webhooks/describe-webhook.ts';
 
 /** The polling interval of the newest events while the page is visible. */
 const refreshMs = 10_000;
@@ -114,7 +114,7 @@ function Outcome({ appId, hooks, eventId, outcome }: OutcomeProps) {
   return (
     <li>
       <Text size="sm">
-        {webhook ? nameOf(webhook) : 'Webhook'}:{' '}
+        {webhook ? nameInList(webhook) : 'Webhook'}:{' '}
         {delivery ? (
           <PageLink to={`${page}/deliveries/${delivery.id}`}>
             <DeliveryStatus status={delivery.status} />

@@ -10,15 +10,15 @@ import { Section } from '../ui/section.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { expiryChoices, readExpiry, today } from './expiry.ts';
 import { ScopeChoice } from './scope-choice.tsx';
-import { describeScopes, type Scope } from './scopes.ts';
+import { describeScopes, scopes, type Scope } from './scopes.ts';
 
 /** `expiresAt` is the chosen day. */
 type Fields = { name: string; scopes: Scope[]; expiry: string; expiresAt: string };
 
-/** One click creates this key. */
+/** One click creates this key, which can do everything in the quick start. */
 const initialValues: Fields = {
   name: 'API key',
-  scopes: ['read:directory'],
+  scopes,
   expiry: 'never',
   expiresAt: '',
 };
@@ -40,7 +40,7 @@ export function CreateKey({ appId, done }: Props) {
     initialValues,
     validate: {
       name: validateName,
-      scopes: (scopes) => (scopes.length === 0 ? 'Choose at least one.' : null),
+      scopes: (chosen) => (chosen.length === 0 ? 'Choose at least one.' : null),
       expiresAt: (day, { expiry }) =>
         readExpiry(expiry, day, times) === undefined ? 'Choose today or a later day.' : null,
     },
@@ -76,7 +76,7 @@ export function CreateKey({ appId, done }: Props) {
   );
 }
 
-function describeChoice({ scopes, expiry }: Fields): string {
+function describeChoice({ scopes: chosen, expiry }: Fields): string {
   const expires = expiryChoices.find(({ value }) => value === expiry)?.label ?? '';
-  return `${describeScopes(scopes) || 'No scopes'}. Expires: ${expires.toLowerCase()}.`;
+  return `${describeScopes(chosen) || 'No scopes'}. Expires: ${expires.toLowerCase()}.`;
 }

@@ -8,7 +8,7 @@ import { useNavigate } from 'react-router';
 import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
 import { tabs } from '../apps/app-frame.tsx';
 import { Search } from '../ui/icons.tsx';
-import { nameOf } from '../webhooks/describe-webhook.ts';
+import { nameInList } from '../webhooks/describe-webhook.ts';
 import { places } from './navigation.tsx';
 
 const pages = [
@@ -60,7 +60,7 @@ export function Find() {
           group: 'Webhooks',
           actions: withWebhooks.flatMap(({ id, name }, index) =>
             (webhooksOf[index]?.data?.entries ?? []).map((webhook) =>
-              action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameOf(webhook), name),
+              action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameInList(webhook), name),
             ),
           ),
         },

@@ -8,11 +8,6 @@ type Props = {
   tabs: { below: string; title: string }[];
 };
 
-/** A phone shows a part of the row. */
-function showInRow(tab: HTMLElement | null): void {
-  tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-}
-
 /** Links between the pages of one thing. Each has an address, so that it can be shared and opened in a new window. */
 export function PageTabs({ label, root, tabs }: Props) {
   const { pathname } = useLocation();
@@ -25,7 +20,7 @@ export function PageTabs({ label, root, tabs }: Props) {
             key={below}
             to={`${root}${below}`}
             className={classes['tab']}
-            {...(isHere && { 'aria-current': 'page' as const, ref: showInRow })}
+            {...(isHere && { 'aria-current': 'page' as const })}
           >
             {title}
           </Link>

@@ -7,7 +7,7 @@ import { StatsSection } from '../charts/stats-section.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
-import { nameOf, sortByHealth } from '../webhooks/describe-webhook.ts';
+import { nameInList, sortByHealth } from '../webhooks/describe-webhook.ts';
 import { LastTimes, WebhookBadge } from '../webhooks/webhook-state.tsx';
 
 /** The deliveries and webhooks of one app. The address holds which; the first one with webhooks is the default. */
@@ -59,7 +59,7 @@ function Webhooks({ app: { id, name } }: { app: PortalApp }) {
                   <WebhookBadge webhook={webhook} />
                   <Text span>
                     <PageLink to={`/apps/${id}/webhooks/${webhook.id}/deliveries`}>
-                      {nameOf(webhook)}
+                      {nameInList(webhook)}
                     </PageLink>
                   </Text>
                 </Group>

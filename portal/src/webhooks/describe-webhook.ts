@@ -51,8 +51,17 @@ export function describeEvents(events: string[] | null): string {
 /** The description, which distinguishes webhooks of one host; without one, the host. */
 export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
   const [line = ''] = description?.trim().split('\n') ?? [];
-  if (line === '') return hostOf(url);
-  return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
+  return line === '' ? hostOf(url) : cut(line);
+}
+
+/** The name in a list of several: the host with its path, which distinguishes those without a description. */
+export function nameInList(webhook: Pick<Webhook, 'url' | 'description'>): string {
+  const name = nameOf(webhook);
+  return webhook.description?.trim() ? name : cut(name + placeOf(webhook));
+}
+
+function cut(name: string): string {
+  return name.length > nameLengthMax ? `${name.slice(0, nameLengthMax)}…` : name;
 }
 
 /** Longer descriptions do not fit into a heading. */
