@@ -5,6 +5,8 @@ import {
   checkIdempotencyKey,
   checkKey,
   checkRequestOptions,
+  clientOptions,
+  requireOptions,
   timerMsMax,
   type ClientOptions,
   type RequestOptions,
@@ -55,10 +57,11 @@ export const defaultRetries = 2;
 
 /** Throws `TypeError` or `RangeError` for invalid options. Does not connect yet. */
 export function openConnection(client: ClientOptions): Connection {
+  requireOptions(client, "{ baseUrl: 'https://directory.example.org' }");
   const base = checkBaseUrl(client.baseUrl);
   const authorization = checkKey(client.apiKey);
   const fetch: typeof globalThis.fetch = client.fetch ?? ((...args) => globalThis.fetch(...args));
-  checkRequestOptions(client);
+  checkRequestOptions(client, clientOptions);
 
   const signals = (options: RequestOptions = {}) =>
     [client.signal, options.signal].filter((signal) => signal !== undefined);

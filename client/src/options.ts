@@ -50,6 +50,43 @@ const retriesMax = 10;
 /** The longest time of a timer. */
 export const timerMsMax = 2 ** 31 - 1;
 
+const requestOptions = ['timeoutMs', 'retries', 'totalTimeoutMs', 'beforeRetry', 'signal'];
+export const clientOptions = ['baseUrl', 'apiKey', 'fetch', ...requestOptions];
+
+/** A misspelt option would be ignored. Names that resemble none may be in an object that has more than options. */
+export function checkNames(options: object, known: readonly string[]): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.includes(name)) continue;
+    const near = known.find((other) => isMisspelt(name.toLowerCase(), other.toLowerCase()));
+    if (near !== undefined) throw new TypeError(`${name} is not an option: did you mean ${near}?`);
+  }
+}
+
+function isMisspelt(name: string, known: string): boolean {
+  return countEdits(name.slice(0, 40), known) <= Math.min(2, known.length / 3);
+}
+
+/** Levenshtein's distance. */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const letter of from) {
+    const [first = 0] = row;
+    const next = [first + 1];
+    for (const [index, other] of to.split('').entries()) {
+      const [left = 0, corner = 0, above = 0] = [next[index], row[index], row[index + 1]];
+      next.push(Math.min(left + 1, above + 1, corner + Number(letter !== other)));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** In JavaScript they may be anything. */
+export function requireOptions(options: unknown, example: string): void {
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError(`pass options, such as ${example}`);
+}
+
 /** Returns the URL without `/api/v1` and without a trailing slash. */
 export function checkBaseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
@@ -77,12 +114,9 @@ export function checkIdempotencyKey(key: string | undefined): { 'idempotency-key
   return { 'idempotency-key': key };
 }
 
-export function checkRequestOptions({
-  timeoutMs = 1,
-  retries = 0,
-  totalTimeoutMs = 1,
-  beforeRetry,
-}: RequestOptions): void {
+export function checkRequestOptions(options: RequestOptions, known = requestOptions): void {
+  checkNames(options, known);
+  const { timeoutMs = 1, retries = 0, totalTimeoutMs = 1, beforeRetry } = options;
   checkDuration('timeoutMs', timeoutMs, 1);
   checkDuration('totalTimeoutMs', totalTimeoutMs, 1);
   if (beforeRetry !== undefined && typeof beforeRetry !== 'function')

@@ -1,4 +1,5 @@
 /** Signs a body as the service signs a delivery, for tests of handlers. */
+import { checkNames, requireOptions } from './options.ts';
 import { checkSecret, concat, hmacKey, serviceKey, standardKey } from './verify-webhook.ts';
 import type { WebhookEvent } from './types.ts';
 
@@ -18,6 +19,8 @@ export type SignWebhookOptions = {
   | { /** The exact body. */ body: string; event?: never }
 );
 
+const names = ['secret', 'id', 'timestamp', 'scheme', 'serviceName', 'event', 'body'];
+
 export type SignedWebhook = { method: 'POST'; headers: Record<string, string>; body: string };
 
 /**
@@ -25,6 +28,8 @@ export type SignedWebhook = { method: 'POST'; headers: Record<string, string>; b
  * options.
  */
 export async function signWebhook(options: SignWebhookOptions): Promise<SignedWebhook> {
+  requireOptions(options, '{ secret, event }');
+  checkNames(options, names);
   const { timestamp = new Date(), scheme, serviceName = 'Service' } = options;
   if (scheme !== undefined && scheme !== 'standard' && scheme !== 'service')
     throw new TypeError("scheme must be 'standard' or 'service'");
@@ -36,8 +41,9 @@ export async function signWebhook(options: SignWebhookOptions): Promise<SignedWe
   const content = contentOf(body);
   const id = options.id ?? content.id;
   if (typeof id !== 'string') throw new TypeError('id must be given, because the body has none');
-  const seconds = Math.floor(timestamp.getTime() / 1000);
-  if (Number.isNaN(seconds)) throw new TypeError('timestamp must be a valid Date');
+  const seconds = timestamp instanceof Date ? Math.floor(timestamp.getTime() / 1000) : Number.NaN;
+  if (Number.isNaN(seconds))
+    throw new TypeError('timestamp must be a valid Date: for seconds, new Date(seconds * 1000)');
   const bytes = new TextEncoder().encode(body);
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
   if (typeof content.event === 'string') headers[`X-${serviceName}-Event`] = content.event;

@@ -171,6 +171,32 @@ test('no view of the client shows the key, and errors about options do not quote
   await assert.rejects(client.orgs.list({}, { retries: 99 }), RangeError);
 });
 
+test('missing and misspelt options say what to do', async () => {
+  const misused = createClient as unknown as (options?: unknown) => unknown;
+  const needed = "pass options, such as { baseUrl: 'https://directory.example.org' }";
+  for (const none of [undefined, null, service.url])
+    assert.throws(() => misused(none), { name: 'TypeError', message: needed });
+  for (const [name, meant] of [
+    ['apikey', 'apiKey'],
+    ['baseURL', 'baseUrl'],
+    ['retires', 'retries'],
+    ['timeout', 'timeoutMs'],
+    ['singal', 'signal'],
+  ] as const) {
+    const error = {
+      name: 'TypeError',
+      message: `${name} is not an option: did you mean ${meant}?`,
+    };
+    assert.throws(() => misused({ baseUrl: service.url, [name]: 'x' }), error);
+    if (meant === 'apiKey' || meant === 'baseUrl') continue;
+    const options = { [name]: 5 } as object;
+    await assert.rejects(client.orgs.list({}, options), error);
+    await assert.rejects(client.webhooks.create({ url: 'https://example.org' }, options), error);
+  }
+  // An object may have more than options, and one that is not set is not misspelt.
+  createClient({ baseUrl: service.url, ...({ receiverUrl: 'x', timeout: undefined } as object) });
+});
+
 test('an empty slug or a path as a slug is rejected', async () => {
   for (const slug of ['', '.', '..']) await assert.rejects(client.orgs.get(slug), TypeError);
   for (const slug of ['../webhooks', 'acme?x=1', '%2e%2e', 'acme#'])

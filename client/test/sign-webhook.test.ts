@@ -69,8 +69,15 @@ test('invalid options are a TypeError', async () => {
     { body: 'no JSON', secret },
     { body, secret, scheme: 'both' },
     { body, secret, timestamp: new Date('never') },
+    { body, secret, timestmp: new Date() },
+    undefined,
     { body, secret: 'whsec_*' },
   ];
   for (const options of wrong)
     await assert.rejects(signWebhook(options as Parameters<typeof signWebhook>[0]), TypeError);
+  const timestamp = Math.floor(Date.now() / 1_000) as unknown as Date;
+  await assert.rejects(signWebhook({ body, secret, timestamp }), {
+    name: 'TypeError',
+    message: 'timestamp must be a valid Date: for seconds, new Date(seconds * 1000)',
+  });
 });
