@@ -6,7 +6,7 @@ import { catalogue, publishableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import type { RejectedEvent } from '../events/published-events.ts';
 import { listRefused } from '../http/operator/refused.ts';
-import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
+import { disableMaintenance, enableMaintenance, readMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
 import { parseFutureOption, parsePastOption, parseInteger } from './parse-option.ts';
@@ -108,7 +108,7 @@ function addMaintenance(program: Command): void {
     .description('Turn maintenance on or off. During maintenance the API responds with 503.');
   maintenance
     .command('on')
-    .description('Turn maintenance on, or change its message and expected end.')
+    .description('Turn maintenance on, or change its message or expected end.')
     .option('--message <text>', 'message for callers')
     .option(
       '--until <time>',
@@ -121,12 +121,14 @@ function addMaintenance(program: Command): void {
       '\nExample:\n  orgdir maintenance on --message "Moving to a larger machine." --until 2027-01-31T12:00:00Z',
     )
     .action(async (flags: { message?: string; until?: Date; json?: boolean }) => {
-      const state = await withDatabase(({ database }) =>
-        enableMaintenance(database, cliActor(), {
-          message: flags.message ?? null,
-          expectedEnd: flags.until ?? null,
-        }),
-      );
+      const state = await withDatabase(async ({ database }) => {
+        const current = await readMaintenance(database);
+        const end = current?.expectedEnd ? new Date(current.expectedEnd) : null;
+        return enableMaintenance(database, cliActor(), {
+          message: flags.message ?? current?.message ?? null,
+          expectedEnd: flags.until ?? end,
+        });
+      });
       print(flags.json, state, [
         `Maintenance has been on since ${state.since}${state.expectedEnd === null ? '' : `, expected to end at ${state.expectedEnd}`}.`,
       ]);

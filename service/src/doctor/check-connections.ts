@@ -16,8 +16,12 @@ export async function checkConnections(
       'not checked: the pooler limits them, and each process has one more',
     );
   const { rows } = await sql<{ accepted: number }>`
-    select current_setting('max_connections')::int
-      - current_setting('superuser_reserved_connections')::int as accepted
+    select least(
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+      -- -1 is no limit.
+      (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+      (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
+    ) as accepted
   `.execute(database);
   const accepted = rows[0]?.accepted ?? 0;
   const needed =
@@ -27,6 +31,6 @@ export async function checkConnections(
   return warning(
     'connections',
     message,
-    'increase max_connections of the server, or lower WORKERS',
+    'increase max_connections of the server, or the connection limit of its role or database, or lower WORKERS',
   );
 }

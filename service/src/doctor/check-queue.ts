@@ -20,6 +20,8 @@ const overdueFailedSeconds = 86_400;
 /** A worker recovers an expired lease within seconds. */
 const leaseOverdueSeconds = 60;
 
+/** Counts stop here. */
+const rejectedMax = 10_000;
 /** Longer than a look of any worker for new events. */
 const watchMs = 2_000;
 
@@ -39,7 +41,7 @@ export async function checkQueue(
     checkWorkers(workers, state.due + state.eventsWaiting, roles),
     stuck ?? checkLag(state, workers),
     await checkLeases(database),
-    checkSetAside(state),
+    checkSetAside(state, await countRejected(database)),
   ];
 }
 
@@ -100,8 +102,17 @@ async function readWaiting(database: Database): Promise<Waiting> {
   return rows[0];
 }
 
-function checkSetAside({ setAside, setAsideExpiring }: QueueState): Finding {
+/** Events published by SQL that do not fit the catalogue. */
+async function countRejected(database: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from (select from published_events where rejected_at is not null limit ${rejectedMax}) rejected
+  `.execute(database);
+  return rows[0]?.count ?? 0;
+}
+
+function checkSetAside({ setAside, setAsideExpiring }: QueueState, rejected: number): Finding {
   const counts = Object.entries(setAside).map(([stage, rows]) => `${rows} by ${stage}`);
+  if (rejected > 0) counts.push(`${rejected} by intake`);
   if (setAsideExpiring > 0) counts.push(`${setAsideExpiring} are dropped within a day`);
   if (counts.length === 0) return ok('set_aside', 'no row was refused');
   return warning(

@@ -38,11 +38,15 @@ async function checkFile(file: string): Promise<Finding> {
   // The check of the folder reports the cause.
   if (read.kind === 'unreadable' && read.code === 'ENOTDIR')
     return skipped('secret_key', 'not checked: DATA_DIR is not a folder');
+  if (read.kind === 'unreadable')
+    return failed(
+      'secret_key',
+      `${file} cannot be read (${read.code})`,
+      'let the user that runs the service own the file, and run orgdir doctor as that user',
+    );
   return failed(
     'secret_key',
-    read.kind === 'unreadable'
-      ? `${file} cannot be read (${read.code})`
-      : `${file} does not hold 32 bytes in base64`,
+    `${file} does not hold 32 bytes in base64`,
     'restore the file from a backup: no other key decrypts the stored secrets',
   );
 }

@@ -72,6 +72,16 @@ export const networks = parsed(
   { examples: ['127.0.0.0/8,::1/128'] },
 );
 
+/** A network that contains every address would let any caller say which one it has. */
+export const proxyNetworks = parsed(
+  'networks in CIDR notation that contain fewer than all addresses, separated by commas',
+  (value) => {
+    const names = networks.parse(value);
+    return names?.some((name) => name.endsWith('/0')) ? null : names;
+  },
+  { examples: ['127.0.0.0/8,::1/128'] },
+);
+
 export const roles = matching(
   'api, worker or both',
   list('(api|worker)'),

@@ -42,7 +42,7 @@ const table = {
   WEBHOOK_DEACTIVATE_AFTER: { type: types.wholeNumber(1, 1_000_000), default: '5' },
   RETENTION_DAYS: { type: types.wholeNumber(1, 3650), default: '30' },
   RATE_LIMIT_PER_MINUTE: { type: types.wholeNumber(0, 1_000_000_000), default: '600' },
-  TRUST_PROXY: { type: types.networks, default: '' },
+  TRUST_PROXY: { type: types.proxyNetworks, default: '' },
   SMTP_URL: { type: types.mailServer, requires: 'MAIL_FROM' },
   MAIL_FROM: { type: types.mailAddress },
   GITHUB_CLIENT_ID: { type: types.clientId, requires: 'GITHUB_CLIENT_SECRET' },

@@ -25,6 +25,7 @@ import {
 } from '../support/command.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase, testServer, toUrl, withName } from '../support/database.ts';
+import { put } from '../support/directory.ts';
 import { freePort } from '../support/free-port.ts';
 import { smtpUser, startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService } from '../support/service.ts';
@@ -293,6 +294,16 @@ test('too few connections for the worker processes are a warning', async () => {
   assert.match(words, /up to 727 connections.* lower WORKERS/);
 });
 
+test('too few connections for the database alone are a warning too', async () => {
+  const other = await openTestDatabase();
+  await sql`alter database ${sql.id(other.connection.database ?? '')} connection limit 20`.execute(
+    other.database,
+  );
+  const [status, words] = await outcome('connections', { DATABASE_URL: toUrl(other.connection) });
+  assert.equal(status, 'warning');
+  assert.match(words, /the server accepts 20\b.* limit of its role or database/);
+});
+
 test('a small clock difference is a warning, a large one a failure', async () => {
   assert.equal((await outcome('clock'))[0], 'ok');
   const [status, words] = await outcome('clock', {}, 60_000);
@@ -452,16 +463,26 @@ test('the first waiting event fails if others could go, and a backlog that shrin
   }
 });
 
-test('rows that were set aside are a warning', async () => {
+test('rows that were set aside and events that were rejected are a warning', async () => {
   const other = await openTestDatabase();
   const find = () => outcome('set_aside', { DATABASE_URL: toUrl(other.connection) });
   assert.equal((await find())[0], 'ok');
+  await put(other.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  await sql`select publish_event('application.created', '{}'::text, 'acme')`.execute(
+    other.database,
+  );
+  await sql`update published_events set rejected_at = now(), reason = 'a test'`.execute(
+    other.database,
+  );
+  const [rejected, why] = await find();
+  assert.equal(rejected, 'warning');
+  assert.match(why, /^rows were refused and wait: 1 by intake /);
   await sql`
     insert into set_aside (source, stage, original, reason) values ('outbox', 'fan-out', '{}', 'refused')
   `.execute(other.database);
   const [status, words] = await find();
   assert.equal(status, 'warning');
-  assert.match(words, /^rows were refused and wait: 1 by fan-out /);
+  assert.match(words, /^rows were refused and wait: 1 by fan-out, 1 by intake /);
 });
 
 test('a delivery that has long been due is a warning, unless it is parked', async () => {

@@ -61,7 +61,7 @@ const bad: Record<string, string[]> = {
   WEBHOOK_DEACTIVATE_AFTER: ['0', '1000001', 'never'],
   RETENTION_DAYS: ['0', '3651', '30d'],
   RATE_LIMIT_PER_MINUTE: ['-1', 'off', '1000000001'],
-  TRUST_PROXY: ['true', '10.0.0.1', '10.0.0.0/8 10.1.0.0/16'],
+  TRUST_PROXY: ['true', '10.0.0.1', '10.0.0.0/8 10.1.0.0/16', '0.0.0.0/0', '10.0.0.0/8,::/0'],
   SMTP_URL: [
     'mail.example.org',
     'https://mail.example.org',
