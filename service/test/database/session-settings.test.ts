@@ -1,5 +1,6 @@
 /** What the role or the database sets changes nothing for the service. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,7 +96,8 @@ for (const [name, value] of Object.entries(hostile))
 test('a read-only database stops the start with one line, and the doctor reports it', async () => {
   await alter('set default_transaction_read_only = on');
   try {
-    const { code, stderr } = await runHere(['serve'], env);
+    const SECRET_KEY = randomBytes(32).toString('base64');
+    const { code, stderr } = await runHere(['serve'], { ...env, SECRET_KEY });
     assert.equal(code, 1);
     assert.match(
       stderr,

@@ -369,7 +369,7 @@ test('lists are filtered by each field that allows it, and by several values', a
     ['language=en&language=', 'query.language.1: must NOT have fewer than 1 characters'],
     ['status=gone', 'query.status: must be one of active, closed'],
     ['status=active&status=gone', 'query.status.1: must be one of active, closed'],
-    ['verified=true&verified=false', 'query.verified: must be boolean'],
+    ['verified=true&verified=false', 'query.verified: must be given once only'],
     ['memberCountMin=-1', 'query.memberCountMin: must be >= 0'],
     [
       'memberCountMin=9&memberCountMax=3',
