@@ -32,8 +32,8 @@ const ingestLock = 70420012;
 const reasonLengthMax = 1_000;
 
 /**
- * Returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version knows
- * waits for that version.
+ * Locks and returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version
+ * knows waits for that version.
  */
 export async function claimPublished(
   tx: Transaction,
@@ -46,6 +46,8 @@ export async function claimPublished(
     where rejected_at is null and name = any(${subscribableEvents}::text[]) and xid >= ${floor}::xid8
       and (${only}::uuid[] is null or id = any(${only}::uuid[]))
     order by xid, id limit ${batchSize}
+    -- One row that somebody has locked must not hold up the others.
+    for update skip locked
   `.execute(tx);
   return rows;
 }

@@ -323,6 +323,24 @@ test('a long name that is cut within a character is reported', async () => {
   }
 });
 
+test('an entry that another session has locked waits alone', async () => {
+  const [locked, free] = await Promise.all(
+    ['locked', 'free'].map((id) =>
+      publish(`'application.created', ${quote(application(id))}, 'acme'`),
+    ),
+  );
+  await database.transaction().execute(async (tx) => {
+    await sql`select from published_events where id = ${locked} for update`.execute(tx);
+    await take();
+    assert.deepEqual(
+      (await events(locked ?? '', free ?? '')).map(({ id }) => id),
+      [free],
+    );
+  });
+  await take();
+  assert.equal((await events(locked ?? '', free ?? '')).length, 2);
+});
+
 test('an event that cannot be stored is set aside alone', async () => {
   const condition = (column: string) => sql.raw(`check (${column} not like '%cursed%') not valid`);
   await sql`alter table outbox add constraint no_curse ${condition('data')}`.execute(database);
