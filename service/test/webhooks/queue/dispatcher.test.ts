@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { loadConfig } from '../../../src/settings/config.ts';
 import { sql } from '../../../src/database/database.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
@@ -369,6 +370,41 @@ test('what a webhook may no longer have is cancelled instead of sent', async (t)
   assert.deepEqual(await endedOf(off), [{ status: 'cancelled', by: 'deactivation' }]);
   assert.deepEqual(await endedOf(deleted), [{ status: 'cancelled', by: 'deletion' }]);
   assert.equal(receiver.received.length, 0);
+});
+
+test('a locked row of what a webhook may no longer have keeps no claim of others waiting', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await publish(1);
+  await fanOutToQueue(database);
+  await sql`delete from webhooks where id = ${webhook}`.execute(database);
+  await dispatcher.parkAllDue();
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  let claiming: Promise<number> | undefined;
+  let holding: Promise<void> | undefined;
+  await database.transaction().execute(async (tx) => {
+    // Stops the check that follows the claim.
+    await sql`lock table webhooks in access exclusive mode`.execute(tx);
+    claiming = dispatcher.claimAllParked();
+    await eventually(async () => (await pendingOf(webhook)).leased === 1);
+    const locked = Promise.withResolvers<void>();
+    holding = database.transaction().execute(async (other) => {
+      await sql`select from pending_deliveries for update`.execute(other);
+      locked.resolve();
+      await held;
+    });
+    await locked.promise;
+  });
+  try {
+    const isOver = await Promise.race([claiming?.then(() => true), wait(5_000, false)]);
+    assert.equal(isOver, true);
+  } finally {
+    letGo();
+    await holding;
+  }
+  await eventually(async () => (await endedOf(webhook)).length === 1);
+  assert.deepEqual(await endedOf(webhook), [{ status: 'cancelled', by: 'deletion' }]);
 });
 
 test('a late retry for a deactivated webhook is cancelled and leaves its probe', async (t) => {

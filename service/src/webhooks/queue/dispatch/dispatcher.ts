@@ -210,11 +210,13 @@ export class Dispatcher {
     const { deliverable, refused } = await this.#loadOrPutBack(leased);
     this.#start(deliverable, 'parked');
     if (refused.length === 0) return;
-    await Promise.all(
+    const recorded = Promise.all(
       refused.map(({ delivery, cancelledBy: by }) =>
         this.#record(unsent(delivery, { kind: 'cancelled', by }, clock)),
       ),
     );
+    // One whose row another session has locked is recorded later, and must not hold up other claims.
+    await Promise.race([recorded, wait(pollMs, undefined, { ref: false })]);
     const count = refused.length + (await this.#cancelOthers(refused));
     metrics.cancelled(count);
     log.info({ count }, 'deliveries.cancelled');
