@@ -253,6 +253,35 @@ test('broadcasts leave room for backlogs, and both for new events, whatever is s
   }
 });
 
+test('a broadcast that backlogs have kept waiting for a second goes before them, once', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  let calls = 0;
+  room.onRoom = (id) => void (calls += id === null ? 1 : 0);
+  const free = () => (['event', 'parked', 'broadcast'] as const).map((work) => room.free(work));
+  // Backlogs fill their part again as soon as a quarter of the whole is free.
+  const waiting = webhooks(512, 'quick').map((webhook) => room.take(webhook));
+  assert.deepEqual(free(), [512, 256, 0]);
+  clock.pass(1_000);
+  room.release(waiting.pop() as Place);
+  assert.equal(calls, 1, 'it is called');
+  assert.deepEqual(free(), [513, 0, 257]);
+  assert.deepEqual(free(), [513, 257, 0]);
+});
+
+test('a broadcast whose own receivers do not answer takes nothing from backlogs', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  const free = () => (['event', 'parked', 'broadcast'] as const).map((work) => room.free(work));
+  const slices = webhooks(64, 'quick').map((webhook) => room.take(webhook, 'broadcast'));
+  for (const webhook of webhooks(448, 'quick')) room.take(webhook);
+  assert.deepEqual(free(), [512, 256, 0]);
+  clock.pass(1_000);
+  assert.deepEqual(free(), [512, 256, 0]);
+  room.release(slices.pop() as Place);
+  assert.deepEqual(free(), [513, 0, 257]);
+});
+
 test('one of several processes leases ahead what its webhook answers within 100 ms', (t) => {
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });

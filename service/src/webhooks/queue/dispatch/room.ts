@@ -36,6 +36,13 @@ const crowdedFrom = startsBelow.unknown;
  * broadcasts, and to new events next to both.
  */
 const leasedBelow = { event: 1, parked: 0.75, broadcast: 0.5 } satisfies Record<Work, number>;
+/**
+ * The same for once after there was no room for a slice for this long, although few deliveries of slices are held: the others
+ * are of backlogs, which may last for hours.
+ */
+const sliceWaitMs = 1_000;
+const fewSlices = attemptsMax / 16;
+const leasedBelowForSlice = { event: 1, parked: 0.5, broadcast: 0.75 } satisfies typeof leasedBelow;
 export const slowPerOwnerMax = attemptsMax / 8;
 export const slowPerHostMax = attemptsMax / 4;
 /** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
@@ -94,6 +101,8 @@ export type Place = {
   readonly receiver: Receiver;
   readonly owner: string;
   readonly host: string;
+  /** Whether it was leased for a slice of a broadcast. */
+  readonly isOfSlice: boolean;
   state: 'waiting' | 'running' | 'ended' | 'released';
   startedAt: number;
   isSlow: boolean;
@@ -117,6 +126,10 @@ export class Room {
   #ageing: NodeJS.Timeout | undefined;
   /** What callers were told may not be leased. */
   readonly #full = new Set<Work>();
+  /** When somebody first asked in vain for room for a slice of a broadcast, since it last had room. */
+  #sliceWaitsSince = Infinity;
+  /** Those of `#held` that are of slices. */
+  #ofSlices = 0;
 
   constructor({ timeoutMs }: { timeoutMs: number }) {
     this.#stuckMs = timeoutMs / 2;
@@ -131,6 +144,9 @@ export class Room {
   free(work: Work): number {
     const free = this.#free(work);
     if (free === 0) this.#full.add(work);
+    if (work === 'broadcast')
+      this.#sliceWaitsSince =
+        free > 0 ? Infinity : Math.min(this.#sliceWaitsSince, performance.now());
     return free;
   }
 
@@ -163,7 +179,7 @@ export class Room {
   }
 
   /** Counts a leased delivery. */
-  take({ webhookId, owner, url, latencyMs, chat }: Taken): Place {
+  take({ webhookId, owner, url, latencyMs, chat }: Taken, work: Work = 'event'): Place {
     const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
     const isOwnOld = performance.now() - receiver.endedAt > trustedMs;
     if (receiver.running.size === 0 && isOwnOld) receiver.latencyMs = latencyMs;
@@ -173,8 +189,10 @@ export class Room {
     receiver.isChat = Boolean(chat);
     this.#remembered.set(webhookId, receiver);
     this.#held += 1;
+    const isOfSlice = work === 'broadcast';
+    if (isOfSlice) this.#ofSlices += 1;
     this.#wait(receiver, 1);
-    return { receiver, owner, host, state: 'waiting', startedAt: 0, isSlow: false };
+    return { receiver, owner, host, isOfSlice, state: 'waiting', startedAt: 0, isSlow: false };
   }
 
   /** Counts a test that somebody waits for, which only the most that a webhook may have in flight can refuse. */
@@ -251,6 +269,7 @@ export class Room {
     if (place.state === 'waiting') this.#wait(place.receiver, -1);
     place.state = 'released';
     this.#held -= 1;
+    if (place.isOfSlice) this.#ofSlices -= 1;
     this.#announceRoom();
   }
 
@@ -258,7 +277,9 @@ export class Room {
   #free(work: Work): number {
     const slow = Math.min(this.#slow, startsBelow.slow);
     const notSlow = attemptsMax - slow;
-    const most = slow + notSlow * leasedBelow[work];
+    const isSliceNext =
+      this.#ofSlices < fewSlices && performance.now() - this.#sliceWaitsSince >= sliceWaitMs;
+    const most = slow + notSlow * (isSliceNext ? leasedBelowForSlice : leasedBelow)[work];
     const free = Math.min(most - this.#running.size - this.#waiting, heldMax - this.#held);
     return free < notSlow / 4 ? 0 : Math.floor(free);
   }

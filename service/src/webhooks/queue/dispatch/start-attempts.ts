@@ -39,7 +39,7 @@ export class Starter {
     const waitsUntil = performance.now() + turnWaitMs;
     const held = deliveries.map((delivery): Held => {
       const { promise: turn, resolve } = Promise.withResolvers<boolean>();
-      return { delivery, place: this.#room.take(delivery), turn, waitsUntil, resolve };
+      return { delivery, place: this.#room.take(delivery, work), turn, waitsUntil, resolve };
     });
     this.#toStart[work].push(...held);
     if (!this.#isStarting) void this.#startAll();
