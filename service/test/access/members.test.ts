@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../../src/database/database.ts';
 import { Room, perWebhookMax, slowMs } from '../../src/webhooks/queue/dispatch/room.ts';
 import { joinWorkers, leaveWorkers } from '../../src/webhooks/queue/members.ts';
@@ -33,6 +34,21 @@ test('each process has a place of its own among those that are alive', async () 
     [1, 3],
     [2, 3],
   ]);
+});
+
+test('the row of a process that is gone, locked by another session, keeps none from joining', async () => {
+  await clear();
+  const [gone, id] = sorted(2) as [string, string];
+  await joinAll([gone]);
+  await sql`update workers set seen_at = seen_at - interval '2 minutes'`.execute(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from workers for update`.execute(tx);
+    const joining = joinWorkers(database, id).then(({ workers }) => workers);
+    assert.equal(await Promise.race([joining, wait(5_000)]), 1);
+  });
+  await joinAll([id]);
+  const { rows } = await sql`select id from workers`.execute(database);
+  assert.deepEqual(rows, [{ id }]);
 });
 
 test('a process that leaves, or has not been seen for five seconds, has no share', async () => {

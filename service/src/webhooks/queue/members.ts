@@ -46,9 +46,13 @@ export async function joinWorkers(
     ),
     -- A time in the future is from before the database's clock was put back: whoever is alive writes it again.
     forgotten as (
-      delete from workers where id <> ${id}::uuid
-        and seen_at not between (select now from clock) - ${forgottenMs}::int * interval '1 millisecond'
-          and (select now from clock) + ${aliveMs}::int * interval '1 millisecond'
+      delete from workers where id = any(array(
+        select id from workers where id <> ${id}::uuid
+          and seen_at not between (select now from clock) - ${forgottenMs}::int * interval '1 millisecond'
+            and (select now from clock) + ${aliveMs}::int * interval '1 millisecond'
+        -- Nobody waits for a row that somebody has locked.
+        for update skip locked
+      ))
     ),
     alive as (
       select id, seen_at from workers where id <> ${id}::uuid
