@@ -1784,6 +1784,8 @@ export interface OperatorKey {
   suspendedAt: string | null;
   /** Why the operator suspended the key. Null if it is not suspended. */
   suspendedReason: string | null;
+  /** Whether its app is suspended, which refuses the key too. */
+  appSuspended: boolean;
   /** When it was last used. */
   lastUsedAt: string | null;
   /** Requests since midnight UTC. */

@@ -14,7 +14,7 @@ import {
   allWebhooks,
   settingsInForce,
 } from '../api/operations.ts';
-import type { OperatorWebhook } from '../api/types.ts';
+import type { OperatorKey, OperatorWebhook } from '../api/types.ts';
 import { keyState, nameOfKey } from '../keys/key-state.ts';
 import { capitalise } from '../ui/capitalise.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -157,11 +157,7 @@ export function KeysPage() {
           <Named key="key" name={nameOfKey(key)} id={key.id} thing="key" />,
           key.appName ?? 'The platform',
           key.scopes.join(', '),
-          key.suspendedAt === null ? (
-            capitalise(keyState(key, Date.now()))
-          ) : (
-            <State key="state" {...key} />
-          ),
+          key.suspendedAt === null ? stateOfKey(key) : <State key="state" {...key} />,
           key.lastUsedAt ? <Time key="used" at={key.lastUsedAt} /> : 'Never',
           number(key.usesToday),
           <Time key="created" at={key.createdAt} />,
@@ -177,6 +173,12 @@ export function KeysPage() {
       })}
     />
   );
+}
+
+function stateOfKey(key: OperatorKey): string {
+  const state = keyState(key, Date.now());
+  const isRefused = key.appSuspended && state !== 'revoked' && state !== 'expired';
+  return isRefused ? 'Its app is suspended' : capitalise(state);
 }
 
 const healths = Object.keys(healthLabels) as OperatorWebhook['health'][];

@@ -29,6 +29,8 @@ export type App = {
   organizationSlug: string | null;
   allianceId: string | null;
   allianceSlug: string | null;
+  suspendedAt: Date | null;
+  suspendedReason: string | null;
   createdAt: Date;
 };
 
@@ -169,9 +171,10 @@ const appColumns = sql`
   select apps.id, apps.name, apps.created_at as "createdAt",
     ${ownersOf(sql`apps.id`)} as owners,
     b.org_id as "organizationId", o.slug as "organizationSlug",
-    b.alliance_id as "allianceId", a.slug as "allianceSlug"
+    b.alliance_id as "allianceId", a.slug as "allianceSlug", s."suspendedAt", s."suspendedReason"
   from apps
   left join bindings b on b.app_id = apps.id
   left join orgs o on o.id = b.org_id
   left join alliances a on a.id = b.alliance_id
+  left join lateral ${suspensionOf('app', sql`apps.id`)} s on true
 `;

@@ -192,15 +192,22 @@ async function countUsableKeys(
   return rows[0]?.count ?? 0;
 }
 
+/** A key as operators see it, with whether its app is suspended, which stops it too. */
+export type ListedKey = ApiKey & { appSuspended: boolean };
+
+const listedColumns = sql`
+  ${keyColumns}, exists (select from suspensions s where s.app_id = api_keys.app_id) as "appSuspended"
+`;
+
 /** Returns the keys of one app, or of all apps and the platform, oldest first. */
-export async function listKeys(executor: Executor, appId: string | null): Promise<ApiKey[]> {
-  const { rows } = await sql<ApiKey>`
-    select ${keyColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id = ${asUuid(appId)}`} order by id
+export async function listKeys(executor: Executor, appId: string | null): Promise<ListedKey[]> {
+  const { rows } = await sql<ListedKey>`
+    select ${listedColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id = ${asUuid(appId)}`} order by id
   `.execute(executor);
   return rows;
 }
 
-export type FoundKey = ApiKey & { appName: string | null };
+export type FoundKey = ListedKey & { appName: string | null };
 
 /**
  * One page of all keys, newest first, without temporary ones: those with this name, id, app or last four characters, if
@@ -216,7 +223,7 @@ export async function searchKeys(
     )
     select totals.total, page.* from (select count(*) as total from found) totals
     left join (
-      select ${keyColumns}, (select a.name from apps a where a.id = app_id) as "appName"
+      select ${listedColumns}, (select a.name from apps a where a.id = app_id) as "appName"
       from api_keys where id in (select id from found order by id desc limit ${limit} offset ${(page - 1) * limit})
     ) page on true
     order by page.id desc

@@ -2,10 +2,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type App, createApp, listApps, readApp } from '../access/apps.ts';
 import { bindApp } from '../access/bindings.ts';
 import {
-  type ApiKey,
   createKey,
   createPlatformKey,
   listKeys,
+  type ListedKey,
   revokeKey,
   scopes,
 } from '../access/keys.ts';
@@ -73,12 +73,13 @@ function addApps(program: Command): void {
         json,
         found,
         table(
-          ['ID', 'NAME', 'OWNERS', 'BOUND TO'],
+          ['ID', 'NAME', 'OWNERS', 'BOUND TO', 'STATE'],
           found.map((app) => [
             app.id,
             app.name,
             app.owners.join(', '),
             app.organizationSlug ?? app.allianceSlug ?? '-',
+            app.suspendedReason === null ? 'active' : `suspended: ${app.suspendedReason}`,
           ]),
         ),
       );
@@ -204,23 +205,21 @@ function collectScopes(text: string, earlier: string[] | undefined): string[] {
   throw new InvalidArgumentError(`It must be one or more of ${scopes.join(', ')}.`);
 }
 
-function keyRow(key: ApiKey): string[] {
-  const expired = key.expiresAt !== null && key.expiresAt.getTime() <= Date.now();
-  const state = key.revokedAt
-    ? 'revoked'
-    : key.suspendedAt
-      ? 'suspended'
-      : expired
-        ? 'expired'
-        : key.expiresAt
-          ? `until ${key.expiresAt.toISOString()}`
-          : 'active';
+function stateOf({ revokedAt, suspendedAt, appSuspended, expiresAt }: ListedKey): string {
+  if (revokedAt) return 'revoked';
+  if (suspendedAt) return 'suspended';
+  if (appSuspended) return 'app suspended';
+  if (!expiresAt) return 'active';
+  return expiresAt.getTime() <= Date.now() ? 'expired' : `until ${expiresAt.toISOString()}`;
+}
+
+function keyRow(key: ListedKey): string[] {
   return [
     key.id,
     key.name,
     `odk_…${key.last4}`,
     key.scopes.join(','),
-    state,
+    stateOf(key),
     key.lastUsedAt?.toISOString() ?? 'never',
   ];
 }

@@ -205,6 +205,9 @@ export const OperatorKey = strictObject(
     expiresAt: nullable(time({ description: 'When it expires. Null: never.' })),
     revokedAt: nullable(time({ description: 'When it was revoked.' })),
     ...suspensionFields('the key'),
+    appSuspended: Type.Boolean({
+      description: 'Whether its app is suspended, which refuses the key too.',
+    }),
     lastUsedAt: nullable(time({ description: 'When it was last used.' })),
     usesToday: count('Requests since midnight UTC.'),
     createdAt: time({ description: 'When it was created.' }),

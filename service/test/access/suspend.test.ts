@@ -163,6 +163,10 @@ test('suspending an app refuses its keys and stops its webhooks; restoring it of
   assert.deepEqual([done.changed, done.cancelled, done.mailed], [true, 1, [one.owner]]);
   assert.deepEqual(await deliveriesOf(one.id), ['suspension']);
   await admitted(one.key, 'app');
+  const keys = await runHere(['keys', 'list', '--app', one.appId], env);
+  assert.match(keys.stdout, /  app suspended  /);
+  const apps = await runHere(['apps', 'list'], env);
+  assert.match(apps.stdout, new RegExp(`^${one.appId} .* suspended: ${reason}$`, 'm'));
   const told = await eventually(async () =>
     mailbox.mails.slice(before).find(({ to }) => to.includes(one.owner)),
   );

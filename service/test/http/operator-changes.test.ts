@@ -253,6 +253,12 @@ test('keys and deliveries of everybody are found, a page at a time', async () =>
     found.body.data.map((each: any) => [each.id, each.appName, each.last4, each.revokedAt]),
     [[keyId, 'Test app', key.slice(-4), null]],
   );
+  const isStopped = async () =>
+    (await call(`/keys?search=${keyId}`)).body.data[0].appSuspended as boolean;
+  assert.equal(await isStopped(), false);
+  await send('PUT', `/apps/${appId}/suspension`, { reason: 'Too much.' });
+  assert.equal(await isStopped(), true);
+  await send('DELETE', `/apps/${appId}/suspension`);
   for (const search of [key.slice(-4), keyId, keyId.toUpperCase()])
     assert.equal((await call(`/keys?search=${search}`)).body.data[0].id, keyId);
   assert.deepEqual((await call(`/keys?search=${randomUUID()}`)).body.data, []);

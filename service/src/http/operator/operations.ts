@@ -271,6 +271,7 @@ const ownOperations = [
       ...exampleKey,
       appId: exampleId,
       appName: 'Announcer',
+      appSuspended: false,
     }),
     async run({ database, query }) {
       const { keys, total } = await searchKeys(database, query);
