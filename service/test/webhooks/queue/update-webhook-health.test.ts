@@ -234,6 +234,31 @@ test('a webhook whose owner cannot be notified, because its app is locked, keeps
   assert.deepEqual(await healthOf(stuck.id), { failing: true, exhausted: 1 });
 });
 
+test('a webhook whose update takes too long keeps back no others', async (t) => {
+  const [large, small] = [await makeWebhook(), await makeWebhook()];
+  await sql
+    .raw(`
+      create function wait_long() returns trigger language plpgsql as $$ begin perform pg_sleep(5); return new; end $$;
+      create trigger wait_long before insert on webhook_health for each row
+      when (new.webhook_id = '${large.id}') execute function wait_long();
+    `)
+    .execute(database);
+  t.after(() => sql`drop function wait_long cascade`.execute(database));
+  const impatient = openDatabase(service.connection, {
+    applicationName: 'test',
+    statementTimeoutMs: 1_000,
+  });
+  t.after(() => impatient.destroy());
+  await recordNew(database, retry(large.id), retry(small.id));
+  const { failures } = await updateWebhookHealth(impatient, 5);
+  assert.deepEqual(
+    failures.map(({ webhookId, code }) => [webhookId, code]),
+    [[large.id, '57014']],
+  );
+  assert.equal((await healthOf(small.id)).failing, true);
+  await sql`delete from webhook_outcomes`.execute(database);
+});
+
 test('what happened before a webhook was activated or moved does not count against it', async () => {
   for (const change of [{ active: true }, { url: 'https://example.org/new' }]) {
     const { id, key } = await makeWebhook();

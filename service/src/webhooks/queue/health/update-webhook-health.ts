@@ -7,6 +7,7 @@ import { recordAudit } from '../../../access/audit-log.ts';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import {
   isConnectionFault,
+  isStatementTimeout,
   sql,
   type Database,
   type LeftJoined,
@@ -85,10 +86,15 @@ export async function updateWebhookHealth(
     const done = await update(database, deactivateAfter, { floor, seqs: null });
     return { ...done, failures: [] };
   } catch (error) {
-    if (isConnectionFault(error)) throw error;
+    if (isAway(error)) throw error;
     // One webhook whose health cannot be written must not keep back the others.
     return updateSeparately(database, deactivateAfter);
   }
+}
+
+/** A statement that took too long says nothing about the others. */
+function isAway(error: unknown): boolean {
+  return isConnectionFault(error) && !isStatementTimeout(error);
 }
 
 async function updateSeparately(
@@ -117,7 +123,7 @@ async function updateSeparately(
     try {
       await setAsideRefused(database, origin, seqs, updateSome);
     } catch (error) {
-      if (isConnectionFault(error)) throw error;
+      if (isAway(error)) throw error;
       result.failures.push({ webhookId, ...describeError(error) });
     }
   }
