@@ -3,8 +3,8 @@
  * checks no schema. A header row that cannot be used is an error, because no row can be read without it.
  */
 import type { CsvError } from 'csv-parse';
-import { closestMatch } from 'leven';
 import type { TSchema } from 'typebox';
+import { suggestName } from '../contract/suggest-name.ts';
 import { invalid, type ServiceError } from '../errors.ts';
 import { lineBytesMax, tooLong, type SourceLine } from './import-source.ts';
 
@@ -88,17 +88,13 @@ class RowReader {
     if (repeated !== undefined)
       throw headerError(number, `has the column ${repeated} twice; remove or rename one of them`);
     const unknown = header.find((name) => name !== '' && !isColumn(name, this.#schema));
-    if (unknown !== undefined) throw headerError(number, this.#explainUnknown(unknown));
+    // Rows without a value there would look right, and lose the field that was meant.
+    if (unknown !== undefined)
+      throw headerError(
+        number,
+        `has the column ${JSON.stringify(unknown)}, which is no field${suggestName(unknown, columnsOf(this.#schema))}`,
+      );
     return header;
-  }
-
-  /** Rows without a value there would look right, and lose the field that was meant. */
-  #explainUnknown(name: string): string {
-    const known = columnsOf(this.#schema);
-    const near = closestMatch(name, known, { maxDistance: Math.ceil(name.length / 3) });
-    const hint =
-      near === undefined ? `the fields are ${known.join(', ')}` : `did you mean ${near}?`;
-    return `has the column ${JSON.stringify(name)}, which is no field; ${hint}`;
   }
 
   /** Looks at the bytes, because a parser that looks for commas fails on `"name";"tag"`. */

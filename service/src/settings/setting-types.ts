@@ -77,7 +77,7 @@ export const proxyNetworks = parsed(
   'networks in CIDR notation that contain fewer than all addresses, separated by commas',
   (value) => {
     const names = networks.parse(value);
-    return names?.some((name) => name.endsWith('/0')) ? null : names;
+    return names?.some((name) => ipaddr.parseCIDR(name)[1] === 0) ? null : names;
   },
   { examples: ['127.0.0.0/8,::1/128'] },
 );

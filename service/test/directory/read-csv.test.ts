@@ -100,16 +100,16 @@ test('a column that is no field is an error, because its empty cells would look 
   for (const [header, message] of [
     [
       'name,descripton',
-      'has the column "descripton", which is no field; did you mean description?',
+      'has the column "descripton", which is no field; did you mean "description"?',
     ],
     [
       'name,links.web site',
-      'has the column "links.web site", which is no field; did you mean links.website?',
+      'has the column "links.web site", which is no field; did you mean "links.website"?',
     ],
   ] as const)
     await assert.rejects(read(`${header}\nOne,\n`), { message: `line 1: ${message}` });
   await assert.rejects(read('name,quantity\nOne,\n'), {
-    message: /line 1: has the column "quantity", which is no field; the fields are .*description/,
+    message: /line 1: has the column "quantity", which is no field; use one of .*description/,
   });
 });
 

@@ -3,7 +3,7 @@
  * (`passes_filter` in `migrations/0021_filters.sql`). docs/reference/events.md#filters describes them, and
  * docs/decisions/0056-filters.md says why they are like this.
  */
-import { closestMatch } from 'leven';
+import { suggestName } from '../../contract/suggest-name.ts';
 import type { Issue } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import {
@@ -129,7 +129,7 @@ class FilterCompiler {
     if (meant !== null)
       return this.#refuse(path, `is no field of ${this.#event}; did you mean ${meant}?`);
     if (names.length === 0) return this.#refuse(path, 'is a field of a value that has no fields');
-    return this.#refuse(path, `is no field of ${this.#event}${suggestion(name, names)}`);
+    return this.#refuse(path, `is no field of ${this.#event}${suggestName(name, names)}`);
   }
 
   /** Of a list, one entry may be greater and another one less. */
@@ -185,7 +185,7 @@ class FilterCompiler {
       case '$not':
         return `!(${this.#condition(value, place)})`;
       default:
-        return this.#refuse(path, `is no operator${suggestion(name, operators)}`);
+        return this.#refuse(path, `is no operator${suggestName(name, operators)}`);
     }
   }
 
@@ -247,12 +247,4 @@ function nest(name: string, properties: Record<string, Schema>): string | null {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Names the closest one if it is close, or all. */
-function suggestion(name: string, known: readonly string[]): string {
-  const near = closestMatch(name, known, { maxDistance: Math.ceil(name.length / 3) });
-  return near === undefined
-    ? `; use one of ${known.join(', ')}`
-    : `; did you mean ${JSON.stringify(near)}?`;
 }

@@ -58,7 +58,6 @@ export async function deliver(
     : signedRequest(dependencies, delivery, startedAt);
   if (request === null) {
     if (trigger === 'test') throw new Error('a test is sent with a secret that was read');
-    metrics.unreadable();
     return unsent(delivery, unreadableVerdict(delivery, clock), clock);
   }
   const span = traceAttempt(delivery);
@@ -91,7 +90,7 @@ function signedRequest(
   now: Date,
 ): Request | null {
   const secrets = openSecrets(dependencies, delivery);
-  if (secrets === null) return null;
+  if (secrets === null) return unreadable(dependencies);
   const { serviceName, version } = dependencies;
   const { id, event, url } = delivery;
   const body = Buffer.from(
@@ -114,14 +113,21 @@ function chatRequest(
   { format, sealedUrl, template }: Chat,
 ): Request | null {
   const url = openUrl(dependencies, webhookId, sealedUrl);
+  if (url === null) return unreadable(dependencies);
   const text = renderMessage(format, { event, createdAt: eventCreatedAt, data }, template);
-  if (text === null)
+  if (text === null) {
     dependencies.log.warn({ webhookId, deliveryId: id, template }, 'template.unknown');
-  if (url === null || text === null) return null;
+    return null;
+  }
   const { serviceName, version } = dependencies;
   const body = Buffer.from(text);
   const headers = requestHeaders({ serviceName, version, body });
   return { url, headers, body, secrets: urlSecrets(url) };
+}
+
+function unreadable({ metrics }: DeliverDependencies): null {
+  metrics.unreadable();
+  return null;
 }
 
 function verdictOf(
