@@ -32,6 +32,7 @@ import {
   attemptOf,
   claimWith,
   type Claim,
+  endLeases,
   failed,
   fanOutToQueue,
   fanOutWith,
@@ -129,8 +130,9 @@ for (const [name, settings] of [
     await watched
       .transaction()
       .execute((tx) => recover(tx, testActor, { appId: service.appId, webhookId }, since, []));
-    const third = await claimWith(watched, { lease: newLease(0) });
+    const third = await claimWith(watched);
     assert.equal(third.leased.length, 3);
+    await endLeases(database);
     await recoverLeases(watched, { backoff: { baseMs: 1, factor: 1 } });
     await updateWebhookHealth(watched, 1);
     await rotatePartitions(watched, 30);

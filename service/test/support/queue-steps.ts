@@ -61,6 +61,14 @@ type ClaimOptions = {
   perWebhook?: number;
 };
 
+/** As if their processes had died long ago. A lease of no time may end a moment later: its column has whole milliseconds. */
+export async function endLeases(database: Database): Promise<void> {
+  await sql`
+    update pending_deliveries set leased_at = leased_at - interval '1 hour', due_at = due_at - interval '1 hour'
+    where lease_token is not null
+  `.execute(database);
+}
+
 /** Parks what is due, and leases up to `perWebhook` parked deliveries of each of these webhooks. */
 export async function claimWith(
   database: Database,

@@ -75,6 +75,14 @@ async function remove(...webhooks: { id: string; path: string }[]): Promise<void
   }
   platform.bucket = null;
   await sql`delete from chat_limits`.execute(database);
+  // Processes that were putting one back would cancel it when they look at its channel again, minutes later.
+  const ids = webhooks.map(({ id }) => id);
+  await eventually(async () => {
+    await sql`
+      delete from pending_deliveries where webhook_id = any(${ids}::uuid[]) and lease_token is null
+    `.execute(database);
+    return (await Promise.all(ids.map(pendingOf))).flat().length === 0;
+  });
   await queueDrained(database);
 }
 

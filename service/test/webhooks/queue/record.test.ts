@@ -14,6 +14,7 @@ import {
   attemptOf,
   attemptsMade,
   claimWith,
+  endLeases,
   failed,
   fanOutToQueue,
   fanOutWith,
@@ -43,7 +44,7 @@ async function clear(): Promise<void> {
 }
 
 async function setDue(): Promise<void> {
-  await sql`update pending_deliveries set due_at = now()`.execute(database);
+  await sql`update pending_deliveries set due_at = now() - interval '1 hour'`.execute(database);
 }
 
 const ids = (attempts: RecordedAttempt[]) => attempts.map(({ delivery }) => delivery.id);
@@ -79,8 +80,9 @@ test('a process that wakes after its lease was taken back records nothing', asyn
   await clear();
   await register();
   await announce(database);
-  const [frozen] = (await fanOutWith(database, { lease: newLease(0) })).leased;
+  const [frozen] = (await fanOutWith(database)).leased;
   assert.ok(frozen);
+  await endLeases(database);
   const { recorded } = await recoverLeases(database, { backoff });
   assert.deepEqual(ids(recorded), [frozen.id]);
   assert.deepEqual(await record(attemptOf(frozen, succeeded)), []);
@@ -93,8 +95,9 @@ test('a late attempt is told from the one that replaced it, also in one batch', 
   await clear();
   await register();
   await announce(database);
-  const [late] = (await fanOutWith(database, { lease: newLease(0) })).leased;
+  const [late] = (await fanOutWith(database)).leased;
   assert.ok(late);
+  await endLeases(database);
   await recoverLeases(database, { backoff });
   await setDue();
   const [fresh] = (await claimWith(database)).leased;
@@ -126,9 +129,10 @@ test('crashes never cause a seventh attempt, and do not affect health', async ()
   let id = '';
   for (let crash = 1; crash <= 6; crash += 1) {
     await setDue();
-    const [delivery] = (await claimWith(database, { lease: newLease(0) })).leased;
+    const [delivery] = (await claimWith(database)).leased;
     assert.equal(delivery?.number, crash);
     id = delivery?.id ?? '';
+    await endLeases(database);
     await recoverLeases(database, { backoff });
   }
   assert.equal((await claimWith(database)).leased.length, 0);
