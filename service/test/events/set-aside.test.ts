@@ -156,13 +156,14 @@ test('leases: one that cannot be taken back is set aside, and the others of its 
     `new.error = 'interrupted' and new.duration_ms = 30001`,
   );
   await sql`
-    with event as (
+    with clock as materialized (select queue_now() as now),
+    event as (
       insert into events (id, name, audience, data, position) values (uuid_v7(), 'org.created', 'global', '{}', 0) returning id
     )
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count, due_at, lease_token, leased_at)
-    select uuid_v7(), event.id, 'org.created', ${webhook}, 'event', 1, 1, queue_now(), '00000000-0000-0000-0000-000000000001',
-      queue_now() - (30000 + n) * interval '1 millisecond'
-    from event, generate_series(0, 9) n
+    select uuid_v7(), event.id, 'org.created', ${webhook}, 'event', 1, 1, now, '00000000-0000-0000-0000-000000000001',
+      now - (30000 + n) * interval '1 millisecond'
+    from clock, event, generate_series(0, 9) n
   `.execute(database);
   await receiver.waitFor(9);
   const { id, stage } = await oneSetAside();

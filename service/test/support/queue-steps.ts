@@ -1,5 +1,6 @@
 /** The steps of the delivery queue, for tests that call them one by one: no worker runs. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../src/database/database.ts';
 import {
@@ -74,6 +75,8 @@ export async function claimWith(
   database: Database,
   { lease = newLease(), since, lookBackMs, perWebhook = 8 }: ClaimOptions = {},
 ): Promise<Claim> {
+  // What was made due a moment ago may be due half a millisecond later, because the column has whole milliseconds.
+  await setTimeout(1);
   const due = await parkDue(database, since, lookBackMs);
   const rooms = new Map(due.webhookIds.map((id) => [id, perWebhook]));
   return { ...due, leased: await claimParked(database, lease, rooms) };

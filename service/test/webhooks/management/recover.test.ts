@@ -55,7 +55,7 @@ test('recovered and redelivered deliveries are due at once and not parked', asyn
     (
       await sql<{ due: number }>`
         select count(*) as due from pending_deliveries
-        where webhook_id = ${id} and not parked and lease_token is null and due_at <= queue_now()
+        where webhook_id = ${id} and not parked and lease_token is null and due_at <= queue_now() + interval '1 millisecond'
       `.execute(database)
     ).rows[0]?.due;
   await inTransaction((tx) => redeliver(tx, appId, id, one));
