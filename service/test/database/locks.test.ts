@@ -168,6 +168,22 @@ describe('a locked row', { concurrency: true }, () => {
       });
 });
 
+test('however many events somebody has locked, later ones are delivered', async () => {
+  const { orgId, quick, publish, isDone } = await openPlace(shortLeases, 'many-locked');
+  const locked = 300;
+  const other = await openOther(shortLeases);
+  await other.query(`select pg_advisory_lock(${fanOutLock})`);
+  // Each in a transaction of its own.
+  for (let count = 0; count < locked; count += 1) await publish();
+  await other.query('begin');
+  await other.query(`select from outbox where org_id = '${orgId}' for update`);
+  await other.query(`select pg_advisory_unlock(${fanOutLock})`);
+  await publish();
+  await quick.waitFor(settledCount + 1);
+  await other.query('commit');
+  await eventually(() => isDone(settledCount + locked + 1));
+});
+
 const service = await startTestService({ env: loopbackAllowed, worker: true });
 const place = await openPlace(service, 'acme');
 const other = await openOther(service);

@@ -20,7 +20,7 @@ import {
 import type { Lease } from '../dispatch/claim.ts';
 import { slowMs, type LeaseRoom } from '../dispatch/room.ts';
 
-/** The most events of one statement, and the least that it looks at, so that a locked one is stepped over. */
+/** The most events of one statement, and the least that it looks at, because the estimate may be too high. */
 const eventsMax = 256;
 const eventsMin = 32;
 /** An event for more webhooks is a broadcast, and no slice has more deliveries. */
@@ -158,7 +158,7 @@ async function fanOutOnce(
   only: string[] | null,
   broadcastAbove: number,
 ): Promise<FanOut> {
-  const { lease, room, minAgeMs } = options;
+  const { lease, room, floor, minAgeMs } = options;
   const eventsLimit = limitEvents(options, only);
   const leaseEndsAt = performance.now() + lease.ms;
   const { rows } = await sql<Row>`
@@ -194,10 +194,9 @@ async function fanOutOnce(
         (select count(*) from oldest) > (select count(*) from taken) and exists (select from taken)
           or (select count(*) from taken) >= ${eventsLimit}::int as more,
         exists (select from broadcasts) or exists (select from placed where is_broadcast) as broadcasts,
-        -- Events are taken in the order of their transactions, and all transactions below the snapshot's xmin have ended.
+        -- All transactions below the snapshot's xmin have ended.
         (select least(pg_snapshot_xmin(pg_current_snapshot()),
-            (select xid from oldest where tid <> all(array(select tid from locked)) order by xid limit 1),
-            (select max(xid) from first having count(*) = ${eventsLimit}::int))::text
+            (select xid from outbox where xid >= ${floor}::xid8 and ctid <> all(array(select tid from chosen)) order by xid limit 1))::text
          from turn where mine and ${minAgeMs}::int = 0) as floor
     )
     ${returnLeased}
@@ -236,7 +235,7 @@ function oldestEvents(options: FanOutOptions, only: string[] | null) {
   `;
 }
 
-/** The oldest events that wait where `where` says. */
+/** Locks the oldest events that wait where `where` says, except those that somebody has locked. */
 function waitingEvents(
   name: string,
   where: ReturnType<typeof sql>,
@@ -253,6 +252,7 @@ function waitingEvents(
         -- One from the future is from before the database's clock was put back.
         and created_at not between (select now from clock) - ${minAgeMs}::int * interval '1 millisecond' and (select now from clock)
       order by xid, id limit (select case when mine then ${limit}::int else 0 end from turn)
+      for update skip locked
     )
   `;
 }
@@ -317,13 +317,10 @@ const areOfTimeline = sql`(
   from turn cross join (select (${timeline} - 1) * ${sql.lit(positionsPerTimeline)}::bigint as lowest) of_timeline
 ) > 0`;
 
-/** Moves `chosen`, except rows that somebody has locked, from the outbox to `events`: `placed`. */
+/** Moves `chosen` from the outbox to `events`: `placed`. */
 const placeChosen = sql`
-  locked as materialized (
-    select ctid as tid from outbox where ctid = any(array(select tid from chosen)) for update skip locked
-  ),
   taken as (
-    delete from outbox where ctid = any(array(select tid from locked))
+    delete from outbox where ctid = any(array(select tid from chosen))
     returning xid, id, name, audience, org_id, alliance_id, data, created_at, traceparent
   ),
   placed as materialized (
