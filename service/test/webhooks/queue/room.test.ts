@@ -253,6 +253,42 @@ test('broadcasts leave room for backlogs, and both for new events, whatever is s
   }
 });
 
+test('a backlog that new events have kept waiting for a second goes before them, once', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  let calls = 0;
+  room.onRoom = (id) => void (calls += id === null ? 1 : 0);
+  const free = (isWaiting = true) => [room.free('event'), room.free('parked', isWaiting)];
+  // Events fill the process again as soon as a quarter of it is free.
+  const waiting = webhooks(768, 'quick').map((webhook) => room.take(webhook));
+  assert.deepEqual(free(), [256, 0]);
+  clock.pass(999);
+  assert.deepEqual(free(), [256, 0]);
+  clock.pass(1);
+  room.release(waiting.pop() as Place);
+  assert.equal(calls, 1, 'it is called');
+  assert.deepEqual(free(), [0, 257]);
+  assert.deepEqual(free(), [257, 0]);
+  clock.pass(1_000);
+  assert.deepEqual(free(false), [0, 257], 'it has ended meanwhile');
+  assert.deepEqual(free(false), [257, 0]);
+  clock.pass(1_000);
+  assert.deepEqual(free(false), [257, 0]);
+});
+
+test('a backlog that has enough in flight takes nothing from new events', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  const free = () => [room.free('event'), room.free('parked')];
+  const parked = webhooks(64, 'quick').map((webhook) => room.take(webhook, 'parked'));
+  for (const webhook of webhooks(704, 'quick')) room.take(webhook);
+  assert.deepEqual(free(), [256, 0]);
+  clock.pass(1_000);
+  assert.deepEqual(free(), [256, 0]);
+  room.release(parked.pop() as Place);
+  assert.deepEqual(free(), [0, 257]);
+});
+
 test('a broadcast that backlogs have kept waiting for a second goes before them, once', (t) => {
   const clock = mockClock(t);
   const room = new Room({ timeoutMs });
@@ -265,7 +301,7 @@ test('a broadcast that backlogs have kept waiting for a second goes before them,
   clock.pass(1_000);
   room.release(waiting.pop() as Place);
   assert.equal(calls, 1, 'it is called');
-  assert.deepEqual(free(), [513, 0, 257]);
+  assert.deepEqual(free(), [257, 257, 513]);
   assert.deepEqual(free(), [513, 257, 0]);
 });
 
@@ -279,7 +315,7 @@ test('a broadcast whose own receivers do not answer takes nothing from backlogs'
   clock.pass(1_000);
   assert.deepEqual(free(), [512, 256, 0]);
   room.release(slices.pop() as Place);
-  assert.deepEqual(free(), [513, 0, 257]);
+  assert.deepEqual(free(), [257, 257, 513]);
 });
 
 test('one of several processes leases ahead what its webhook answers within 100 ms', (t) => {

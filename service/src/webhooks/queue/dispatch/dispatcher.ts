@@ -194,7 +194,7 @@ export class Dispatcher {
       const { database, room } = this.#dependencies;
       const parked = this.#parked;
       await parked.find(database);
-      const rooms = parked.takeWithRoom(room.free('parked'));
+      const rooms = parked.takeWithRoom(room.free('parked', parked.isAnyOpen()));
       const claimed = await claimOrSetAside(database, this.#newLease(), rooms, parked.since);
       if (claimed.byParts) this.#findParked();
       parked.keepUnfinished(rooms, claimed.leased);

@@ -54,6 +54,11 @@ export class ParkedWebhooks {
     return Object.values(this.#queues).every((each) => each.size === 0);
   }
 
+  /** Whether any is there that no platform has closed. */
+  isAnyOpen(): boolean {
+    return Object.entries(this.#queues).some(([name, { size }]) => name !== 'closed' && size > 0);
+  }
+
   has(webhookId: string): boolean {
     return Object.values(this.#queues).some((each) => each.has(webhookId));
   }

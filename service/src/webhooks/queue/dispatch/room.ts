@@ -37,12 +37,12 @@ const crowdedFrom = startsBelow.unknown;
  */
 const leasedBelow = { event: 1, parked: 0.75, broadcast: 0.5 } satisfies Record<Work, number>;
 /**
- * The same for once after there was no room for a slice for this long, although few deliveries of slices are held: the others
- * are of backlogs, which may last for hours.
+ * What has had no room for this long, and has few deliveries in flight, may lease up to the whole once, and the others less
+ * than that: they may go on like this for hours.
  */
-const sliceWaitMs = 1_000;
-const fewSlices = attemptsMax / 16;
-const leasedBelowForSlice = { event: 1, parked: 0.5, broadcast: 0.75 } satisfies typeof leasedBelow;
+const leaseWaitMs = 1_000;
+const few = attemptsMax / 16;
+const leasedBelowNext = 0.75;
 export const slowPerOwnerMax = attemptsMax / 8;
 export const slowPerHostMax = attemptsMax / 4;
 /** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
@@ -101,8 +101,7 @@ export type Place = {
   readonly receiver: Receiver;
   readonly owner: string;
   readonly host: string;
-  /** Whether it was leased for a slice of a broadcast. */
-  readonly isOfSlice: boolean;
+  readonly work: Work;
   state: 'waiting' | 'running' | 'ended' | 'released';
   startedAt: number;
   isSlow: boolean;
@@ -122,14 +121,16 @@ export class Room {
   #blocked = new Set<string>();
   #share = { place: 0, workers: 1 };
   #waiting = 0;
-  #held = 0;
   #ageing: NodeJS.Timeout | undefined;
   /** What callers were told may not be leased. */
   readonly #full = new Set<Work>();
-  /** When somebody first asked in vain for room for a slice of a broadcast, since it last had room. */
-  #sliceWaitsSince = Infinity;
-  /** Those of `#held` that are of slices. */
-  #ofSlices = 0;
+  /** When somebody first asked in vain for room, since there last was some. */
+  readonly #waitsSince: Record<Work, number> = {
+    event: Infinity,
+    parked: Infinity,
+    broadcast: Infinity,
+  };
+  readonly #heldOf: Record<Work, number> = { event: 0, parked: 0, broadcast: 0 };
 
   constructor({ timeoutMs }: { timeoutMs: number }) {
     this.#stuckMs = timeoutMs / 2;
@@ -140,13 +141,14 @@ export class Room {
     return this.#running.size;
   }
 
-  /** How many deliveries may be leased. */
-  free(work: Work): number {
+  /** How many deliveries may be leased. `isWaiting`: whether there are any. */
+  free(work: Work, isWaiting = true): number {
     const free = this.#free(work);
     if (free === 0) this.#full.add(work);
-    if (work === 'broadcast')
-      this.#sliceWaitsSince =
-        free > 0 ? Infinity : Math.min(this.#sliceWaitsSince, performance.now());
+    const isInVain = isWaiting && free === 0;
+    this.#waitsSince[work] = isInVain
+      ? Math.min(this.#waitsSince[work], performance.now())
+      : Infinity;
     return free;
   }
 
@@ -188,11 +190,9 @@ export class Room {
     receiver.host = host;
     receiver.isChat = Boolean(chat);
     this.#remembered.set(webhookId, receiver);
-    this.#held += 1;
-    const isOfSlice = work === 'broadcast';
-    if (isOfSlice) this.#ofSlices += 1;
+    this.#heldOf[work] += 1;
     this.#wait(receiver, 1);
-    return { receiver, owner, host, isOfSlice, state: 'waiting', startedAt: 0, isSlow: false };
+    return { receiver, owner, host, work, state: 'waiting', startedAt: 0, isSlow: false };
   }
 
   /** Counts a test that somebody waits for, which only the most that a webhook may have in flight can refuse. */
@@ -268,8 +268,7 @@ export class Room {
     if (place.state === 'released') return;
     if (place.state === 'waiting') this.#wait(place.receiver, -1);
     place.state = 'released';
-    this.#held -= 1;
-    if (place.isOfSlice) this.#ofSlices -= 1;
+    this.#heldOf[place.work] -= 1;
     this.#announceRoom();
   }
 
@@ -277,11 +276,25 @@ export class Room {
   #free(work: Work): number {
     const slow = Math.min(this.#slow, startsBelow.slow);
     const notSlow = attemptsMax - slow;
-    const isSliceNext =
-      this.#ofSlices < fewSlices && performance.now() - this.#sliceWaitsSince >= sliceWaitMs;
-    const most = slow + notSlow * (isSliceNext ? leasedBelowForSlice : leasedBelow)[work];
-    const free = Math.min(most - this.#running.size - this.#waiting, heldMax - this.#held);
+    const next = this.#next();
+    let share = leasedBelow[work];
+    if (next) share = work === next ? 1 : Math.min(share, leasedBelowNext);
+    const held = Object.values(this.#heldOf).reduce((sum, each) => sum + each);
+    const most = slow + notSlow * share;
+    const free = Math.min(most - this.#running.size - this.#waiting, heldMax - held);
     return free < notSlow / 4 ? 0 : Math.floor(free);
+  }
+
+  /** What has waited for too long, and of these the longest. */
+  #next(): Work | undefined {
+    const before = performance.now() - leaseWaitMs;
+    let next: Work | undefined;
+    for (const work of ['event', 'parked', 'broadcast'] as const) {
+      const since = this.#waitsSince[work];
+      if (since > before || this.#heldOf[work] >= few) continue;
+      if (next === undefined || since < this.#waitsSince[next]) next = work;
+    }
+    return next;
   }
 
   /** How many attempts this webhook may have in flight now. */
