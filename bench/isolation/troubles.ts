@@ -30,6 +30,7 @@ export const troubles: Record<string, Trouble> = {
   'event to 5,000 that never answered': (world) => neverAnswered(world, 5_000),
   'import of 3,000 organisations': importOrgs,
   'three events to 5,000 quick webhooks': eventsToQuick,
+  'new events keep 700 attempts in flight': eventsInFlight,
   'a leased delivery is locked for 45 s': lockLeased,
   '5,000 webhooks in a long outage': longOutage,
   'a platform limits 1,000 chat channels': limitedChannels,
@@ -78,6 +79,17 @@ async function eventsToQuick({ subscribe, publisher }: World) {
   return {
     async strike() {
       for (let count = 0; count < 3; count += 1) await publisher.publish(troubled);
+    },
+  };
+}
+
+/** To webhooks that take just less than a slow one. */
+async function eventsInFlight({ subscribe, publisher, repeat }: World) {
+  await subscribe(200, '/after-900');
+  return {
+    async strike() {
+      repeat(250, () => publisher.publish(troubled));
+      await wait(5_000);
     },
   };
 }

@@ -71,7 +71,7 @@ test('those that are taken get no more than the room that there is, and the othe
   for (const [most, expected] of [
     [0, []],
     [1, [1]],
-    [3, [2, 1]],
+    [3, [1, 1, 1]],
     [100, [2, 2, 2]],
   ] as const) {
     const parked = start();
@@ -81,5 +81,31 @@ test('those that are taken get no more than the room that there is, and the othe
       ids.map((id) => parked.has(id)),
       ids.map((_, index) => index >= expected.length),
     );
+  }
+});
+
+test('backlogs of quick webhooks leave some room to slower ones', () => {
+  const room = new Room(webhooks);
+  const parked = new ParkedWebhooks(room, createFloor(null));
+  const url = 'https://example.org/';
+  const add = (webhookIds: string[], latencyMs: number) => {
+    for (const webhookId of webhookIds)
+      room.release(room.take({ webhookId, owner: webhookId, url, latencyMs }));
+    parked.add(webhookIds);
+  };
+  const quick = Array.from({ length: 500 }, (_, index) => index.toString(16).padStart(6, '0'));
+  const slow = ['aaaaaa', 'bbbbbb'];
+  add(quick, 5);
+  add(slow, 2_000);
+  add(['cccccc'], 9_000);
+  for (const [most, expected] of [
+    [100, 75],
+    // As many webhooks as one claim has.
+    [1_000, 96],
+  ] as const) {
+    const taken = [...parked.takeWithRoom(most).keys()];
+    assert.equal(taken.filter((id) => quick.includes(id)).length, expected);
+    assert.deepEqual(taken.slice(expected, expected + 3), [...slow, 'cccccc']);
+    parked.add(taken);
   }
 });

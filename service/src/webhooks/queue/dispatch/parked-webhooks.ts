@@ -11,6 +11,8 @@ const listAgainMs = 200;
 const pageMs = 10;
 /** Webhooks of one speed that are considered at a time. */
 const consideredMax = 1_000;
+/** What those of one speed may take at a time of what the quicker ones have left, if there are slower ones. */
+const sharePerSpeed = 0.75;
 /** Those of channels that a chat platform has closed are apart, so that nobody waits behind them. */
 type Queue = Speed | 'closed';
 const firstId = '00000000-0000-0000-0000-000000000000';
@@ -82,15 +84,20 @@ export class ParkedWebhooks {
     this.#reopen();
     const rooms = new Map<string, number>();
     let left = most;
-    for (const [queue, webhooks] of Object.entries(this.#queues) as [Queue, Set<string>][]) {
-      if (queue === 'closed') continue;
-      let free = Math.min(left, this.#room.freeFor(queue));
+    const queues = Object.entries(this.#queues).filter(
+      (each): each is [Speed, Set<string>] => each[0] !== 'closed' && each[1].size > 0,
+    );
+    for (const [index, [speed, webhooks]] of queues.entries()) {
+      const share = index < queues.length - 1 ? sharePerSpeed : 1;
+      const roomsMax = rooms.size + Math.ceil((webhooksMax - rooms.size) * share);
+      let free = Math.min(Math.ceil(left * share), this.#room.freeFor(speed));
+      const each = Math.max(Math.floor(free / Math.min(webhooks.size, roomsMax - rooms.size)), 1);
       let considered = Math.min(webhooks.size, consideredMax);
       for (const webhookId of webhooks) {
-        if (considered === 0 || free <= 0 || rooms.size >= webhooksMax) break;
+        if (considered === 0 || free <= 0 || rooms.size >= roomsMax) break;
         considered -= 1;
         webhooks.delete(webhookId);
-        const take = Math.min(this.#room.leasable(webhookId), free);
+        const take = Math.min(this.#room.leasable(webhookId), free, each);
         if (take > 0) rooms.set(webhookId, take);
         // To the end of its queue, or to that of its present speed.
         else this.keep([webhookId]);

@@ -40,7 +40,7 @@ const leasedBelow = { event: 1, parked: 0.75, broadcast: 0.5 } satisfies Record<
  * What has had no room for this long, and has few deliveries in flight, may lease up to the whole once, and the others less
  * than that: they may go on like this for hours.
  */
-const leaseWaitMs = 1_000;
+export const leaseWaitMs = 250;
 const few = attemptsMax / 16;
 const leasedBelowNext = 0.75;
 export const slowPerOwnerMax = attemptsMax / 8;
