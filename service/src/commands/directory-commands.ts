@@ -18,7 +18,7 @@ import { readCsv } from '../directory/read-csv.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
-import { kindArgument, kindsInOrder } from './export-command.ts';
+import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
 
 type ImportFlags = {
@@ -145,10 +145,6 @@ function isEmpty({ created, updated, bad }: ImportResult): boolean {
 /** Null if any size is unknown. */
 function sumOf(sizes: (number | null)[]): number | null {
   return sizes.reduce((sum, size) => (sum === null || size === null ? null : sum + size), 0);
-}
-
-function isCsv(file: string): boolean {
-  return file.toLowerCase().endsWith('.csv');
 }
 
 /** Null for an input of unknown size, such as a pipe. */

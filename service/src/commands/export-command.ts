@@ -13,7 +13,8 @@ import {
   type Write,
 } from './write-atomically.ts';
 
-type Flags = { format: 'ndjson' | 'csv'; json?: boolean };
+type Format = 'ndjson' | 'csv';
+type Flags = { format?: Format; json?: boolean };
 type Counts = Partial<Record<ImportKind, number>>;
 
 /** In this order an import finds each alliance before the organisations that refer to it. */
@@ -36,9 +37,10 @@ export function addExportCommand(program: Command): void {
       'a file, or - for standard output (default); for all: a new folder, required',
     )
     .addOption(
-      new Option('--format <format>', 'one JSON object per line, or, for orgs and alliances, CSV')
-        .choices(['ndjson', 'csv'])
-        .default('ndjson'),
+      new Option(
+        '--format <format>',
+        'one JSON object per line, or, for orgs and alliances, CSV (default: csv for a .csv file, else ndjson)',
+      ).choices(['ndjson', 'csv']),
     )
     .option('--json', 'print the result as JSON; no effect if the target is standard output')
     .addHelpText(
@@ -50,7 +52,7 @@ keeps slugs and all fields, but not ids, createdAt and updatedAt, nor apps, keys
 
 Examples:
   orgdir export all backup-2027-01-31
-  orgdir export orgs organisations.csv --format csv
+  orgdir export orgs organisations.csv
   orgdir export blueprints | gzip > blueprints.ndjson.gz`,
     )
     .action((kind: ImportKind | 'all', target: string | undefined, flags: Flags) =>
@@ -61,7 +63,7 @@ Examples:
 async function exportAll(folder: string | undefined, { format, json }: Flags): Promise<void> {
   if (folder === undefined || folder === '-')
     throw invalid({ path: 'target', message: 'must be a new folder: all is three files' });
-  if (format === 'csv') throw invalid({ path: '--format', message: noCsv });
+  refuseCsv(folder, format);
   const counts = await withSnapshot((tx) =>
     writeFolderAtomically(folder, async (writeInto) => {
       const done: Counts = {};
@@ -75,9 +77,9 @@ async function exportAll(folder: string | undefined, { format, json }: Flags): P
   printCounts(counts, folder, json);
 }
 
-async function exportKind(kind: ImportKind, file: string, { format, json }: Flags): Promise<void> {
-  if (kind === 'blueprints' && format === 'csv')
-    throw invalid({ path: '--format', message: noCsv });
+async function exportKind(kind: ImportKind, file: string, flags: Flags): Promise<void> {
+  if (kind === 'blueprints') refuseCsv(file, flags.format);
+  const { format = isCsv(file) ? 'csv' : 'ndjson', json } = flags;
   if (file === '-') return exportToStandardOutput(kind, format);
   const count = await withSnapshot((tx) =>
     writeFileAtomically(file, (write) => writeKind(tx, kind, format, write)),
@@ -85,9 +87,19 @@ async function exportKind(kind: ImportKind, file: string, { format, json }: Flag
   printCounts({ [kind]: count }, file, json);
 }
 
-const noCsv = 'csv cannot hold blueprints, which have lists';
+export function isCsv(file: string): boolean {
+  return file.toLowerCase().endsWith('.csv');
+}
 
-async function exportToStandardOutput(kind: ImportKind, format: Flags['format']): Promise<void> {
+/** An import reads a file as its name says, so one with blueprints must not end in .csv either. */
+function refuseCsv(target: string, format: Format | undefined): void {
+  const noCsv = 'csv cannot hold blueprints, which have lists';
+  if (format === 'csv') throw invalid({ path: '--format', message: `${noCsv}; leave it out` });
+  if (isCsv(target))
+    throw invalid({ path: 'target', message: `${target} must not end in .csv: ${noCsv}` });
+}
+
+async function exportToStandardOutput(kind: ImportKind, format: Format): Promise<void> {
   try {
     await withSnapshot((tx) => writeKind(tx, kind, format, writeToStandardOutput));
   } catch (error) {
@@ -109,7 +121,7 @@ function withSnapshot<T>(act: (tx: Transaction) => Promise<T>): Promise<T> {
 async function writeKind(
   tx: Transaction,
   kind: ImportKind,
-  format: Flags['format'],
+  format: Format,
   write: Write,
 ): Promise<number> {
   const columns = csvColumns(importSchemas[kind]);

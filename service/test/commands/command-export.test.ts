@@ -158,11 +158,18 @@ test('a folder is imported in one transaction: a bad line in one file imports no
   assert.equal(rows.length, 0);
 });
 
-test('organisations and alliances can be written as CSV, blueprints cannot', async () => {
+test('a .csv file has organisations or alliances as CSV, blueprints are refused', async () => {
   const { database, connection } = await openTestDatabase();
-  for (const kind of ['alliances', 'orgs']) {
-    const file = path(`${kind}.csv`);
-    assert.equal((await run('export', kind, file, '--format', 'csv')).code, 0);
+  for (const [kind, ending] of [
+    ['alliances', 'csv'],
+    ['orgs', 'CSV'],
+  ] as const) {
+    const file = path(`${kind}.${ending}`);
+    assert.equal((await run('export', kind, file)).code, 0);
+    assert.equal(
+      (await run('export', kind, '--format', 'csv')).stdout,
+      await readFile(file, 'utf8'),
+    );
     const imported = await runHere(['import', kind, file], {
       ...env,
       DATABASE_URL: toUrl(connection),
@@ -171,8 +178,21 @@ test('organisations and alliances can be written as CSV, blueprints cannot', asy
   }
   const { rows } = await sql<{ n: number }>`select count(*) as n from orgs`.execute(database);
   assert.equal(rows[0]?.n, 321);
-  const refused = await run('export', 'blueprints', path('b.csv'), '--format', 'csv');
-  assert.deepEqual([refused.code, /csv cannot hold blueprints/.test(refused.stderr)], [1, true]);
+  const lists = 'csv cannot hold blueprints, which have lists';
+  for (const [args, reason] of [
+    [['blueprints', path('b'), '--format', 'csv'], `--format ${lists}; leave it out`],
+    [['blueprints', path('b.csv')], `target ${path('b.csv')} must not end in .csv: ${lists}`],
+    [['all', path('b.csv')], `target ${path('b.csv')} must not end in .csv: ${lists}`],
+  ] as const)
+    assert.deepEqual(await run('export', ...args), {
+      code: 1,
+      stdout: '',
+      stderr: `${reason}\n`,
+    });
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.startsWith('b.') || name === 'b'),
+    [],
+  );
 });
 
 test('an export file is private to its owner, replaces a file, and never a non-empty folder', async () => {
