@@ -101,7 +101,8 @@ async function importSources(
       await database.transaction().execute(async (tx) => {
         await nameActor(tx, cliActor());
         for (const { kind, file } of sources) {
-          const input = bar.watch(file === '-' ? process.stdin : createReadStream(file));
+          const bytes = file === '-' ? process.stdin : createReadStream(file);
+          const input = bar.watch(refuseGzip({ kind, file }, bytes));
           const lines = isCsv(file) ? readCsv(input, importSchemas[kind]) : readNdjson(input);
           const options = {
             kind,
@@ -136,6 +137,24 @@ function existingNamesError(kind: ImportKind, { message, details }: ExistingName
     `Nothing was imported: ${message}. To replace these entries, add their slugs, which export ${kind} writes; to create more with the same names, use --allow-duplicates.`,
     { details },
   );
+}
+
+async function* refuseGzip({ kind, file }: Source, input: AsyncIterable<Buffer>) {
+  let isFirst = true;
+  for await (const chunk of input) {
+    // The first two bytes of every gzip file (RFC 1952). Neither NDJSON nor CSV has them: 0x8b begins no character.
+    if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b)
+      throw invalid({ path: file === '-' ? 'standard input' : file, message: gunzip(kind, file) });
+    isFirst = false;
+    yield chunk;
+  }
+}
+
+function gunzip(kind: ImportKind, file: string): string {
+  const fault = 'is compressed with gzip; unpack it first:';
+  // Standard input is read as NDJSON.
+  if (isCsv(file.replace(/\.gz$/i, ''))) return `${fault} gunzip -c < ${file} > unpacked.csv`;
+  return `${fault} gunzip -c < ${file === '-' ? 'FILE' : file} | orgdir import ${kind} -`;
 }
 
 function isEmpty({ created, updated, bad }: ImportResult): boolean {

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { sql } from '../../src/database/database.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { runCommand, type CommandResult } from '../support/run-command.ts';
@@ -15,7 +16,11 @@ const folder = await mkdtemp(join(tmpdir(), 'orgdir-import-'));
 after(() => rm(folder, { recursive: true }));
 const env = { DATABASE_URL: toUrl(connection), PUBLIC_URL: testPublicUrl, DATA_DIR: folder };
 
-async function importText(name: string, text: string, ...flags: string[]): Promise<CommandResult> {
+async function importText(
+  name: string,
+  text: string | Buffer,
+  ...flags: string[]
+): Promise<CommandResult> {
   const file = join(folder, name);
   await writeFile(file, text);
   return runHere(['import', 'orgs', file, ...flags], env);
@@ -88,6 +93,30 @@ test('a file without entries is refused, except in a folder', async () => {
   for (const name of ['alliances', 'orgs', 'blueprints'])
     await writeFile(join(folder, `${name}.ndjson`), '');
   assert.deepEqual((await runHere(['import', 'all', folder], env)).code, 0);
+});
+
+test('a file that is compressed is refused, and the error says how to unpack it', async () => {
+  const before = await orgs();
+  const bytes = gzipSync('{"name":"Packed"}\n');
+  for (const [name, command] of [
+    ['a.ndjson.gz', (file: string) => `gunzip -c < ${file} | orgdir import orgs -`],
+    ['a.csv.gz', (file: string) => `gunzip -c < ${file} > unpacked.csv`],
+    ['a.csv', (file: string) => `gunzip -c < ${file} > unpacked.csv`],
+  ] as const) {
+    const file = join(folder, name);
+    assert.deepEqual(await importText(name, bytes, '--skip-bad'), {
+      code: 1,
+      stdout: '',
+      stderr: `${file} is compressed with gzip; unpack it first: ${command(file)}\n`,
+    });
+  }
+  assert.deepEqual(await runCommand(['import', 'orgs', '-'], env, bytes), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'standard input is compressed with gzip; unpack it first: gunzip -c < FILE | orgdir import orgs -\n',
+  });
+  assert.equal(await orgs(), before);
 });
 
 test('a file without slugs is refused the second time, and says how to import it anyway', async () => {

@@ -10,7 +10,7 @@ export type CommandResult = { code: number | null; stdout: string; stderr: strin
 export async function runCommand(
   args: string[],
   env: Record<string, string>,
-  input = '',
+  input: string | Buffer = '',
 ): Promise<CommandResult> {
   const child = spawn(process.execPath, [command, ...args], {
     env: { PATH: process.env['PATH'], INTERNAL_PORT: '0', ...env },
