@@ -181,6 +181,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return (error as { code?: unknown }).code === '57014';
 }
 
+/** Whether a statement failed because it waited too long for a lock (lock_not_available). */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '55P03';
+}
+
 /** The name of the constraint that a write violated (class 23 of PostgreSQL's codes), or null. */
 export function violatedConstraint(error: unknown): string | null {
   const { code, constraint } = error as { code?: string; constraint?: string };

@@ -7,6 +7,7 @@ import {
   type DatabaseOptions,
   type Executor,
   isConnectionFault,
+  isLockTimeout,
   unavailable,
 } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
@@ -216,11 +217,6 @@ function isOfOneEvent(error: unknown): boolean {
   const { code } = error as { code?: string };
   // data_exception, integrity_constraint_violation, program_limit_exceeded, deadlock_detected
   return isLockTimeout(error) || /^(22|23|54)|^40P01$/.test(code ?? '');
-}
-
-/** lock_not_available */
-function isLockTimeout(error: unknown): boolean {
-  return (error as { code?: string }).code === '55P03';
 }
 
 /** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` if the subject is not public. */

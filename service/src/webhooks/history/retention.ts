@@ -4,7 +4,13 @@
  */
 import { coalesce } from '../../database/coalesce.ts';
 import { listLockHolders } from '../../database/list-lock-holders.ts';
-import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
+import {
+  isLockTimeout,
+  sql,
+  type Database,
+  type Executor,
+  type Transaction,
+} from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
 import { dropTotals, keepFoldsOut } from './fold-delivery-changes.ts';
 
@@ -137,8 +143,7 @@ async function dropDay(
     })
     .catch((error: unknown) => {
       if (error instanceof NeededMeanwhile) return error.need;
-      // lock_not_available
-      if ((error as { code?: string }).code === '55P03') return 'locked' as const;
+      if (isLockTimeout(error)) return 'locked' as const;
       throw error;
     });
 }

@@ -9,6 +9,7 @@ import { recordAudit } from '../../access/audit-log.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
 import {
   isConnectionFault,
+  isLockTimeout,
   isStatementTimeout,
   sql,
   type Change,
@@ -46,6 +47,8 @@ export type Replayed = { appId: string; webhookId: string };
 const replayLock = 70420016;
 /** A statement of a replay that somebody waits for is cancelled after this time. */
 const statementMaxMs = 5_000;
+/** Shorter than a statement may take, so that the error says that a lock was the reason. */
+const lockMaxMs = 4_000;
 /** How long a replay after healing waits for a row that somebody has locked. */
 const lockTimeoutMs = 250;
 
@@ -57,14 +60,18 @@ const turns = pLimit(runningMax);
 /** Waits without a connection until others have ended. Throws `unavailable` if too many wait. */
 export async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
   if (turns.pendingCount < waitingMax) return turns(run);
-  throw new ServiceError('unavailable', 'Too many replays are waiting. Try again in a moment.', {
+  throw tryAgain('Too many replays are waiting.');
+}
+
+function tryAgain(reason: string): ServiceError {
+  return new ServiceError('unavailable', `${reason} Try again in a moment.`, {
     headers: { 'retry-after': String(statementMaxMs / 1_000) },
   });
 }
 
 /**
  * Runs a replay or its count for a user, in a transaction of `change`. Throws `conflict` if another one of the app runs, or
- * if the time range has more events than can be read in time, and as `inTurn`.
+ * if the time range takes too long, `unavailable` if it waits too long for a lock, and as `inTurn`.
  */
 export async function runReplay<Result>(
   database: Database,
@@ -75,15 +82,19 @@ export async function runReplay<Result>(
   return inTurn(async () => {
     await waitForFanOut(database);
     return transact(change, async (tx, aside) => {
-      await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
+      await sql`
+        select set_config('statement_timeout', ${sql.lit(String(statementMaxMs))}, true),
+          set_config('lock_timeout', ${sql.lit(String(lockMaxMs))}, true)
+      `.execute(tx);
       await takeTurn(tx, appId);
       return run(tx, aside);
     }).catch((error: unknown) => {
+      if (isLockTimeout(error))
+        throw tryAgain('Another change has locked what the replay needs. Nothing was queued.');
       if (!isStatementTimeout(error)) throw error;
       throw new ServiceError(
         'conflict',
-        'This time range has too many events. Choose a shorter one.',
-        { cause: error },
+        `This takes more than ${statementMaxMs / 1_000} seconds. Choose a shorter time range.`,
       );
     });
   });

@@ -3,12 +3,18 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { bindApp, unbindApp } from '../../../src/access/bindings.ts';
-import { openDatabase, sql } from '../../../src/database/database.ts';
+import { isConnectionFault, openDatabase, sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
+import type { ServiceError } from '../../../src/errors.ts';
 import { fanOutLock } from '../../../src/events/queue-channel.ts';
 import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
-import { listHealed, replayHealed, replaysPerSecond } from '../../../src/webhooks/replay/replay.ts';
+import {
+  listHealed,
+  replayHealed,
+  replaysPerSecond,
+  runReplay,
+} from '../../../src/webhooks/replay/replay.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -168,7 +174,7 @@ test("another app's webhook looks like a missing one", async () => {
   assert.equal((await replay({ ...webhook, key: other.key })).status, 404);
 });
 
-test('an app has one replay or count at a time, and one that takes too long says so', async () => {
+test('an app has one replay or count at a time, and one that waits for a lock says so', async () => {
   const [webhook, other] = [await makeWebhook(), await makeWebhook()];
   await database.transaction().execute(async (tx) => {
     await sql`lock table webhook_versions in access exclusive mode`.execute(tx);
@@ -179,11 +185,21 @@ test('an app has one replay or count at a time, and one that takes too long says
       assert.equal(status, 409);
       assert.match(body.error.message, /Another replay/);
     }
-    const { status, body } = await slow;
-    assert.equal(status, 409);
-    assert.match(body.error.message, /Choose a shorter one/);
+    const { status, headers, body } = await slow;
+    assert.deepEqual([status, headers.get('retry-after')], [503, '5']);
+    assert.match(body.error.message, /has locked what the replay needs/);
   });
   assert.equal((await replay(other)).status, 202);
+});
+
+test('a replay that takes too long is no fault of the connection, and says what to do', async () => {
+  const { appId } = await makeWebhook();
+  const slow = runReplay(database, appId, (tx) => sql`select pg_sleep(60)`.execute(tx));
+  await assert.rejects(slow, (error: ServiceError) => {
+    assert.deepEqual([error.code, isConnectionFault(error)], ['conflict', false]);
+    assert.match(error.message, /more than 5 seconds\. Choose a shorter time range/);
+    return true;
+  });
 });
 
 test('replays that wait leave connections to other requests, and too many are refused', async () => {
