@@ -21,7 +21,7 @@ import {
   requireSubject,
 } from './find-subject.ts';
 import { addMemberCommands } from './member-commands.ts';
-import { parseFutureOption, parseId, parseInteger } from './parse-option.ts';
+import { parseEmail, parseFutureOption, parseId, parseInteger, parseName } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 import { rotateKey } from '../access/rotate-key.ts';
@@ -40,8 +40,8 @@ function addApps(program: Command): void {
   const create = apps
     .command('create')
     .description('Create an app. With --org or --alliance, bind it to what its owner manages.')
-    .requiredOption('--name <name>', 'name of the app')
-    .requiredOption('--owner <email>', 'email address of the first owner')
+    .requiredOption('--name <name>', 'name of the app', parseName)
+    .requiredOption('--owner <email>', 'email address of the first owner', parseEmail)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -115,7 +115,7 @@ function addKeyCreate(keys: Command): void {
         'create a platform key, which may use all of the internal API and nothing else',
       ).conflicts(['app', 'scope']),
     )
-    .option('--name <name>', 'name of the key', 'key')
+    .option('--name <name>', 'name of the key', parseName, 'key')
     .option(
       '--expires <time>',
       'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
@@ -237,7 +237,7 @@ function addManagers(program: Command): void {
       .description(
         verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings that they made.',
       )
-      .requiredOption('--email <email>', 'email address of the manager')
+      .requiredOption('--email <email>', 'email address of the manager', parseEmail)
       .option('--json', 'print JSON')
       .addHelpText(
         'after',

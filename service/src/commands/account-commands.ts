@@ -13,8 +13,20 @@ import { removeSecondFactor } from '../sign-in/second-factor.ts';
 import { endSessions, listSessions } from '../sign-in/sessions.ts';
 import { isProviderIdentity } from '../sign-in/provider-identity.ts';
 import type { Config } from '../settings/config.ts';
-import { everybody, listSignUpBlocks, setSignUpBlock } from '../sign-in/sign-up-blocks.ts';
-import { type CommandSpec, addCommand, collect, parseId } from './parse-option.ts';
+import {
+  everybody,
+  listSignUpBlocks,
+  readPattern,
+  setSignUpBlock,
+} from '../sign-in/sign-up-blocks.ts';
+import {
+  type CommandSpec,
+  addCommand,
+  checkedBy,
+  collect,
+  parseEmail,
+  parseId,
+} from './parse-option.ts';
 import { cliActor } from './cli-actor.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { table } from './with-database.ts';
@@ -118,7 +130,7 @@ function addCredentials(accounts: Command): void {
   addCommand(accounts, {
     ...account,
     name: 'link',
-    argument: ['<email>', 'email address of an existing or new account'],
+    argument: ['<email>', 'email address of an existing or new account', parseEmail],
     description:
       'Create a link that sets the password of an account, or creates the account, even if its address may not sign up. It works once, within an hour, and replaces an earlier link.',
     async act({ database, given, config }) {
@@ -229,7 +241,11 @@ function addDeletion(accounts: Command): void {
   });
 }
 
-const pattern: CommandSpec['argument'] = ['<pattern>', 'an address, or a domain'];
+const pattern: CommandSpec['argument'] = [
+  '<pattern>',
+  'an address, or a domain',
+  checkedBy(readPattern),
+];
 
 function addSignUp(accounts: Command): void {
   for (const [name, argument, description] of [

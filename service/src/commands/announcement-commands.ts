@@ -1,9 +1,15 @@
 /** `announcements`: what the operator tells all developers. */
 import { Option, type Command } from 'commander';
 import { announcementCharsMax, severities, type Severity } from '../contract/announcement.ts';
-import { announce, endAnnouncement, listAnnouncements } from '../system/announcements.ts';
+import {
+  announce,
+  endAnnouncement,
+  listAnnouncements,
+  requireText,
+} from '../system/announcements.ts';
+import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
-import { addCommand, parseTimeOption } from './parse-option.ts';
+import { addCommand, checkedBy, parseFutureOption, parseTimeOption } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -53,12 +59,20 @@ function addCreate(announcements: Command): void {
   announcements
     .command('create')
     .description('Announce something, such as a maintenance with its date.')
-    .requiredOption('--text <text>', `what, in up to ${announcementCharsMax} characters`)
+    .requiredOption(
+      '--text <text>',
+      `what, in up to ${announcementCharsMax} characters`,
+      checkedBy(requireText),
+    )
     .addOption(
       new Option('--severity <severity>', 'how serious it is').choices(severities).default('info'),
     )
     .option('--starts <time>', 'when it takes place, if not now', parseTimeOption)
-    .option('--ends <time>', 'until when it is shown; default: until it is ended', parseTimeOption)
+    .option(
+      '--ends <time>',
+      'until when it is shown; default: until it is ended',
+      parseFutureOption,
+    )
     .option('--mail', 'mail it to the owners of apps who want it')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -66,6 +80,8 @@ function addCreate(announcements: Command): void {
       '\nExample:\n  orgdir announcements create --text "The directory moves to a larger machine." --severity warning --starts 2027-01-31T20:00:00Z --ends 2027-01-31T22:00:00Z --mail',
     )
     .action(async ({ text, severity, starts, ends, mail = false, json }: Flags) => {
+      if (starts && ends && ends <= starts)
+        throw new ArgumentsError({ path: '--ends', message: 'must be after --starts' });
       const done = await withDatabase(({ database }) =>
         database
           .transaction()

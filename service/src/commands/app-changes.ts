@@ -10,6 +10,7 @@ import {
   requireSubject,
   type SubjectFlags,
 } from './find-subject.ts';
+import { parseName } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
 const exampleApp = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
@@ -29,7 +30,7 @@ function addRename(apps: Command): void {
     .command('rename')
     .description('Rename an app.')
     .argument('<id>', 'id of the app')
-    .argument('<name>', 'new name')
+    .argument('<name>', 'new name', parseName)
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps rename ${exampleApp} "Town crier"`)
     .action(async (id: string, name: string, { json }: { json?: boolean }) => {

@@ -15,6 +15,7 @@ import {
 } from '../directory/import.ts';
 import { readNdjson } from '../directory/import-source.ts';
 import { readCsv } from '../directory/read-csv.ts';
+import { ArgumentsError } from './arguments-error.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
@@ -91,7 +92,10 @@ async function importSources(
 ): Promise<Imported> {
   for (const { kind, file } of sources) {
     if (kind === 'blueprints' && isCsv(file))
-      throw invalid({ path: 'file', message: 'must be NDJSON for blueprints; CSV has no lists' });
+      throw new ArgumentsError({
+        path: 'file',
+        message: 'must be NDJSON for blueprints; CSV has no lists',
+      });
   }
   const sizes = await Promise.all(sources.map(({ file }) => fileSize(file)));
   const bar = await createBar(sumOf(sizes));

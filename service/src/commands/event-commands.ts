@@ -1,15 +1,21 @@
 import { Option, type Command } from 'commander';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
-import { invalid } from '../errors.ts';
+import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import type { RejectedEvent } from '../events/published-events.ts';
 import { listRefused } from '../http/operator/refused.ts';
-import { disableMaintenance, enableMaintenance, readMaintenance } from '../system/maintenance.ts';
+import {
+  disableMaintenance,
+  enableMaintenance,
+  readMaintenance,
+  requireMessage,
+} from '../system/maintenance.ts';
+import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseFutureOption, parsePastOption, parseInteger } from './parse-option.ts';
+import { checkedBy, parseFutureOption, parsePastOption, parseInteger } from './parse-option.ts';
 import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -59,7 +65,10 @@ Examples:
           data,
           publicUrl,
         }),
-      );
+      ).catch((error: unknown) => {
+        if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error;
+        throw new ArgumentsError(...(error.details['issues'] as Issue[]));
+      });
       print(flags.json, { id, event: name }, [`Published event ${id} (${name}).`]);
     });
 }
@@ -109,7 +118,7 @@ function addMaintenance(program: Command): void {
   maintenance
     .command('on')
     .description('Turn maintenance on, or change its message or expected end.')
-    .option('--message <text>', 'message for callers')
+    .option('--message <text>', 'message for callers', checkedBy(requireMessage))
     .option(
       '--until <time>',
       'when it is expected to end, such as 2027-01-31T12:00:00Z',
@@ -185,6 +194,6 @@ function readData(text: string | undefined): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw invalid({ path: '--data', message: 'must be JSON' });
+    throw new ArgumentsError({ path: '--data', message: 'must be JSON' });
   }
 }

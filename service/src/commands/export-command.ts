@@ -2,7 +2,7 @@ import { Argument, Option, type Command } from 'commander';
 import type { Transaction } from '../database/database.ts';
 import { csvColumns, exportLines, toCsv } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
-import { invalid } from '../errors.ts';
+import { ArgumentsError } from './arguments-error.ts';
 import { toJsonLine } from './escape-controls.ts';
 import { print, withDatabase } from './with-database.ts';
 import {
@@ -62,7 +62,10 @@ Examples:
 
 async function exportAll(folder: string | undefined, { format, json }: Flags): Promise<void> {
   if (folder === undefined || folder === '-')
-    throw invalid({ path: 'target', message: 'must be a new folder: all is three files' });
+    throw new ArgumentsError({
+      path: 'target',
+      message: 'must be a new folder: all is three files',
+    });
   refuseCsv(folder, format);
   const counts = await withSnapshot((tx) =>
     writeFolderAtomically(folder, async (writeInto) => {
@@ -94,9 +97,13 @@ export function isCsv(file: string): boolean {
 /** An import reads a file as its name says, so one with blueprints must not end in .csv either. */
 function refuseCsv(target: string, format: Format | undefined): void {
   const noCsv = 'csv cannot hold blueprints, which have lists';
-  if (format === 'csv') throw invalid({ path: '--format', message: `${noCsv}; leave it out` });
+  if (format === 'csv')
+    throw new ArgumentsError({ path: '--format', message: `${noCsv}; leave it out` });
   if (isCsv(target))
-    throw invalid({ path: 'target', message: `${target} must not end in .csv: ${noCsv}` });
+    throw new ArgumentsError({
+      path: 'target',
+      message: `${target} must not end in .csv: ${noCsv}`,
+    });
 }
 
 async function exportToStandardOutput(kind: ImportKind, format: Format): Promise<void> {

@@ -1,11 +1,11 @@
 /** `orgdir apps members …`: who is a member of an app, and with which role. */
 import { Option, type Command } from 'commander';
 import { readApp } from '../access/apps.ts';
-import { normaliseEmail } from '../access/email.ts';
 import { revokeKeysOf } from '../access/keys.ts';
 import { listMembers, removeMember, setMember } from '../access/members.ts';
 import { appRoles, type AppRole } from '../contract/app-roles.ts';
 import { cliActor } from './cli-actor.ts';
+import { parseEmail } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 const exampleApp = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
@@ -49,7 +49,7 @@ function addAdd(members: Command): void {
       'Add a member, or change the role of one. The bindings of an owner who gets another role end.',
     )
     .argument('<id>', 'id of the app')
-    .requiredOption('--email <email>', 'email address of the member')
+    .requiredOption('--email <email>', 'email address of the member', parseEmail)
     .addOption(
       new Option('--role <role>', 'what the member may do').choices(appRoles).makeOptionMandatory(),
     )
@@ -75,7 +75,7 @@ function addRemove(members: Command): void {
     .command('remove')
     .description('Remove a member, and the bindings that they made. The last owner stays.')
     .argument('<id>', 'id of the app')
-    .requiredOption('--email <email>', 'email address of the member')
+    .requiredOption('--email <email>', 'email address of the member', parseEmail)
     .option('--revoke-keys', 'also revoke the keys that they created or rotated in the portal')
     .option('--json', 'print JSON')
     .addHelpText(
@@ -86,7 +86,7 @@ function addRemove(members: Command): void {
       const removed = await withDatabase(({ database }) =>
         database.transaction().execute(async (tx) => {
           const { id: appId } = await readApp(tx, id);
-          const member = { appId, email: normaliseEmail(flags.email) };
+          const member = { appId, email: flags.email };
           const changed = await removeMember(tx, cliActor(), member);
           const revokedKeys = flags.revokeKeys ? await revokeKeysOf(tx, cliActor(), member) : 0;
           return { changed, revokedKeys };

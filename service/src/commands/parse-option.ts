@@ -1,7 +1,10 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { requirePlainName } from '../access/require-plain-name.ts';
+import { normaliseEmail } from '../access/email.ts';
 import { isFuture, parseTime } from '../contract/parse-time.ts';
 import { uuidPattern } from '../contract/patterns.ts';
+import { ServiceError, type Issue } from '../errors.ts';
 import type { Config } from '../settings/config.ts';
 import type { Database } from '../database/database.ts';
 import { print, withDatabase } from './with-database.ts';
@@ -47,6 +50,22 @@ export function parseFutureOption(text: string): Date {
   throw new InvalidArgumentError('It must be in the future.');
 }
 
+/** A parser that has the rule of the API, whose `validation_failed` becomes an invalid argument. */
+export function checkedBy<Value>(check: (text: string) => Value) {
+  return (text: string): Value => {
+    try {
+      return check(text);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const [issue] = error.details['issues'] as [Issue];
+      throw new InvalidArgumentError(`It ${issue.message}.`);
+    }
+  };
+}
+
+export const parseEmail = checkedBy((text) => normaliseEmail(text));
+export const parseName = checkedBy(requirePlainName);
+
 /** For an option that may be given several times. */
 export function collect(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];
@@ -56,10 +75,10 @@ export function collect(text: string, earlier: string[] | undefined): string[] {
 export type CommandSpec<Flags = object> = {
   name: string;
   description: string;
-  argument?: readonly [name: string, description: string];
+  argument?: readonly [name: string, description: string, parse?: (text: string) => string];
   /** Flags, description, and for a value its parser and default. */
   options?: [string, string, ((text: string, earlier: unknown) => unknown)?, unknown?][];
-  required?: [flags: string, description: string];
+  required?: [flags: string, description: string, parse: (text: string) => string];
   /** What follows the name in the example of the help. */
   example?: string;
   act: (given: Given<Flags>) => Promise<[value: unknown, lines: string[]]>;

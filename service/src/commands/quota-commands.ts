@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { changeQuotas, readQuotas, type QuotaInForce } from '../access/quotas.ts';
 import { defaultQuotas, quotaNames, quotasMax, type Quota } from '../contract/quotas.ts';
 import type { Database } from '../database/database.ts';
-import { invalid } from '../errors.ts';
+import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand, parseInteger } from './parse-option.ts';
 import { table } from './with-database.ts';
@@ -72,7 +72,7 @@ async function change(
 ): Promise<[unknown, string[]]> {
   const given = Object.entries(changes).filter(([, maximum]) => maximum !== undefined);
   if (given.length === 0)
-    throw invalid({
+    throw new ArgumentsError({
       path: 'quotas',
       message: `must be one or more of ${quotaNames.map((quota) => `--${quota}`).join(', ')}`,
     });

@@ -1,5 +1,6 @@
 /** Reports on standard error why a command failed, as text or as JSON, and returns its exit code. */
 import { CommanderError } from 'commander';
+import { ArgumentsError } from './arguments-error.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { escapeLines, toJsonLine } from './escape-controls.ts';
 
@@ -10,13 +11,14 @@ export function reportError(error: unknown, json: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   if (json) console.error(toJsonLine({ error: toReport(error) }));
   else if (!(error instanceof CommanderError)) console.error(escapeLines(formatError(error)));
-  return error instanceof CommanderError ? 2 : 1;
+  return error instanceof CommanderError || error instanceof ArgumentsError ? 2 : 1;
 }
 
 /** The error object of the API, with two codes that only commands use. */
 function toReport(error: unknown): Report {
   if (error instanceof ServiceError) {
-    const { code, details } = error;
+    const { details } = error;
+    const code = error instanceof ArgumentsError ? 'invalid_arguments' : error.code;
     return { code, message: formatServiceError(error), details };
   }
   const message = error instanceof Error ? error.message : String(error);

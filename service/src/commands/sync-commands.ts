@@ -14,7 +14,7 @@ import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar, type ProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
-import { parseInteger } from './parse-option.ts';
+import { checkedBy, parseInteger } from './parse-option.ts';
 import { signalCodes } from '@orgdir/client/command/catch-signals';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -34,6 +34,7 @@ export function addSyncCommands(program: Command): void {
     .argument(
       '[source]',
       'a file, or an http or https address (default: SYNC_BLUEPRINTS_URL). NDJSON or a JSON array, optionally gzipped',
+      checkedBy(requireLocation),
     )
     .option('--force', 'sync even if it retires more than half of the active blueprints')
     .option('--skip-bad', 'skip bad rows; their blueprints do not change')
@@ -90,8 +91,7 @@ type Perform = (
   bar: ProgressBar,
 ) => Promise<RunOutcome>;
 
-async function blueprints(source: string | undefined, flags: BlueprintFlags): Promise<void> {
-  const given = source === undefined ? null : requireLocation(source);
+async function blueprints(given: SourceLocation | undefined, flags: BlueprintFlags): Promise<void> {
   await perform('blueprints', flags, ({ connection }, config, signal, bar) =>
     syncBlueprints(connection, {
       location: given ?? configuredLocation(config),

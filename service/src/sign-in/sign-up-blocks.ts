@@ -78,7 +78,8 @@ function isBlockedBy(column: string) {
 export const signUpRefused =
   'No account can be created for this address. Ask the operator of this service.';
 
-function readPattern(given: string): string {
+/** Throws `validation_failed`. */
+export function readPattern(given: string): string {
   const text = given.trim().toLowerCase();
   if (text === everybody) return text;
   if (text.includes('@')) return normaliseEmail(text);

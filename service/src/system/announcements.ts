@@ -43,7 +43,8 @@ export async function announce(
   announcement: NewAnnouncement,
   { mailed }: { mailed: boolean },
 ): Promise<{ id: string; mails: number }> {
-  const { severity, text, startsAt, endsAt } = requireAnnouncement(announcement);
+  const { severity, startsAt, endsAt } = announcement;
+  const text = requireText(announcement.text);
   // Two commands at once must not both add the last one.
   await sql`lock table announcements in share row exclusive mode`.execute(tx);
   await sql`delete from announcements where ends_at <= now()`.execute(tx);
@@ -101,12 +102,13 @@ export async function endAnnouncement(tx: Transaction, actor: Actor, id: string)
 
 const plain = new RegExp(plainText.pattern, 'u');
 
-function requireAnnouncement(given: NewAnnouncement): NewAnnouncement {
-  const text = given.text.trim();
+/** Throws `validation_failed`. Returns it without spaces around it. */
+export function requireText(given: string): string {
+  const text = given.trim();
   if (text === '' || text.length > announcementCharsMax || !plain.test(text))
     throw invalid({
       path: 'text',
       message: `must have 1 to ${announcementCharsMax} characters on one line, without control characters`,
     });
-  return { ...given, text };
+  return text;
 }

@@ -110,15 +110,21 @@ async function checkLocked(tx: Transaction, check: Check): Promise<void> {
 const subject = { kind: 'maintenance', id: null } as const;
 
 function requireAnnouncement({ message, expectedEnd }: Announcement): void {
-  if (message !== null && (message === '' || message.length > maintenanceMessageLengthMax))
+  if (message !== null) requireMessage(message);
+  if (expectedEnd && Number.isNaN(expectedEnd.getTime()))
+    throw invalid({ path: 'expectedEnd', message: 'must be a time' });
+}
+
+/** Throws `validation_failed`. */
+export function requireMessage(message: string): string {
+  if (message === '' || message.length > maintenanceMessageLengthMax)
     throw invalid({
       path: 'message',
       message: `must have 1 to ${maintenanceMessageLengthMax} characters`,
     });
-  if (message !== null && (message.includes('\0') || !message.isWellFormed()))
+  if (message.includes('\0') || !message.isWellFormed())
     throw invalid({ path: 'message', message: 'must be text, without the character U+0000' });
-  if (expectedEnd && Number.isNaN(expectedEnd.getTime()))
-    throw invalid({ path: 'expectedEnd', message: 'must be a time' });
+  return message;
 }
 
 async function requireOn(tx: Transaction): Promise<MaintenanceState> {

@@ -417,7 +417,7 @@ test('a repeated suspension changes the reason and keeps the time', async () => 
   assert.equal(other.changed, true);
   for (const given of ['', ' ', 'x'.repeat(501), 'two\nlines', 'a\u202Eb']) {
     const { code } = await runHere(['keys', 'suspend', keyId, '--reason', given], env);
-    assert.equal(code, 1, JSON.stringify(given));
+    assert.equal(code, 2, JSON.stringify(given));
   }
   const key = (await run('keys', 'list')).find(({ id }: { id: string }) => id === keyId);
   assert.equal(key.suspendedReason, 'Another');

@@ -185,7 +185,7 @@ test('a .csv file has organisations or alliances as CSV, blueprints are refused'
     [['all', path('b.csv')], `target ${path('b.csv')} must not end in .csv: ${lists}`],
   ] as const)
     assert.deepEqual(await run('export', ...args), {
-      code: 1,
+      code: 2,
       stdout: '',
       stderr: `${reason}\n`,
     });

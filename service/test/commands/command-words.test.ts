@@ -154,26 +154,68 @@ async function speakJson(words: string[]): Promise<void> {
   assert.deepEqual(Object.keys(error), ['code', 'message', 'details'], name);
 }
 
-test('an invalid time or a missing option is an invalid argument', async () => {
-  const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
-  for (const [words, reason] of [
-    [['events', 'list', '--since', 'yesterday'], /--since <time>.* must be a time/],
-    [['deliveries', 'list', '--since', 'yesterday'], /must be a time/],
-    [['audit', 'list', '--since', '2027-02-30'], /must be a time/],
-    [['maintenance', 'on', '--until', 'garbage'], /--until <time>.* must be a time/],
-    [['managers', 'add', '--email', 'ada@example.org'], /'--org <slug>' or '--alliance <slug>'/],
-    [['apps', 'bind', app], /'--org <slug>' or '--alliance <slug>'/],
-    [['apps', 'bind', app, '--org', 'a', '--alliance', 'b'], /cannot be used with/],
-    [['keys', 'list', '--app', 'nonsense'], /must be an id/],
-  ] as const) {
-    const { code, stdout, stderr } = await runHere([...words], env);
-    assert.deepEqual([code, stdout], [2, ''], words.join(' '));
-    assert.match(stderr, reason);
+const nobody = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+const [missing, csv] = [join(folder, 'missing.ndjson'), join(folder, 'missing.csv')];
+
+/** The exit code, the words, and what standard error says. */
+const refused: [code: 1 | 2, words: string[], reason: RegExp][] = [
+  [2, ['events', 'list', '--since', 'yesterday'], /--since <time>.* must be a time/],
+  [2, ['deliveries', 'list', '--since', 'yesterday'], /must be a time/],
+  [2, ['audit', 'list', '--since', '2027-02-30'], /must be a time/],
+  [2, ['maintenance', 'on', '--until', 'garbage'], /--until <time>.* must be a time/],
+  [2, ['maintenance', 'on', '--message', ''], /must have 1 to .* characters/],
+  [2, ['managers', 'add', '--email', 'ada@example.org'], /'--org <slug>' or '--alliance <slug>'/],
+  [2, ['apps', 'bind', nobody], /'--org <slug>' or '--alliance <slug>'/],
+  [2, ['apps', 'bind', nobody, '--org', 'a', '--alliance', 'b'], /cannot be used with/],
+  [2, ['keys', 'list', '--app', 'nonsense'], /must be an id/],
+  [2, ['export', 'all'], /^target must be a new folder/],
+  [2, ['export', 'all', csv], /must not end in \.csv/],
+  [2, ['export', 'blueprints', missing, '--format', 'csv'], /csv cannot hold blueprints/],
+  [2, ['import', 'blueprints', csv], /must be NDJSON for blueprints/],
+  [1, ['import', 'orgs', missing], /is not a file, or cannot be read/],
+  [1, ['export', 'orgs', join(missing, 'orgs')], /cannot be written \(ENOENT\)/],
+  [2, ['sync', 'blueprints', 'ftp://example.org/'], /must be a file, or an http or https address/],
+  [1, ['sync', 'blueprints', missing], /ENOENT/],
+  [2, ['apps', 'create', '--name', ' ', '--owner', 'ada@example.org'], /must have 1 to 100/],
+  [2, ['apps', 'create', '--name', 'Herald', '--owner', 'ada'], /must be an email address/],
+  [2, ['apps', 'rename', nobody, ''], /must have 1 to 100 characters/],
+  [1, ['apps', 'rename', nobody, 'Herald'], /no app with the id/],
+  [2, ['apps', 'members', 'add', nobody, '--email', 'ada', '--role', 'owner'], /an email address/],
+  [2, ['apps', 'suspend', nobody, '--reason', ' '], /must have 1 to .* on one line/],
+  [2, ['keys', 'create', '--platform', '--name', ''], /must have 1 to 100 characters/],
+  [2, ['keys', 'rotate', nobody, '--overlap', '-1'], /must be a whole number/],
+  [1, ['keys', 'revoke', nobody], /no key with the id/],
+  [2, ['accounts', 'link', 'ada'], /must be an email address/],
+  [2, ['accounts', 'block', 'a b'], /must be an address or a domain/],
+  [1, ['accounts', 'show', 'ada@example.org'], /no account with the id or address/],
+  [2, ['managers', 'add', '--org', 'acme', '--email', 'ada'], /must be an email address/],
+  [1, ['managers', 'add', '--org', 'none', '--email', 'ada@example.org'], /no organisation none/],
+  [2, ['events', 'publish', 'no.such'], /must be one of org\.created/],
+  [2, ['events', 'publish', 'org.created'], /^org is required/],
+  [2, ['events', 'publish', 'org.created', '--org', 'acme', '--data', '{'], /--data must be JSON/],
+  [2, ['events', 'publish', 'application.created', '--org', 'acme', '--data', '{}'], /data\.id/],
+  [1, ['events', 'publish', 'org.created', '--org', 'none'], /no organisation none/],
+  [2, ['announcements', 'create', '--text', ''], /must have 1 to .* on one line/],
+  [2, ['announcements', 'create', '--text', 'a', '--ends', '2020-01-01'], /must be in the future/],
+  [
+    2,
+    ['announcements', 'create', '--text', 'a', '--starts', '2099-02-01', '--ends', '2099-01-01'],
+    /^--ends must be after --starts/,
+  ],
+  [2, ['quotas', 'set', nobody], /must be one or more of --rate/],
+  [1, ['quotas', 'show', nobody], /no app with the id/],
+  [1, ['restore', missing], /is no backup/],
+];
+
+test('invalid arguments exit with 2, and what is refused or fails with 1', async () => {
+  for (const [code, words, reason] of refused) {
+    const ended = await runHere(words, env);
+    assert.match(ended.stderr, reason, words.join(' '));
+    assert.deepEqual([ended.code, ended.stdout], [code, ''], words.join(' '));
   }
 });
 
 test('a list for an unknown app or webhook is an error', async () => {
-  const nobody = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   for (const [words, reason] of [
     [['keys', 'list', '--app', nobody], `There is no app with the id ${nobody}.`],
     [['deliveries', 'list', '--webhook', nobody], `There is no webhook with the id ${nobody}.`],
@@ -196,7 +238,7 @@ test('a JSON error has a code of the API or of the command line', async () => {
   assert.equal(JSON.parse(process.stderr).error.code, 'invalid_arguments');
   const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   assert.deepEqual(await codeOf(['webhooks', 'list', '--app', app]), [1, 'not_found']);
-  assert.deepEqual(await codeOf(['events', 'publish', 'org.created']), [1, 'validation_failed']);
+  assert.deepEqual(await codeOf(['events', 'publish', 'org.created']), [2, 'invalid_arguments']);
   assert.deepEqual(await codeOf(['keys', 'create']), [2, 'invalid_arguments']);
   assert.deepEqual(await codeOf(['keys']), [2, 'invalid_arguments']);
   assert.deepEqual(await codeOf(['events', 'list', '--event', 'no.such']), [

@@ -242,7 +242,7 @@ test('`orgdir accounts link` prints a link that works once, and `audit list` nam
   const printed = JSON.parse(again.stdout);
   assert.deepEqual([printed.email, printed.hasAccount], [email, true]);
   const bad = await runHere(['accounts', 'link', 'no address'], env);
-  assert.equal(bad.code, 1);
+  assert.equal(bad.code, 2);
   assert.match(bad.stderr, /must be an email address/);
   const listed = await runHere(['audit', 'list', '--action', 'account', '--json'], env);
   const entries = JSON.parse(listed.stdout) as { action: string; actor: { kind: string } }[];

@@ -119,16 +119,16 @@ test('an announcement that is ended is mailed to nobody else', async () => {
 test('an announcement that cannot be shown is refused, and nothing is changed', async () => {
   for (const [words, code, said] of [
     [['create'], 2, '--text'],
-    [['create', '--text', ' '], 1, 'must have 1 to 500 characters'],
-    [['create', '--text', 'x'.repeat(501)], 1, 'must have 1 to 500 characters'],
-    [['create', '--text', 'two\nlines'], 1, 'on one line'],
+    [['create', '--text', ' '], 2, 'must have 1 to 500 characters'],
+    [['create', '--text', 'x'.repeat(501)], 2, 'must have 1 to 500 characters'],
+    [['create', '--text', 'two\nlines'], 2, 'on one line'],
     [['create', '--text', 'x', '--severity', 'urgent'], 2, 'info, warning, critical'],
     [['create', '--text', 'x', '--ends', 'soon'], 2, 'It must be a time'],
-    [['create', '--text', 'x', '--ends', '2020-01-01'], 1, 'must be in the future'],
+    [['create', '--text', 'x', '--ends', '2020-01-01'], 2, 'must be in the future'],
     [
       ['create', '--text', 'x', '--starts', '2099-01-02', '--ends', '2099-01-01'],
-      1,
-      'after the start',
+      2,
+      'must be after --starts',
     ],
     [['end', 'none'], 1, 'There is no announcement with the id none.'],
   ] as const) {
