@@ -5,7 +5,8 @@ import { discordPath, startChatPlatform, token } from '../../service/test/suppor
 import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { openPortal, signUp } from './support/portal-browser.ts';
+import { create } from './support/create.ts';
+import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const platform = noBrowser ? null! : await startChatPlatform();
@@ -18,8 +19,7 @@ test(
   'a channel is added with a preview of its messages, tested, and never shows its URL again',
   options,
   async () => {
-    const json = { name: 'Channel' };
-    const { id: appId } = (await ada.call('/apps', { method: 'POST', json })).body.data;
+    const { id: appId } = await create(ada, '/apps', { name: 'Channel' });
     const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/new` });
     // A header that was begun for a server is not asked for any more.
     await page.getByRole('button', { name: 'Add a header', exact: true }).click();
@@ -72,3 +72,19 @@ test(
     assert.ok(!(await page.content()).includes(token(1)));
   },
 );
+
+test('channels of one platform without descriptions are told apart', options, async () => {
+  const { id: appId } = await create(ada, '/apps', { name: 'Two channels' });
+  const names = [];
+  for (const number of [2, 3]) {
+    const url = platform.origin + discordPath(number);
+    const { id } = await create(ada, `/apps/${appId}/webhooks`, { url, format: 'discord' });
+    names.push(`${new URL(url).host} (…${id.slice(-4)})`);
+  }
+  const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks` });
+  for (const name of names) await page.getByRole('link', { name }).waitFor();
+  await page.goto(`${portalUrl}/apps/${appId}/deliveries`);
+  const choice = page.getByRole('combobox', { name: 'Webhook' });
+  for (const name of names)
+    await choice.getByRole('option', { name }).waitFor({ state: 'attached' });
+});

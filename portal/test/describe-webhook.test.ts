@@ -11,10 +11,12 @@ test('a webhook without a description is told apart by its path, unless that is 
 
 test('webhooks of one host without descriptions are told apart in lists', () => {
   const named = (url: string, description: string | null = null) =>
-    nameInList({ url, description });
+    nameInList({ id: '01994f00-0000-7000-8000-00000000a1b2', url, description });
   assert.equal(named('https://example.org/one?token=x'), 'example.org/one');
   assert.equal(named('https://example.org/'), 'example.org');
-  assert.equal(named('https://discord.com/…'), 'discord.com');
+  assert.equal(named('https://discord.com/…'), 'discord.com (…a1b2)');
+  assert.equal(named('https://discord.com/…', 'Chat'), 'Chat');
+  assert.equal(named(`https://${'a'.repeat(40)}.com/…`), `${'a'.repeat(30)}… (…a1b2)`);
   assert.equal(named('https://example.org/one', 'Chat'), 'Chat');
   assert.equal(named(`https://example.org/${'a'.repeat(100)}`).length, 61);
 });

@@ -130,6 +130,11 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   `.execute(service.database);
   const watched = await portal.open({ as: viewer });
   await watched.getByRole('link', { name: '1 delivery failed or cancelled' }).waitFor();
+  // A viewer sees no path.
+  await watched
+    .getByRole('region', { name: 'Needs attention' })
+    .getByText(`(…${hooks[1].id.slice(-4)}) of Announcer: failing`)
+    .waitFor();
   assert.equal(await watched.getByRole('link', { name: 'Recover…' }).count(), 0);
   await watched.context().close();
 
@@ -154,10 +159,9 @@ test(
     const app = await post(person, '/apps', { name: 'Watchdog' });
     const add = (name: string) =>
       post(person, `/apps/${app.id}/webhooks`, {
-        url: `https://${name}.example.org/`,
-        description: name,
+        url: `https://example.org/${name}`,
       });
-    const [idle, silent, dead] = [await add('Idle'), await add('Silent'), await add('Dead')];
+    const [idle, silent, dead] = [await add('idle'), await add('silent'), await add('dead')];
     const later = { kind: 'retry', waitMs: 3_600_000 } as const;
     const timeout = { statusCode: null, error: 'timeout' } as const;
     const ended = Array.from({ length: 5 }, () => ({ webhookId: dead.id, ...failed }));
@@ -178,8 +182,12 @@ test(
       attention.getByRole('listitem').first(),
       attention.getByRole('listitem').last(),
     ];
-    await worst.getByText('Dead of Watchdog: deactivated, too many deliveries failed').waitFor();
-    await other.getByText('Silent of Watchdog: retrying, the last attempt failed').waitFor();
+    await worst
+      .getByText('example.org/dead of Watchdog: deactivated, too many deliveries failed')
+      .waitFor();
+    await other
+      .getByText('example.org/silent of Watchdog: retrying, the last attempt failed')
+      .waitFor();
     await other.getByText('Last success: never.').waitFor();
     assert.equal(await attention.getByRole('listitem').count(), 2);
     const badges = page.getByRole('region', { name: 'Webhooks of Watchdog' }).getByRole('listitem');

@@ -2061,6 +2061,8 @@ export interface TroubledWebhook {
   webhookId: string;
   /** The host of the webhook's URL. */
   host: string;
+  /** The URL of the webhook. A viewer sees only its origin. */
+  url?: string;
   /** The description of the webhook. */
   description: string | null;
   /** As `health` of a webhook. */

@@ -113,7 +113,7 @@ function Row(props: RowProps) {
 
 /** The event, which leads to the delivery, and below it what has no column. */
 function Event({ delivery, appId, from, ofApp, openId, addressOf }: RowProps) {
-  const { id, event, subject, createdAt, attemptCount, webhook } = delivery;
+  const { id, event, subject, createdAt, attemptCount, webhook, webhookId } = delivery;
   const isNarrow = openId !== undefined;
   const duration = durationOf(delivery);
   const attempts = formatCount(attemptCount, 'attempt');
@@ -136,7 +136,7 @@ function Event({ delivery, appId, from, ofApp, openId, addressOf }: RowProps) {
         )}
       </Group>
       <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
-        {ofApp && <>{nameInList(webhook)}, </>}
+        {ofApp && <>{nameInList({ ...webhook, id: webhookId })}, </>}
         <Time at={createdAt} />
         {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
       </Note>
@@ -156,7 +156,7 @@ function WideCells({ delivery, appId, ofApp }: RowProps) {
             size="sm"
             c="dimmed"
           >
-            {nameInList(delivery.webhook)}
+            {nameInList({ ...delivery.webhook, id: delivery.webhookId })}
           </PageLink>
         </Table.Td>
       )}

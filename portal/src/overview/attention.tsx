@@ -16,7 +16,7 @@ import { formatCount } from '../ui/format-count.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { lookOf } from '../webhooks/describe-webhook.ts';
+import { lookOf, nameInList } from '../webhooks/describe-webhook.ts';
 import { timeOr } from '../webhooks/webhook-state.tsx';
 
 export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | 'keys'>) {
@@ -42,7 +42,8 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
 }
 
 function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
-  const { appId, webhookId, appName, host, description, reason, lastError } = webhook;
+  const { appId, webhookId, appName, host, reason, lastError } = webhook;
+  const { url = `https://${host}/` } = webhook;
   const { health = webhook.state, lastSuccessAt = null, unsentSince } = webhook;
   const page = `/apps/${appId}/webhooks/${webhookId}/deliveries`;
   const { label, color, quiet } = lookOf(health, reason);
@@ -61,7 +62,8 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
       variant={quiet ? 'outline' : 'light'}
       title={
         <>
-          <PageLink to={page}>{description ?? host}</PageLink> of {appName}: {label.toLowerCase()}
+          <PageLink to={page}>{nameInList({ ...webhook, id: webhookId, url })}</PageLink> of{' '}
+          {appName}: {label.toLowerCase()}
           {health === 'suspended' && ' by the operator'}, {describeHealth({ ...webhook, health })}
         </>
       }

@@ -48,33 +48,39 @@ export function describeEvents(events: string[] | null): string {
   );
 }
 
-/** The description, which distinguishes webhooks of one host; without one, the host. */
-export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
+type Named = Pick<Webhook, 'id' | 'url' | 'description'>;
+
+/** The description, which distinguishes webhooks of one host; without one, the host, and the end of the id if no path is shown. */
+export function nameOf({ id, url, description }: Named): string {
   const [line = ''] = description?.trim().split('\n') ?? [];
-  return line === '' ? hostOf(url) : cut(line);
+  if (line !== '') return cut(line);
+  return isMasked(url) ? `${cut(hostOf(url), maskedHostMax)} (…${id.slice(-4)})` : hostOf(url);
 }
 
 /** The name in a list of several: the host with its path, which distinguishes those without a description. */
-export function nameInList(webhook: Pick<Webhook, 'url' | 'description'>): string {
+export function nameInList(webhook: Named): string {
   const name = nameOf(webhook);
-  return webhook.description?.trim() ? name : cut(name + placeOf(webhook));
+  if (webhook.description?.trim() || isMasked(webhook.url)) return name;
+  return cut(name + placeOf(webhook));
 }
 
-function cut(name: string): string {
-  return name.length > nameLengthMax ? `${name.slice(0, nameLengthMax)}…` : name;
+function cut(name: string, lengthMax = nameLengthMax): string {
+  return name.length > lengthMax ? `${name.slice(0, lengthMax)}…` : name;
 }
 
 /** Longer descriptions do not fit into a heading. */
 const nameLengthMax = 60;
+/** Teams has a longer host for each customer. A row of the list has room for the end of the id after so much. */
+const maskedHostMax = 30;
 
-/** Stands for what is not shown. */
-const maskedPath = encodeURI('/…');
+/** Of a chat channel, and for a viewer of every webhook, the API returns only the origin. */
+const isMasked = (url: string) => URL.parse(url)?.pathname === encodeURI('/…');
 
-/** The host next to a description, which names the webhook; otherwise the path, which the host lacks. A viewer gets no path. */
+/** The host next to a description, which names the webhook; otherwise the path, which the host lacks. */
 export function placeOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
   const path = URL.parse(url)?.pathname ?? '/';
   if (description?.trim()) return hostOf(url);
-  return path === '/' || path === maskedPath ? '' : path;
+  return path === '/' || isMasked(url) ? '' : path;
 }
 
 /** The path and query are left out, because they may hold a token. */

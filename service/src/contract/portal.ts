@@ -323,8 +323,9 @@ export const Overview = strictObject(
           appName,
           webhookId: uuid({ description: 'The id of the webhook.' }),
           host: text("The host of the webhook's URL.", 'example.org'),
-          description: PortalDelivery.properties.webhook.properties.description,
           // Optional fields are missing in responses of 1.0.0.
+          url: Type.Optional(PortalDelivery.properties.webhook.properties.url),
+          description: PortalDelivery.properties.webhook.properties.description,
           health: Type.Optional(
             Type.Enum(['suspended', 'deactivated', 'failing', 'retrying'], {
               type: 'string',

@@ -14,6 +14,7 @@ const example: Overview = {
       ...app,
       webhookId: exampleId,
       host: 'example.org',
+      url: 'https://example.org/hooks',
       description: 'Announces new organisations',
       health: 'deactivated',
       state: 'deactivated',

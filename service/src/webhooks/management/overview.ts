@@ -1,8 +1,10 @@
 /** Finds the webhooks and keys that need attention, over all apps of which somebody is a member. */
+import type { AppRole } from '../../contract/app-roles.ts';
 import type { Overview } from '../../contract/portal.ts';
 import { expiresSoonDays } from '../../contract/periods.ts';
 import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { maskUrl } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { undelivered } from './delivery-filter.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
@@ -30,7 +32,7 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
   type Webhook = Required<Overview['webhooks'][number]>;
   type Times = 'since' | 'failingSince' | 'unsentSince' | 'lastSuccessAt';
   type Row = Omit<Webhook, Times | 'host' | 'state' | 'lastError'> &
-    Record<Times, Date | null> & { url: string } & LeftJoined<ErrorRow>;
+    Record<Times, Date | null> & { role: AppRole } & LeftJoined<ErrorRow>;
   type ErrorRow = {
     at: Date;
     statusCode: number | null;
@@ -42,7 +44,7 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
       select webhook_id, hour, event, status, deliveries from delivery_changes
       where webhook_id = any(array(select "webhookId" from troubled))
     )
-    select "appId", "appName", "webhookId", url, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
+    select "appId", "appName", role, "webhookId", url, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
       "exhaustedInARow", case when not by_owner then failing_since end as "failingSince",
       unsent_since as "unsentSince",
       coalesce((${countUndelivered}), 0)::int8 as unsent, last.*
@@ -51,9 +53,10 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
     left join lateral (${lastError}) last on not by_owner
     order by place
   `.execute(executor);
-  return rows.map(({ url, at, statusCode, error, ...row }) =>
+  return rows.map(({ role, url, at, statusCode, error, ...row }) =>
     Object.assign(row, {
       host: urlHost(url),
+      url: role === 'viewer' ? maskUrl(url) : url,
       state: row.health === 'retrying' ? ('failing' as const) : row.health,
       since: row.since?.toISOString() ?? null,
       failingSince: row.failingSince?.toISOString() ?? null,
@@ -69,7 +72,7 @@ function listTroubled(email: string) {
   return sql`
     select *, row_number() over (order by by_owner, array_position(${[...webhookHealths]}::text[], health), "webhookId") as place
     from (
-      select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description, ${webhookHealth} as health,
+      select a.id as "appId", a.name as "appName", m.role, w.id as "webhookId", w.url, w.description, ${webhookHealth} as health,
         nullif(w.deactivated_reason, 'suspended') as reason, s."suspendedReason",
         coalesce(s."suspendedAt", w.deactivated_at) as since, h.last_success_at as "lastSuccessAt",
         coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
