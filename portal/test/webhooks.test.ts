@@ -449,6 +449,7 @@ test(
   async () => {
     const appId = await makeApp('Deleted');
     const id = await makeWebhook(appId);
+    const elsewhere = await openWebhook(appId, id, 'Settings');
     const page = await openWebhook(appId, id, 'Settings');
     await button(page, 'Delete webhook').click();
     const dialog = page.getByRole('dialog');
@@ -460,8 +461,10 @@ test(
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     await assertFocused(page.getByRole('heading', { level: 1 }));
     await page.goBack();
-    const again = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/${id}` });
-    await again.getByText('Not found').waitFor();
+    await elsewhere.reload();
+    await elsewhere.getByRole('heading', { name: 'No such webhook' }).waitFor();
+    await elsewhere.getByText('Not found', { exact: true }).waitFor();
+    assert.equal(await elsewhere.getByRole('navigation', { name: 'Webhook sections' }).count(), 0);
   },
 );
 

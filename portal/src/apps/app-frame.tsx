@@ -1,4 +1,3 @@
-import { ApiError } from '@orgdir/client';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useParams } from 'react-router';
@@ -6,7 +5,7 @@ import { app as appOperation } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page, type Crumb } from '../layout/page.tsx';
 import { PageTabs } from '../layout/page-tabs.tsx';
-import { Loaded } from '../ui/loaded.tsx';
+import { isGone, Loaded } from '../ui/loaded.tsx';
 import { Suspension } from '../ui/suspension.tsx';
 
 export const tabs = [
@@ -31,7 +30,7 @@ type Props = {
 export function AppFrame({ title, lead, actions, children }: Props) {
   const { appId = '' } = useParams();
   const query = useQuery(appOperation(appId));
-  const isMissing = query.error instanceof ApiError && query.error.code === 'not_found';
+  const isMissing = isGone(query.error);
   const name = isMissing ? 'No such app' : (query.data?.name ?? 'App');
   return (
     <Page

@@ -30,6 +30,6 @@ export function Loaded<T>({ query, children }: Props<T>) {
 }
 
 /** A resource deleted in the meantime is not shown from the cache. */
-function isGone(error: Error | null): boolean {
+export function isGone(error: Error | null): boolean {
   return error instanceof ApiError && error.status === 404;
 }

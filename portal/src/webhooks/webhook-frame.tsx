@@ -10,7 +10,7 @@ import { useApp } from '../apps/use-app.ts';
 import { PageTabs } from '../layout/page-tabs.tsx';
 import { Page } from '../layout/page.tsx';
 import { capitalise } from '../ui/capitalise.ts';
-import { Loaded } from '../ui/loaded.tsx';
+import { isGone, Loaded } from '../ui/loaded.tsx';
 import { isChat, nameOf } from './describe-webhook.ts';
 import { useWebhookCrumbs, useWebhookId } from './use-webhook-id.ts';
 import { WebhookActions, WebhookTrouble } from './webhook-health.tsx';
@@ -40,12 +40,13 @@ export function WebhookFrame({ tab, children }: Props) {
   const id = useWebhookId();
   const mayChange = can(useApp(), 'changeWebhooks');
   const query = useQuery({ ...webhookOperation(id), refetchInterval: refreshMs });
-  const webhook = query.data;
+  const isMissing = isGone(query.error);
+  const webhook = isMissing ? undefined : query.data;
   // Deliveries come first on their page: the advice is one click away there.
   const [isAdvised, { toggle }] = useDisclosure(tab !== 'Deliveries');
   return (
     <Page
-      title={webhook ? nameOf(webhook) : 'Webhook'}
+      title={webhook ? nameOf(webhook) : isMissing ? 'No such webhook' : 'Webhook'}
       tab={tab}
       lead={
         webhook && (
@@ -60,7 +61,7 @@ export function WebhookFrame({ tab, children }: Props) {
       {webhook && (isAdvised || webhook.suspendedAt !== null) && (
         <WebhookTrouble webhook={webhook} mayChange={mayChange} />
       )}
-      <PageTabs label="Webhook sections" root={id.page} tabs={tabsOf(webhook)} />
+      {!isMissing && <PageTabs label="Webhook sections" root={id.page} tabs={tabsOf(webhook)} />}
       <Loaded query={query}>
         {(data) => (
           <>
