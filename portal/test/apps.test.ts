@@ -233,6 +233,16 @@ test('the eleventh app is refused in words', options, async () => {
   assert.equal(page.url(), `${portalUrl}/apps`);
 });
 
+test('a double click creates one app', options, async () => {
+  const eve = await signUp(portal.service, 'eve@example.org');
+  const page = await portal.open({ as: eve, path: '/apps' });
+  await page.getByRole('button', { name: 'Create your first app' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('Once');
+  await page.getByRole('button', { name: 'Create app' }).dblclick();
+  await focusedHeading(page, 'Once');
+  assert.equal((await eve.call('/apps')).body.data.length, 1);
+});
+
 test('an app that is gone, or was never theirs, is not found', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Private' });
   const page = await portal.open({ as: bob, path: `/apps/${id}` });

@@ -16,8 +16,9 @@ export function BusyButton({ busy, disabled = false, onClick, ...props }: Props)
       loading={busy}
       disabled={disabled}
       aria-disabled={isOff}
-      // Without the default action, the button does not submit its form either.
-      onClick={(event) => (isOff ? event.preventDefault() : onClick?.(event))}
+      // Without the default action, the button does not submit its form either. The second click of a double click may come
+      // before the button is busy.
+      onClick={(event) => (isOff || event.detail > 1 ? event.preventDefault() : onClick?.(event))}
       renderRoot={(root) => <button {...root} disabled={false} />}
     />
   );
