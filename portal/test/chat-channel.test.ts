@@ -39,6 +39,7 @@ test(
     await page.getByText('must be the URL of an incoming webhook of Discord').waitFor();
     await url.fill(platform.origin + discordPath(1));
     await page.getByRole('button', { name: 'Create webhook', exact: true }).click();
+    await page.locator('h1:focus', { hasText: 'Your new webhook' }).waitFor();
     await page.getByRole('button', { name: 'Send a test', exact: true }).click();
 
     await page
@@ -50,6 +51,7 @@ test(
       .getByRole('button', { name: 'Send a test' })
       .click();
     await eventually(async () => platform.posted(discordPath(1)).length === 1);
+    assert.equal(await page.getByText('Receive events on your machine').count(), 0);
     const tabs = page.getByRole('navigation', { name: 'Webhook sections' });
     assert.equal(await tabs.getByRole('link', { name: 'Signing' }).count(), 0);
 

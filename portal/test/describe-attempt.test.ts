@@ -34,3 +34,11 @@ test('redirects, refusals, missing pages and failures differ', () => {
   assert.match(answered(410).advice ?? '', /deactivated/);
   assert.match(answered(500).title, /failed/);
 });
+
+test('who posts into a chat channel checks its URL, and no server', () => {
+  for (const statusCode of [400, 401, 404, 410, 503]) {
+    const message = describeAttempt({ statusCode, error: null, durationMs: 12 }, true);
+    assert.match(message.title, /chat platform/);
+    assert.doesNotMatch(`${message.title} ${message.advice}`, /your server|signature/i);
+  }
+});

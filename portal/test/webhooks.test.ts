@@ -92,6 +92,8 @@ test(
     await page.getByText('Choose at least one event.').waitFor();
     await assertFocused(page.getByLabel('URL'));
     await page.getByLabel('URL').fill('https://name:secret@example.org/');
+    await button(page, 'Create webhook').click();
+    await assertFocused(page.getByRole('checkbox').first());
     await button(page, 'Select all for every app').click();
     assert.ok(await page.getByLabel('blueprint.sync.completed').isChecked());
     await page.getByLabel('chat.sync.completed').uncheck();

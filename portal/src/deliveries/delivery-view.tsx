@@ -23,6 +23,7 @@ import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { Exchange } from './exchange.tsx';
 import { Redeliver } from './redeliver.tsx';
+import { isMessage } from './request-headers.ts';
 
 const pendingEveryMs = 1_500;
 
@@ -87,7 +88,7 @@ function AttemptsAndExchange({ delivery, url, order }: ShownProps) {
       {attempt && (
         <Text size="sm">
           <Text span inherit fw={600}>
-            {describeAttempt(attempt).title}
+            {describeAttempt(attempt, isMessage(delivery)).title}
           </Text>
           , {causeOf(attempt, delivery)}, <Time at={attempt.startedAt} exact />, took{' '}
           {formatDuration(attempt.durationMs)}

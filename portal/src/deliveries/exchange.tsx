@@ -14,7 +14,7 @@ import { Note } from '../ui/note.tsx';
 import classes from './exchange.module.css';
 import { NoBody } from './no-body.tsx';
 import { renderCurl } from './render-curl.ts';
-import { fixedHeaders, isSigned, requestHeaders } from './request-headers.ts';
+import { fixedHeaders, isMessage, isSigned, requestHeaders } from './request-headers.ts';
 
 type Props = {
   delivery: DeliveryDetail;
@@ -27,7 +27,7 @@ type Props = {
 };
 
 export function Exchange({ delivery, attempt, url, order }: Props) {
-  const advice = attempt && describeAttempt(attempt).advice;
+  const advice = attempt && describeAttempt(attempt, isMessage(delivery)).advice;
   return (
     <Stack gap="sm">
       {advice && (

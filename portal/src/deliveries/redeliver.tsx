@@ -16,6 +16,7 @@ import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { isMessage } from './request-headers.ts';
 
 export type DeliveryProps = {
   id: DeliveryId;
@@ -92,14 +93,20 @@ function refusalOf({ status, event, body }: DeliveryDetail, page: string): React
   return null;
 }
 
-function describeTest({ attempts }: DeliveryDetail): string {
-  const last = attempts.at(-1);
-  return last ? `Test: ${describeAttempt(last).title}` : 'The test was not sent.';
+function describeTest(delivery: DeliveryDetail): string {
+  const last = describeLast(delivery);
+  return last ? `Test: ${last}` : 'The test was not sent.';
 }
 
-function describeResult({ status, attempts }: DeliveryDetail): string {
+function describeResult(delivery: DeliveryDetail): string {
+  const { status } = delivery;
   if (status === 'pending') return 'Sent again. The result appears here.';
-  const last = attempts.at(-1);
-  const attempt = last ? `: ${describeAttempt(last).title}` : '';
+  const last = describeLast(delivery);
+  const attempt = last ? `: ${last}` : '';
   return status === 'succeeded' ? `Delivered${attempt}` : `Delivery failed${attempt}`;
+}
+
+function describeLast(delivery: DeliveryDetail): string | undefined {
+  const last = delivery.attempts.at(-1);
+  return last && describeAttempt(last, isMessage(delivery)).title;
 }

@@ -24,6 +24,11 @@ export function isSigned({ id, body }: Pick<DeliveryDetail, 'id'> & { body: stri
   return body.startsWith(`{"id":"${id}"`);
 }
 
+/** False if the body may not be shown. */
+export function isMessage({ id, body }: Pick<DeliveryDetail, 'id' | 'body'>): boolean {
+  return body !== null && !isSigned({ id, body });
+}
+
 /** All headers of an attempt but those of the owner, with a placeholder for the signatures. */
 export function requestHeaders(
   delivery: Pick<DeliveryDetail, 'id' | 'event'> & { body: string },

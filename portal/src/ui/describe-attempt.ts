@@ -12,17 +12,18 @@ export type AttemptDescription = {
 
 type Texts = Omit<AttemptDescription, 'outcome'>;
 
-export function describeAttempt({
-  statusCode,
-  error,
-  durationMs,
-}: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'>): AttemptDescription {
+/** `isMessage`: it was sent to a chat platform, and not to a server of the webhook's owner. */
+export function describeAttempt(
+  { statusCode, error, durationMs }: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'>,
+  isMessage = false,
+): AttemptDescription {
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No response', advice: faults.reset.advice };
   if (isSuccess({ statusCode, error }))
     return { outcome: 'succeeded', title: `Accepted with ${statusCode}`, advice: null };
-  return { outcome: 'failed', ...describeStatus(statusCode) };
+  const texts = isMessage ? describePlatformStatus(statusCode) : null;
+  return { outcome: 'failed', ...(texts ?? describeStatus(statusCode)) };
 }
 
 const faults: Record<NonNullable<Attempt['error']>, Texts> = {
@@ -124,6 +125,21 @@ const statuses: Record<number, Texts> = {
   },
   504: { title: 'Your server does not respond to its proxy in time (504)', advice: proxy },
 };
+
+function describePlatformStatus(status: number): Texts | null {
+  if (status >= 400 && status <= 499)
+    return {
+      title: `The chat platform refused the message (${status})`,
+      advice:
+        'The response may say why. After 401, 403, 404 or 410, the URL is wrong, or the incoming webhook was deleted: copy the URL from the platform again, and enter it in the settings.',
+    };
+  if (status >= 500 && status <= 599)
+    return {
+      title: `The chat platform failed (${status})`,
+      advice: 'The cause is on its side. Deliveries are retried later.',
+    };
+  return null;
+}
 
 function describeStatus(status: number): Texts {
   const known = statuses[status];

@@ -21,10 +21,12 @@ type EventChoiceProps = {
   value?: string[] | null;
   onChange: (value: string[] | null) => void;
   error?: ReactNode;
+  /** Where the form finds what to focus. */
+  'data-path'?: string;
 };
 
 /** Chooses the events of a webhook. Null: all events the app can get, including future ones, except opt-in ones. */
-export function EventChoice({ appId, value, onChange, error }: EventChoiceProps) {
+export function EventChoice({ appId, value, onChange, error, ...path }: EventChoiceProps) {
   // Remembers the chosen ones while all are.
   const [chosen, setChosen] = useState(value ?? []);
   const errorId = useId();
@@ -45,14 +47,16 @@ export function EventChoice({ appId, value, onChange, error }: EventChoiceProps)
         </Stack>
       </Radio.Group>
       {value && (
-        <Events
-          appId={appId}
-          chosen={value}
-          change={(events) => {
-            setChosen(events);
-            onChange(events);
-          }}
-        />
+        <Stack data-path={path['data-path']}>
+          <Events
+            appId={appId}
+            chosen={value}
+            change={(events) => {
+              setChosen(events);
+              onChange(events);
+            }}
+          />
+        </Stack>
       )}
       {error && (
         <Input.Error id={errorId} role="alert">

@@ -1,5 +1,6 @@
 import { Button, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { app as appOperation, createWebhook } from '../api/operations.ts';
 import type { CreatedWebhook } from '../api/types.ts';
@@ -8,6 +9,7 @@ import { crumbsOf } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { isChat } from './describe-webhook.ts';
@@ -57,6 +59,7 @@ export function NewWebhookPage() {
 }
 
 function CreatedChannel({ done }: { done: () => void }) {
+  useEffect(() => moveFocus(), []);
   return (
     <Stack gap="lg" align="start">
       <Text size="sm">

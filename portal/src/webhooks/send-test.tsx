@@ -10,6 +10,7 @@ import { describeAttempt } from '../ui/describe-attempt.ts';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
+import { isChat } from './describe-webhook.ts';
 
 const noSample = '';
 
@@ -22,6 +23,7 @@ export function SendTest({ appId, webhook }: { appId: string; webhook: Webhook }
   );
   const allowed = events.data?.entries.filter((each) => each.allowed) ?? [];
   const attempt = send.data?.attempts.at(-1);
+  const result = attempt && describeAttempt(attempt, isChat(webhook)).title;
   return (
     <Section
       title="Send a test"
@@ -41,15 +43,13 @@ export function SendTest({ appId, webhook }: { appId: string; webhook: Webhook }
           Send a test
         </BusyButton>
       </Group>
-      <VisuallyHidden role="status">
-        {send.isPending ? 'Sending' : attempt ? describeAttempt(attempt).title : ''}
-      </VisuallyHidden>
+      <VisuallyHidden role="status">{send.isPending ? 'Sending' : result}</VisuallyHidden>
       {send.isError && <Problem error={send.error} />}
       {send.data && attempt && (
         <Stack gap="sm">
           <Divider />
           <Text size="sm" fw={600}>
-            {describeAttempt(attempt).title}, took {formatDuration(attempt.durationMs)}
+            {result}, took {formatDuration(attempt.durationMs)}
           </Text>
           <Exchange delivery={send.data} attempt={attempt} url={webhook.url} order={3} />
         </Stack>

@@ -1,4 +1,5 @@
 import { Listen } from '../apps/listen.tsx';
+import { isChat } from './describe-webhook.ts';
 import { SendTest } from './send-test.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import { WebhookFrame } from './webhook-frame.tsx';
@@ -11,7 +12,7 @@ export function WebhookTestPage() {
         mayChange && (
           <>
             <SendTest appId={appId} webhook={webhook} />
-            <Listen />
+            {!isChat(webhook) && <Listen />}
           </>
         )
       }
