@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { discordPath, startChatPlatform, token } from '../../service/test/support/chat-platform.ts';
+import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
@@ -89,4 +90,13 @@ test('channels of one platform without descriptions are told apart', options, as
   const choice = page.getByRole('combobox', { name: 'Webhook' });
   for (const name of names)
     await choice.getByRole('option', { name }).waitFor({ state: 'attached' });
+
+  platform.instead.set(discordPath(2), (response) => response.writeHead(401).end());
+  await put(portal.service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  await announce(portal.service.database);
+  await eventually(async () => (await ada.call('/overview')).body.data.webhooks.length === 1);
+  await page.goto(portalUrl);
+  const attention = page.getByRole('region', { name: 'Needs attention' });
+  await attention.getByRole('link', { name: names[0] ?? '' }).waitFor();
+  await attention.getByText('The chat platform refused the message (401)').waitFor();
 });

@@ -522,6 +522,10 @@ test(
     await search.fill('nothing');
     await page.getByText('No webhook matches.').waitFor();
     await search.fill('');
+    await page.setViewportSize({ width: 1100, height: 800 });
+    const health = worst.getByRole('cell').nth(1);
+    const [width, needed] = await health.evaluate((cell) => [cell.clientWidth, cell.scrollWidth]);
+    assert.equal(needed, width, 'the reason covers the chart');
     await page.setViewportSize({ width: 390, height: 800 });
     await page.getByRole('listitem').filter({ hasText: 'Announcer 9' }).waitFor();
   },

@@ -2063,6 +2063,8 @@ export interface TroubledWebhook {
   host: string;
   /** The URL of the webhook. A viewer sees only its origin. */
   url?: string;
+  /** What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes. New values may be added. */
+  format?: 'json' | 'discord' | 'slack' | 'teams';
   /** The description of the webhook. */
   description: string | null;
   /** As `health` of a webhook. */

@@ -16,7 +16,7 @@ import { formatCount } from '../ui/format-count.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { lookOf, nameInList } from '../webhooks/describe-webhook.ts';
+import { isChat, lookOf, nameInList } from '../webhooks/describe-webhook.ts';
 import { timeOr } from '../webhooks/webhook-state.tsx';
 
 export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | 'keys'>) {
@@ -72,8 +72,8 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
         <Stack gap={2}>
           {lastError && (
             <Text size="sm">
-              Last error: {describeLastError(lastError)}, <Time at={lastError.at} />. Last success:{' '}
-              {timeOr(lastSuccessAt)}.
+              Last error: {describeLastError(lastError, isChat(webhook))},{' '}
+              <Time at={lastError.at} />. Last success: {timeOr(lastSuccessAt)}.
             </Text>
           )}
           <Text size="sm">
@@ -133,9 +133,9 @@ function describeList(webhook: TroubledWebhook): string | null {
   return exhaustedInARow > 0 ? 'See failures' : null;
 }
 
-function describeLastError({ statusCode, error }: LastError): string {
+function describeLastError({ statusCode, error }: LastError, isMessage: boolean): string {
   if (error !== null) return errorLabels[error];
-  return describeAttempt({ statusCode, error, durationMs: 0 }).title;
+  return describeAttempt({ statusCode, error, durationMs: 0 }, isMessage).title;
 }
 
 function ExpiringEntry({ apiKey }: { apiKey: ExpiringKey }) {

@@ -8,12 +8,12 @@ import { lookOf } from './describe-webhook.ts';
 export function WebhookBadge({ webhook: { health, deactivatedReason } }: { webhook: Webhook }) {
   if (!health) return null;
   const { label, color, quiet } = lookOf(health, deactivatedReason);
-  return quiet ? (
-    <Badge variant="dot" color={color}>
+  const look = quiet ? { variant: 'dot', color } : { color: `${color}.9` };
+  return (
+    // Without a least width, a column of a table leaves it no room.
+    <Badge miw="max-content" {...look}>
       {label}
     </Badge>
-  ) : (
-    <Badge color={`${color}.9`}>{label}</Badge>
   );
 }
 

@@ -45,7 +45,14 @@ function Row({ webhook, stats }: RowProps) {
     <Table.Tr>
       <Table.Td style={{ width: '45%', maxWidth: 0 }}>
         <Group gap="xs" wrap="nowrap">
-          <PageLink to={`${webhook.id}/deliveries`} size="sm" fw={600} truncate maw="70%">
+          <PageLink
+            to={`${webhook.id}/deliveries`}
+            size="sm"
+            fw={600}
+            truncate
+            maw="70%"
+            style={{ flexShrink: 0 }}
+          >
             {nameOf(webhook)}
           </PageLink>
           <Note span size="xs" truncate>

@@ -325,6 +325,7 @@ export const Overview = strictObject(
           host: text("The host of the webhook's URL.", 'example.org'),
           // Optional fields are missing in responses of 1.0.0.
           url: Type.Optional(PortalDelivery.properties.webhook.properties.url),
+          format: Webhook.properties.format,
           description: PortalDelivery.properties.webhook.properties.description,
           health: Type.Optional(
             Type.Enum(['suspended', 'deactivated', 'failing', 'retrying'], {

@@ -15,6 +15,7 @@ const example: Overview = {
       webhookId: exampleId,
       host: 'example.org',
       url: 'https://example.org/hooks',
+      format: 'json',
       description: 'Announces new organisations',
       health: 'deactivated',
       state: 'deactivated',

@@ -44,7 +44,7 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
       select webhook_id, hour, event, status, deliveries from delivery_changes
       where webhook_id = any(array(select "webhookId" from troubled))
     )
-    select "appId", "appName", role, "webhookId", url, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
+    select "appId", "appName", role, "webhookId", url, format, description, health, reason, "suspendedReason", t.since, "lastSuccessAt",
       "exhaustedInARow", case when not by_owner then failing_since end as "failingSince",
       unsent_since as "unsentSince",
       coalesce((${countUndelivered}), 0)::int8 as unsent, last.*
@@ -72,7 +72,7 @@ function listTroubled(email: string) {
   return sql`
     select *, row_number() over (order by by_owner, array_position(${[...webhookHealths]}::text[], health), "webhookId") as place
     from (
-      select a.id as "appId", a.name as "appName", m.role, w.id as "webhookId", w.url, w.description, ${webhookHealth} as health,
+      select a.id as "appId", a.name as "appName", m.role, w.id as "webhookId", w.url, w.format, w.description, ${webhookHealth} as health,
         nullif(w.deactivated_reason, 'suspended') as reason, s."suspendedReason",
         coalesce(s."suspendedAt", w.deactivated_at) as since, h.last_success_at as "lastSuccessAt",
         coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
