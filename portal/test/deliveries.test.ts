@@ -580,6 +580,7 @@ test('an event that a webhook did not get is explained', options, async () => {
   await page.getByLabel('Event id').fill('it');
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.getByText('Enter the id of an event').waitFor();
+  await page.getByLabel('Event id').and(page.locator(':focus')).waitFor();
 });
 
 function fannedOut(eventId: string): Promise<unknown> {

@@ -1,7 +1,7 @@
 /** Says why a webhook did or did not get an event. The event is in the address, so that an explanation can be shared. */
 import { Button, Group, NativeSelect, Radio, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Fragment, useState } from 'react';
+import { Fragment, useRef, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { explainEvent, explainTime, type WebhookId } from '../api/operations.ts';
 import type { ExplainTimeQuery } from '../api/types.ts';
@@ -53,6 +53,7 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
   const [, setAsked] = useSearchParams();
   const times = useTimes();
   const [isFaulty, setFaulty] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
   const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
   return (
     <Section title="Event">
@@ -61,8 +62,10 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
           event.preventDefault();
           const address = toAddress(new FormData(event.currentTarget), times);
           const { id } = address;
-          setFaulty(id !== undefined && !uuidPattern.test(id));
-          if (id === undefined || uuidPattern.test(id)) setAsked(address);
+          const isWrong = id !== undefined && !uuidPattern.test(id);
+          setFaulty(isWrong);
+          if (isWrong) field.current?.focus();
+          else setAsked(address);
         }}
       >
         <Stack align="flex-start">
@@ -74,6 +77,7 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
           </Radio.Group>
           {by === 'id' ? (
             <TextInput
+              ref={field}
               label="Event id"
               name="id"
               required
