@@ -101,7 +101,8 @@ function exhausted(database: Database, webhookId: string): Promise<string> {
 }
 
 async function take(page: Page, path: string, name: string): Promise<void> {
-  await page.goto(`${portalUrl}${path}`);
+  // What arrives late may change the length of the page.
+  await page.goto(`${portalUrl}${path}`, { waitUntil: 'networkidle' });
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
