@@ -105,6 +105,10 @@ test(
       .getByRole('status')
       .filter({ hasText: '1 new delivery' })
       .waitFor({ state: 'attached' });
+    await page.reload();
+    await rowsOf(page).first().waitFor();
+    await drawn(page);
+    assert.equal(await page.getByText('new deliver').count(), 0, 'what a page opens with is new');
     await page.goto(`${portalUrl}${webhook.path}/deliveries?page=2`);
     await page.getByRole('button', { name: 'Go to the first page' }).click();
     await rowsOf(page).first().waitFor();

@@ -8,13 +8,16 @@ import { countNewer } from './use-steady-rows.ts';
 /** The shortest time between two announcements. */
 const announceEveryMs = 10_000;
 
+type Seen = { scope: string | null; newest: string; count: number; announcedAt: number };
+
 type Props = { fresh: PortalDelivery[]; readAt: number; scope: string };
 
 /** Announces to screen readers how many deliveries are new since the last announcement. */
 export function AnnounceNew({ fresh, readAt, scope }: Props) {
   const { clock } = useTimes();
   const [message, setMessage] = useState('');
-  const seen = useRef({ scope: '', newest: '', count: 0, announcedAt: 0 });
+  // What the page opens with is not new. Without filters, the scope is empty.
+  const seen = useRef<Seen>({ scope: null, newest: '', count: 0, announcedAt: 0 });
   useEffect(() => {
     const newest = fresh[0]?.id ?? '';
     const before = seen.current;
