@@ -11,7 +11,7 @@ import { version } from '../../service/src/runtime/version.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, signUp } from './support/portal-browser.ts';
+import { comeBack, openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 /** The request timeout. Only one test waits for it. */
@@ -276,6 +276,32 @@ test('it is edited, deactivated and reactivated', options, async () => {
   await assertFocused(button(page, 'Deactivate'));
   assert.equal((await webhookOf(appId, id)).active, true);
 });
+
+test(
+  'what somebody else changes while a form is open stays as they changed it',
+  options,
+  async () => {
+    const appId = await makeApp('Edited twice');
+    const id = await makeWebhook(appId, { description: 'First' });
+    const page = await openWebhook(appId, id, 'Settings');
+    const settings = section(page, 'Settings');
+    await button(settings, 'Edit').click();
+    await settings.getByLabel('Only selected events').check();
+    await settings.getByLabel('alliance.created').check();
+    await post(`/apps/${appId}/webhooks/${id}`, { description: 'Second' }, 'PATCH');
+    // What was read a moment ago is not read again.
+    await eventually(async () => {
+      await comeBack(page);
+      return page.getByRole('heading', { name: 'Second' }).isVisible();
+    });
+    await button(settings, 'Save').click();
+    await settings.getByText('Second', { exact: true }).waitFor();
+    const { description, events } = await webhookOf(appId, id);
+    assert.deepEqual([description, events], ['Second', ['alliance.created']]);
+    // Nobody may have more apps than the other tests make.
+    await ada.call(`/apps/${appId}`, { method: 'DELETE' });
+  },
+);
 
 test(
   'its secret is replaced with an overlap, and deliveries carry both signatures',

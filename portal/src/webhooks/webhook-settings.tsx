@@ -69,8 +69,10 @@ function describeHeaders(names: string[]): [string, string] {
   return ['Headers', names.length === 0 ? 'None' : `${names.join(', ')} (values hidden)`];
 }
 
-function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
+function Edit({ webhook: current, close }: { webhook: Webhook; close: () => void }) {
   const id = useWebhookId();
+  // As the form began, because somebody else may change what stays as it was in the form.
+  const [webhook] = useState(current);
   const save = async (settings: WebhookSettings) => {
     const changes = changesBetween(webhook, settings);
     if (Object.keys(changes).length === 0) return;
