@@ -11,7 +11,7 @@ const listAgainMs = 200;
 const pageMs = 10;
 /** Webhooks of one speed that are considered at a time. */
 const consideredMax = 1_000;
-/** What those of one speed may take at a time of what the quicker ones have left, if there are slower ones. */
+/** What webhooks of one speed may take of what quicker ones have left of a claim, if slower ones wait. */
 const sharePerSpeed = 0.75;
 /** Those of channels that a chat platform has closed are apart, so that nobody waits behind them. */
 type Queue = Speed | 'closed';
@@ -91,13 +91,13 @@ export class ParkedWebhooks {
       const share = index < queues.length - 1 ? sharePerSpeed : 1;
       const roomsMax = rooms.size + Math.ceil((webhooksMax - rooms.size) * share);
       let free = Math.min(Math.ceil(left * share), this.#room.freeFor(speed));
-      const each = Math.max(Math.floor(free / Math.min(webhooks.size, roomsMax - rooms.size)), 1);
+      const part = Math.max(Math.floor(free / Math.min(webhooks.size, roomsMax - rooms.size)), 1);
       let considered = Math.min(webhooks.size, consideredMax);
       for (const webhookId of webhooks) {
         if (considered === 0 || free <= 0 || rooms.size >= roomsMax) break;
         considered -= 1;
         webhooks.delete(webhookId);
-        const take = Math.min(this.#room.leasable(webhookId), free, each);
+        const take = Math.min(this.#room.leasable(webhookId), free, part);
         if (take > 0) rooms.set(webhookId, take);
         // To the end of its queue, or to that of its present speed.
         else this.keep([webhookId]);
