@@ -50,18 +50,21 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
     const seal = (text: string, owner = id) =>
       `'\\x${secretBox.seal(text, owner).toString('hex')}'`;
     const headers = headersOf(slot);
-    yield `insert into webhooks (id, app_id, url, format, sealed_url, self_healing, events, filter_path, replay_after_healing,
-        secret, own_headers)
+    yield `insert into webhooks (id, app_id, url, format, sealed_url, self_healing, events, filters, filter_path,
+        replay_after_healing, secret, own_headers, own_header_names)
       values ('${id}', ${idOf(state.apps, app)}, '${shownAddressOf(slot, 0)}', '${isChat(slot) ? 'slack' : 'json'}',
         ${isChat(slot) ? seal(url, urlOwner(id)) : 'null'}, ${!isChat(slot)},
-        ${events ? `'{${events.join()}}'` : 'null'}, ${filterPath(events)}, ${replayAfterHealing}, ${seal('whsec_c2VjcmV0')},
-        ${headers ? seal(sealedText(headers, url), headersOwner(id)) : 'null'})`;
+        ${events ? `'{${events.join()}}'` : 'null'}, ${filterColumns(events)},
+        ${replayAfterHealing}, ${seal('whsec_c2VjcmV0')},
+        ${headers ? seal(sealedText(headers, url), headersOwner(id)) : 'null'}, '{${Object.keys(headers ?? {}).join()}}')`;
   }
 }
 
-function filterPath(events: Name[] | null): string {
-  const { path } = compileFilters(filtersOf(events) ?? {}, '');
-  return path === null ? 'null' : `'${path}'`;
+/** The filters as they are shown, and as they are evaluated. */
+function filterColumns(events: Name[] | null): string {
+  const filters = filtersOf(events);
+  if (filters === null) return 'null, null';
+  return `'${JSON.stringify(filters)}', '${compileFilters(filters, '').path}'`;
 }
 
 function storage(state: State, subject: string): [string, string, string] {
