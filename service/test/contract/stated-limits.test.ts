@@ -103,6 +103,7 @@ import {
 import {
   attemptsMax,
   atFirstMax,
+  keptForSlow,
   perWebhookMax,
   slowPerHostMax,
   slowPerOwnerMax,
@@ -145,6 +146,8 @@ const rows: Record<string, Record<string, string>> = {
     'attempts in flight per webhook, over all workers': `1 to ${perWebhookMax}`,
     'attempts in flight per process · of webhooks whose last attempt took longer than a second · that have not been called yet · whose last attempt took longer than half of the deadline':
       list(attemptsMax, startsBelow.slow, startsBelow.unknown, startsBelow.stuck),
+    'of those, for webhooks alone whose last attempt took from a second to half of the deadline':
+      n(keptForSlow),
     "of those that are not quick: one owner's · one receiver host and port's": list(
       slowPerOwnerMax,
       slowPerHostMax,
@@ -262,7 +265,7 @@ test('the rule of room is stated with its numbers', () => {
     read('service/src/webhooks/README.md'),
   )?.[0];
   const numbers = [perWebhookMax, atFirstMax, stuck, unknown, slow, attemptsMax];
-  for (const each of [...numbers, slowPerOwnerMax, slowPerHostMax, whenCrowdedMax])
+  for (const each of [...numbers, keptForSlow, slowPerOwnerMax, slowPerHostMax, whenCrowdedMax])
     assert.match(guide ?? '', new RegExp(`\\b${n(each)}\\b`));
   const deliveries = read('docs/reference/deliveries.md').replaceAll('\n', ' ');
   for (const statement of [

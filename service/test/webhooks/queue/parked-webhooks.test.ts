@@ -84,20 +84,39 @@ test('those that are taken get no more than the room that there is, and the othe
   }
 });
 
-test('backlogs of quick webhooks leave some room to slower ones', () => {
+/** Parks deliveries of webhooks whose last attempts took so long. */
+function startWith(latencies: [webhookIds: string[], latencyMs: number][]) {
   const room = new Room(webhooks);
   const parked = new ParkedWebhooks(room, createFloor(null));
   const url = 'https://example.org/';
-  const add = (webhookIds: string[], latencyMs: number) => {
+  for (const [webhookIds, latencyMs] of latencies) {
     for (const webhookId of webhookIds)
       room.release(room.take({ webhookId, owner: webhookId, url, latencyMs }));
     parked.add(webhookIds);
-  };
+  }
+  return parked;
+}
+
+test('slow webhooks are claimed also when nothing else may be', () => {
+  const slow = Array.from({ length: 140 }, (_, index) => index.toString(16).padStart(6, '0'));
+  const parked = startWith([
+    [['aaaaaa'], 5],
+    [slow, 2_000],
+    [['bbbbbb'], 9_000],
+  ]);
+  const taken = parked.takeWithRoom(0);
+  assert.deepEqual([...taken.keys()], slow.slice(0, taken.size));
+  assert.equal(taken.size, 96, 'three quarters of the webhooks of a claim, because others wait');
+});
+
+test('backlogs of quick webhooks leave some room to slower ones', () => {
   const quick = Array.from({ length: 500 }, (_, index) => index.toString(16).padStart(6, '0'));
   const slow = ['aaaaaa', 'bbbbbb'];
-  add(quick, 5);
-  add(slow, 2_000);
-  add(['cccccc'], 9_000);
+  const parked = startWith([
+    [quick, 5],
+    [slow, 2_000],
+    [['cccccc'], 9_000],
+  ]);
   for (const [most, expected] of [
     [100, 75],
     // As many webhooks as one claim has.

@@ -146,19 +146,39 @@ test('a quick webhook gets as many deliveries again, which wait for their turn; 
   assert.equal(room.mayWait(slow), false);
 });
 
-for (const [speed, most] of [
-  ['stuck', 512],
-  ['unknown', 640],
-  ['slow', 768],
-  ['quick', 1_024],
+for (const [speed, most, slow] of [
+  ['stuck', 512, 256],
+  ['unknown', 640, 128],
+  ['slow', 768, 0],
+  ['quick', 1_024, 128],
 ] as const)
-  test(`attempts of ${speed} webhooks fill up to ${most} of 1,024`, () => {
+  test(`attempts of ${speed} webhooks fill up to ${most} of 1,152`, () => {
     const room = new Room({ timeoutMs });
-    assert.equal(start(room, webhooks(1_100, speed)).length, most);
+    assert.equal(start(room, webhooks(1_200, speed)).length, most);
     assert.equal(room.freeFor(speed), 0);
-    assert.equal(start(room, webhooks(1_100, 'slow')).length, Math.max(768 - most, 0));
-    assert.equal(start(room, webhooks(1_100, 'quick')).length, 1_024 - Math.max(most, 768));
+    assert.equal(start(room, webhooks(1_200, 'slow')).length, slow);
+    assert.equal(start(room, webhooks(1_200, 'quick')).length, 1_152 - most - slow);
   });
+
+test('quick webhooks that fall silent together take no room that is kept for slow ones', (t) => {
+  const clock = mockClock(t);
+  const room = new Room({ timeoutMs });
+  start(room, webhooks(1_024, 'quick'));
+  clock.pass(1_100);
+  assert.deepEqual([room.free('parked'), room.freeForSlow()], [0, 128]);
+  for (const speed of ['stuck', 'unknown', 'quick'] as const)
+    assert.equal(start(room, webhooks(1, speed)).length, 0, speed);
+  const slow = start(room, webhooks(200, 'slow'));
+  assert.equal(slow.length, 128);
+  endAll(room, slow.splice(0, 31));
+  assert.equal(room.freeForSlow(), 0, 'a smaller lease is not worth its statement');
+  endAll(room, slow.splice(0, 1));
+  assert.equal(room.freeForSlow(), 32);
+  const waiting = webhooks(1, 'slow').map((webhook) => room.take(webhook));
+  assert.equal(room.freeForSlow(), 0, 'leased deliveries count before they start');
+  endAll(room, waiting);
+  assert.equal(room.freeForSlow(), 32);
+});
 
 test('quick webhooks that fall silent together leave room for the others', (t) => {
   const clock = mockClock(t);
@@ -245,7 +265,8 @@ test('broadcasts leave room for backlogs, and both for new events, whatever is s
     const room = new Room({ timeoutMs });
     const works = ['event', 'parked', 'broadcast'] as const;
     const free = () => works.map((work) => room.free(work));
-    const quarter = (1_024 - slow) / 4;
+    // Slow webhooks have 128 of these for themselves.
+    const quarter = ((slow > 0 ? 1_152 : 1_024) - slow) / 4;
     start(room, webhooks(slow, 'slow'));
     assert.deepEqual(free(), [4 * quarter, 3 * quarter, 2 * quarter]);
     // Whether they wait for their turn or are in flight.
@@ -330,7 +351,8 @@ test('one of several processes leases ahead what its webhook answers within 100 
   for (const [latencyMs, leasable] of [
     [5, 2 + 8],
     [50, 2 + 4],
-    [300, 2 + 2],
+    [300, 2 + 1],
+    [0, 2 + 8],
   ] as const) {
     const places = start(room, [one('quick')]);
     clock.pass(latencyMs);

@@ -90,7 +90,8 @@ export class ParkedWebhooks {
     for (const [index, [speed, webhooks]] of queues.entries()) {
       const share = index < queues.length - 1 ? sharePerSpeed : 1;
       const roomsMax = rooms.size + Math.ceil((webhooksMax - rooms.size) * share);
-      let free = Math.min(Math.ceil(left * share), this.#room.freeFor(speed));
+      const kept = speed === 'slow' ? this.#room.freeForSlow() : 0;
+      let free = Math.min(Math.max(Math.ceil(left * share), kept), this.#room.freeFor(speed));
       const part = Math.max(Math.floor(free / Math.min(webhooks.size, roomsMax - rooms.size)), 1);
       let considered = Math.min(webhooks.size, consideredMax);
       for (const webhookId of webhooks) {

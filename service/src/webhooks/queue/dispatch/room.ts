@@ -20,14 +20,17 @@ const lateMs = 250;
 /** A webhook whose last attempt took longer is slow. */
 export const slowMs = 1_000;
 const aheadMs = 100;
-/** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
-export const attemptsMax = 1024;
+/** Attempts that wait for a response, of webhooks of any speed. Each costs a socket and some tens of kilobytes. */
+const openMax = 1024;
+/** For slow webhooks alone: quick ones that fall silent together hold all other room until their deadline. */
+export const keptForSlow = openMax / 8;
+export const attemptsMax = openMax + keptForSlow;
 /** By what is known of its webhook, an attempt may start while fewer than this many are slow; a quick one, while fewer are in flight. */
 export const startsBelow = {
-  stuck: attemptsMax * 0.5,
-  unknown: attemptsMax * 0.625,
-  slow: attemptsMax * 0.75,
-  quick: attemptsMax,
+  stuck: openMax * 0.5,
+  unknown: openMax * 0.625,
+  slow: openMax * 0.75,
+  quick: openMax,
 };
 /** From here on quick webhooks get `whenCrowdedMax`. */
 const crowdedFrom = startsBelow.unknown;
@@ -41,12 +44,12 @@ const leasedBelow = { event: 1, parked: 0.75, broadcast: 0.5 } satisfies Record<
  * than that: they may go on like this for hours.
  */
 export const leaseWaitMs = 250;
-const few = attemptsMax / 16;
+const few = openMax / 16;
 const leasedBelowNext = 0.75;
-export const slowPerOwnerMax = attemptsMax / 8;
-export const slowPerHostMax = attemptsMax / 4;
+export const slowPerOwnerMax = openMax / 8;
+export const slowPerHostMax = openMax / 4;
 /** Leased deliveries that are not recorded yet, so that an unavailable database does not fill the memory. */
-const heldMax = 2 * attemptsMax;
+const heldMax = 2 * openMax;
 /** How often attempts that have become slow are looked for. */
 const ageMs = 100;
 /** What this process saw of a webhook longer ago than this may be older than what the database knows. */
@@ -105,6 +108,8 @@ export type Place = {
   state: 'waiting' | 'running' | 'ended' | 'released';
   startedAt: number;
   isSlow: boolean;
+  /** Whether its webhook was slow when it was leased, and later when it started. */
+  isOfSlow: boolean;
 };
 
 export class Room {
@@ -116,6 +121,9 @@ export class Room {
   readonly #active = new Map<string, Receiver>();
   readonly #running = new Set<Place>();
   #slow = 0;
+  /** Of webhooks that were slow: attempts in flight, and leased deliveries that have not started. */
+  #ofSlow = 0;
+  #waitingOfSlow = 0;
   readonly #slowByOwner = new Map<string, number>();
   readonly #slowByHost = new Map<string, number>();
   #blocked = new Set<string>();
@@ -177,7 +185,15 @@ export class Room {
 
   /** How many attempts of webhooks of that speed may start. */
   freeFor(speed: Speed): number {
-    return startsBelow[speed] - (speed === 'quick' ? this.#running.size : this.#slow);
+    if (speed === 'quick') return this.#open() - this.#running.size;
+    const free = startsBelow[speed] - this.#slow;
+    return speed === 'slow' ? Math.max(free, this.#unusedBySlow()) : free;
+  }
+
+  /** How many deliveries of slow webhooks may be leased although nothing else may be; less than a quarter counts as nothing. */
+  freeForSlow(): number {
+    const free = this.#unusedBySlow() - this.#waitingOfSlow;
+    return free < keptForSlow / 4 ? 0 : free;
   }
 
   /** Counts a leased delivery. */
@@ -192,7 +208,18 @@ export class Room {
     this.#remembered.set(webhookId, receiver);
     this.#heldOf[work] += 1;
     this.#wait(receiver, 1);
-    return { receiver, owner, host, work, state: 'waiting', startedAt: 0, isSlow: false };
+    const isOfSlow = this.#speedOf(receiver) === 'slow';
+    if (isOfSlow) this.#waitingOfSlow += 1;
+    return {
+      receiver,
+      owner,
+      host,
+      work,
+      state: 'waiting',
+      startedAt: 0,
+      isSlow: false,
+      isOfSlow,
+    };
   }
 
   /** Counts a test that somebody waits for, which only the most that a webhook may have in flight can refuse. */
@@ -228,16 +255,19 @@ export class Room {
   /** Counts the attempt as in flight; returns false if there is no room for it. `always`: whether there is or not. */
   start(place: Place, always = false): boolean {
     const { receiver } = place;
-    const mayStart =
-      this.#running.size < attemptsMax && receiver.running.size < this.#limit(receiver);
+    const speed = this.#speedOf(receiver);
+    const most = speed === 'slow' ? attemptsMax : this.#open();
+    const mayStart = this.#running.size < most && receiver.running.size < this.#limit(receiver);
     if (!mayStart && !always) return false;
-    const isSlow = this.#speedOf(receiver) !== 'quick';
     place.state = 'running';
+    if (place.isOfSlow) this.#waitingOfSlow -= 1;
+    place.isOfSlow = speed === 'slow';
+    if (place.isOfSlow) this.#ofSlow += 1;
     place.startedAt = performance.now();
     this.#running.add(place);
     receiver.running.add(place);
     this.#wait(receiver, -1);
-    this.#countSlow(place, isSlow);
+    this.#countSlow(place, speed !== 'quick');
     this.#ageing ??= setInterval(() => this.#age(), ageMs).unref();
     return true;
   }
@@ -254,6 +284,7 @@ export class Room {
     place.state = 'ended';
     this.#running.delete(place);
     receiver.running.delete(place);
+    if (place.isOfSlow) this.#ofSlow -= 1;
     this.#countSlow(place, false);
     receiver.endedAt = performance.now();
     receiver.latencyMs = receiver.endedAt - startedAt;
@@ -266,7 +297,10 @@ export class Room {
   release(place: Place): void {
     this.end(place);
     if (place.state === 'released') return;
-    if (place.state === 'waiting') this.#wait(place.receiver, -1);
+    if (place.state === 'waiting') {
+      this.#wait(place.receiver, -1);
+      if (place.isOfSlow) this.#waitingOfSlow -= 1;
+    }
     place.state = 'released';
     this.#heldOf[place.work] -= 1;
     this.#announceRoom();
@@ -274,8 +308,8 @@ export class Room {
 
   /** Less than a quarter of what is not slow counts as nothing, because a small lease costs as much as a large one. */
   #free(work: Work): number {
-    const slow = Math.min(this.#slow, startsBelow.slow);
-    const notSlow = attemptsMax - slow;
+    const slow = Math.min(this.#slow, startsBelow.slow - this.#unusedBySlow());
+    const notSlow = this.#open() - slow;
     const next = this.#next();
     let share = leasedBelow[work];
     if (next) share = work === next ? 1 : Math.min(share, leasedBelowNext);
@@ -283,6 +317,16 @@ export class Room {
     const most = slow + notSlow * share;
     const free = Math.min(most - this.#running.size - this.#waiting, heldMax - held);
     return free < notSlow / 4 ? 0 : Math.floor(free);
+  }
+
+  /** Of what is kept for slow webhooks. */
+  #unusedBySlow(): number {
+    return Math.max(keptForSlow - this.#ofSlow, 0);
+  }
+
+  /** How many attempts may be in flight before one of a webhook that is not slow starts. */
+  #open(): number {
+    return attemptsMax - this.#unusedBySlow();
   }
 
   /** What has waited for too long, and of these the longest. */
@@ -311,15 +355,12 @@ export class Room {
     return isLate(receiver) ? 0 : Math.min(limit, hasAnswered ? whenCrowdedMax : 1);
   }
 
-  /**
-   * A quick webhook gets more, which wait for their turn, so that its next attempt waits for no statement: as many again, or
-   * what it answers within `aheadMs`, because another process may not look for them as soon.
-   */
+  /** A quick webhook gets what it answers within `aheadMs` on top, which waits for its turn: its next attempt waits for no statement. */
   #leasable(receiver: Receiver): number {
     const limit = this.#limit(receiver);
     const isAhead = this.#speedOf(receiver) === 'quick' && this.#running.size < crowdedFrom;
-    const soon = Math.min((limit * aheadMs) / (receiver.latencyMs ?? aheadMs), perWebhookMax);
-    const ahead = isAhead ? Math.max(limit, Math.floor(soon)) : 0;
+    const soon = Math.ceil((limit * aheadMs) / Math.max(receiver.latencyMs ?? aheadMs, 1));
+    const ahead = isAhead ? Math.min(soon, perWebhookMax) : 0;
     return limit + ahead - receiver.running.size - receiver.waiting;
   }
 
