@@ -4,7 +4,7 @@ import { subscribableEvents } from '../../events/catalogue.ts';
 import { sql, type Database } from '../../database/database.ts';
 
 /** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
-export const leftMs = 500;
+export const leftMs = 250;
 
 type Work = {
   /** Whether events at or above the floor wait for fan-out, at least for `minAgeMs`, or a broadcast for its next slice. */
