@@ -286,6 +286,29 @@ test('messages that Discord would refuse wait, over all processes, and all arriv
   await remove(made);
 });
 
+test('each process leases one message of a limited channel when it opens', async () => {
+  const made = await create('discord');
+  await sql`create sequence leases`.execute(database);
+  await sql`
+    create function count_lease() returns trigger language plpgsql as $$ begin perform nextval('leases'); return null; end $$
+  `.execute(database);
+  await sql`
+    create trigger count_leases after update on pending_deliveries for each row
+    when (old.lease_token is null and new.lease_token is not null) execute function count_lease()
+  `.execute(database);
+  platform.bucket = { requests: 1, windowMs: 500 };
+  for (let count = 0; count < 12; count += 1) await announce(database);
+  await queueDrained(database);
+  assert.equal(platform.posted(made.path).length, 12);
+  const { rows } = await sql<{ leases: string }>`
+    select last_value as leases from leases
+  `.execute(database);
+  // Two processes, and one is too late.
+  assert.ok(Number(rows[0]?.leases) <= 2 * 12 + 6, `${rows[0]?.leases} leases for 12 messages`);
+  await sql`drop trigger count_leases on pending_deliveries`.execute(database);
+  await remove(made);
+});
+
 test('a backlog that waits for a platform is left where it is, and delays nobody', async () => {
   const made = await create('discord');
   await sql`

@@ -55,6 +55,11 @@ export async function readGate(database: Database, webhookId: string): Promise<G
 /** A webhook that has to wait for longer is looked at this often: it may have another URL, or deliveries that have waited for too long. */
 export const lookAgainMs = 300_000;
 
+/** One that another process was told to leave alone is looked at so much later: that process goes on with it. */
+const elsewhereMs = 5_000;
+/** What it takes until all processes know of a response. */
+const storedMs = 250;
+
 type Dependencies = { database: Database; room: Room; log: Logger };
 /** `refused`: whether the platform took nothing of the webhook, because it limits messages. */
 type Limit = { name: string; waitMs: number; invalid: number; refused: boolean };
@@ -62,6 +67,8 @@ type Limit = { name: string; waitMs: number; invalid: number; refused: boolean }
 /** Keeps what attempts say about the next ones. One statement at a time, so that many limited channels cost no more than a few. */
 export class ChatLimits {
   readonly #dependencies: Dependencies;
+  /** Webhooks that the platform told this process to leave alone. */
+  readonly #own = new Set<string>();
   #next = new Map<string, Limit>();
   /** Webhooks of which nothing was taken for too long. */
   #failing = new Set<string>();
@@ -78,8 +85,11 @@ export class ChatLimits {
   ): Promise<void> {
     if (!chat) return;
     const { openAt, now, closedSince } = chat.gate;
-    const waitMs = answer ? Math.max(answer.webhookMs, answer.platformMs) : openAt - now;
+    const waitMs = answer
+      ? Math.max(answer.webhookMs, answer.platformMs)
+      : this.#waitMs(webhookId, openAt - now);
     this.#dependencies.room.close(webhookId, Math.min(waitMs, lookAgainMs));
+    if (answer) this.#own[answer.webhookMs > 0 ? 'add' : 'delete'](webhookId);
     const limits: Limit[] = [];
     if (answer && (answer.webhookMs > 0 || answer.limited !== (closedSince !== null)))
       limits.push({
@@ -95,6 +105,14 @@ export class ChatLimits {
     }
     const failing = verdict.kind === 'given_up' ? [webhookId] : [];
     if (limits.length + failing.length > 0) await this.#store(limits, failing);
+  }
+
+  /** Of a webhook that is closed for so long. Would all processes go on when it opens, each would lease a delivery for one that is sent. */
+  #waitMs(webhookId: string, closedMs: number): number {
+    const goesOn = this.#own.has(webhookId) && closedMs <= storedMs;
+    if (closedMs <= 0 || goesOn || this.#dependencies.room.isAlone()) return closedMs;
+    this.#own.delete(webhookId);
+    return closedMs + elsewhereMs;
   }
 
   #store(limits: Limit[], failing: string[]): Promise<void> {

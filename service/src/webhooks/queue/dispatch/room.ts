@@ -358,7 +358,9 @@ export class Room {
   /** A quick webhook gets what it answers within `aheadMs` on top, which waits for its turn: its next attempt waits for no statement. */
   #leasable(receiver: Receiver): number {
     const limit = this.#limit(receiver);
-    const isAhead = this.#speedOf(receiver) === 'quick' && this.#running.size < crowdedFrom;
+    // The response to a chat channel's message may hold back the next.
+    const mayBeAhead = this.#speedOf(receiver) === 'quick' && !receiver.isChat;
+    const isAhead = mayBeAhead && this.#running.size < crowdedFrom;
     const soon = Math.ceil((limit * aheadMs) / Math.max(receiver.latencyMs ?? aheadMs, 1));
     const ahead = isAhead ? Math.min(soon, perWebhookMax) : 0;
     return limit + ahead - receiver.running.size - receiver.waiting;

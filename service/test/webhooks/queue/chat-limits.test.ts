@@ -1,0 +1,61 @@
+/** Tests which of several processes goes on with a channel when its platform may be called again. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { ChatLimits } from '../../../src/webhooks/queue/dispatch/chat-limits.ts';
+import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
+import { openTestDatabase } from '../../support/database.ts';
+
+const { database } = await openTestDatabase();
+const log = pino({ level: 'silent' });
+const webhookId = '0198f2a4-5b7c-7d3e-9f10-00000000000a';
+const url = 'https://discord.com/…';
+
+test('the process that was answered looks when the channel opens, and the others later', async (t) => {
+  let now = 1_000;
+  t.mock.method(performance, 'now', () => now);
+  const start = (workers: number) => {
+    const room = new Room({ timeoutMs: 10_000 });
+    room.setShare(0, workers);
+    room.release(room.take({ webhookId, owner: '', url, latencyMs: 1 }));
+    const limits = new ChatLimits({ database, room, log });
+    /** After an attempt that was answered so, or a look that found the channel closed for so long. */
+    const keep = (answeredMs: number | null, closedMs: number) => {
+      const gate = { now: 0, openAt: closedMs, closedSince: null };
+      const chat = { format: 'discord', sealedUrl: Buffer.alloc(0), template: 1, gate } as const;
+      const answer = { limited: false, gone: false, platformMs: 0, invalid: false };
+      const attempt = answeredMs === null ? {} : { answer: { ...answer, webhookMs: answeredMs } };
+      const delivery = { webhookId, url, chat } as Parameters<ChatLimits['keep']>[0];
+      return limits.keep(delivery, { ...attempt, verdict: { kind: 'succeeded' } });
+    };
+    /** For how many milliseconds it is left alone. */
+    const waits = () => {
+      const from = now;
+      while (room.isClosed(webhookId)) now += 10;
+      return now - from;
+    };
+    return { keep, waits };
+  };
+
+  const answered = start(2);
+  await answered.keep(500, 0);
+  assert.equal(answered.waits(), 500);
+  await answered.keep(null, 20);
+  assert.equal(answered.waits(), 20, 'the others were told a moment later');
+  await answered.keep(null, 500);
+  assert.equal(answered.waits(), 5_500, 'another one was answered meanwhile');
+  await answered.keep(null, 20);
+  assert.equal(answered.waits(), 5_020);
+
+  const other = start(2);
+  await other.keep(null, 20);
+  assert.equal(other.waits(), 5_020);
+  await other.keep(null, -20);
+  assert.equal(other.waits(), 0, 'it is open');
+  await other.keep(500, -20);
+  assert.equal(other.waits(), 500, 'and goes on here now');
+
+  const alone = start(1);
+  await alone.keep(null, 500);
+  assert.equal(alone.waits(), 500, 'nobody else goes on');
+});
