@@ -370,6 +370,13 @@ test('attempts that wait to be recorded are limited', () => {
   assert.equal(room.free('event'), 0, 'a smaller lease is not worth its statement');
   let calls = 0;
   room.onRoom = (id) => void (calls += id === null ? 1 : 0);
+  const slow = webhooks(224, 'slow').map((webhook) => room.take(webhook));
+  for (const place of slow) room.start(place, true);
+  for (const place of slow) room.end(place);
+  assert.equal(room.freeForSlow(), 0, 'nor of slow ones');
+  endAll(room, slow);
+  assert.equal(room.freeForSlow(), 128);
+  calls = 0;
   room.release(places.pop() as Place);
   assert.deepEqual([room.free('event'), calls], [256, 1]);
 });

@@ -3,6 +3,7 @@
  * would have to, closes its webhook; one about the whole platform closes that for everybody. The deliveries wait as those
  * of a webhook without room do: `load-deliveries.ts` reads until when, and `room.ts` claims no more before.
  */
+import { LRUCache } from 'lru-cache';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database } from '../../../database/database.ts';
 import type { Logger } from '../../../runtime/log.ts';
@@ -57,6 +58,8 @@ export const lookAgainMs = 300_000;
 
 /** One that another process was told to leave alone is looked at so much later: that process goes on with it. */
 const elsewhereMs = 5_000;
+/** Webhooks that are remembered for this; of the others, all processes look later. */
+const ownMax = 20_000;
 /** What it takes until all processes know of a response. */
 const storedMs = 250;
 
@@ -68,7 +71,7 @@ type Limit = { name: string; waitMs: number; invalid: number; refused: boolean }
 export class ChatLimits {
   readonly #dependencies: Dependencies;
   /** Webhooks that the platform told this process to leave alone. */
-  readonly #own = new Set<string>();
+  readonly #own = new LRUCache<string, true>({ max: ownMax });
   #next = new Map<string, Limit>();
   /** Webhooks of which nothing was taken for too long. */
   #failing = new Set<string>();
@@ -89,7 +92,7 @@ export class ChatLimits {
       ? Math.max(answer.webhookMs, answer.platformMs)
       : this.#waitMs(webhookId, openAt - now);
     this.#dependencies.room.close(webhookId, Math.min(waitMs, lookAgainMs));
-    if (answer) this.#own[answer.webhookMs > 0 ? 'add' : 'delete'](webhookId);
+    if (answer) this.#own.set(webhookId, answer.webhookMs > 0 || undefined);
     const limits: Limit[] = [];
     if (answer && (answer.webhookMs > 0 || answer.limited !== (closedSince !== null)))
       limits.push({

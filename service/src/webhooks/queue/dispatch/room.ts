@@ -192,7 +192,7 @@ export class Room {
 
   /** How many deliveries of slow webhooks may be leased although nothing else may be; less than a quarter counts as nothing. */
   freeForSlow(): number {
-    const free = this.#unusedBySlow() - this.#waitingOfSlow;
+    const free = Math.min(this.#unusedBySlow() - this.#waitingOfSlow, this.#freeToHold());
     return free < keptForSlow / 4 ? 0 : free;
   }
 
@@ -313,10 +313,13 @@ export class Room {
     const next = this.#next();
     let share = leasedBelow[work];
     if (next) share = work === next ? 1 : Math.min(share, leasedBelowNext);
-    const held = Object.values(this.#heldOf).reduce((sum, each) => sum + each);
     const most = slow + notSlow * share;
-    const free = Math.min(most - this.#running.size - this.#waiting, heldMax - held);
+    const free = Math.min(most - this.#running.size - this.#waiting, this.#freeToHold());
     return free < notSlow / 4 ? 0 : Math.floor(free);
+  }
+
+  #freeToHold(): number {
+    return heldMax - Object.values(this.#heldOf).reduce((sum, each) => sum + each);
   }
 
   /** Of what is kept for slow webhooks. */
