@@ -10,7 +10,7 @@ for (const color of ['#ffe066', '#2b0a3d'])
     const ada = await signUp(service, 'ada@example.org');
     const page = await open({ as: ada, path: '/apps' });
     await page.getByRole('banner').getByText('Herald developers').waitFor();
-    await page.getByRole('heading', { name: 'Apps' }).waitFor();
+    await page.getByRole('heading', { name: 'Apps', exact: true }).waitFor();
     await assertAccessible(page, 'apps');
     for (const path of ['/', '/status', '/docs/quick-start', '/docs/api/listOrgs', '/nothing']) {
       await page.goto(`${testPublicUrl}${path}`);

@@ -1,6 +1,6 @@
 /** Configures caching, retries and refetching of reads. */
 import { ApiError } from '@orgdir/client';
-import { focusManager, QueryCache, QueryClient } from '@tanstack/react-query';
+import { focusManager, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { isUnauthorized, isUnreachable } from './call.ts';
 import { sessionKey } from './read.ts';
 
@@ -10,6 +10,10 @@ focusManager.setEventListener((onFocus) => {
     window.addEventListener(event, () => onFocus());
   return undefined;
 });
+
+// The default, a timer, lets a key or a click come before the page shows that a request runs: then Escape closes a dialog
+// that must stay open until its result is known.
+notifyManager.setScheduler(queueMicrotask);
 
 /** Changes made elsewhere appear after this time, when a screen is opened again. */
 const staleMs = 5_000;
