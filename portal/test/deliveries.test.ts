@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '../../client/src/index.ts';
 import { sql } from '../../service/src/database/database.ts';
+import { replayLock } from '../../service/src/webhooks/replay/replay.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
@@ -535,6 +536,23 @@ test('events from while a webhook was deactivated are replayed', options, async 
   await explanation.getByText('The receiver accepted the event with a 2xx status.').waitFor();
   await explanation.getByRole('link', { name: 'All attempts' }).click();
   await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+});
+
+test('a replay is counted once the count of another time range has ended', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(cleo, receiver.url);
+  const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
+  await portal.service.database.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(${replayLock}::int, hashtext(${webhook.appId}))`.execute(
+      tx,
+    );
+    const refused = page.waitForResponse((response) => response.status() === 409);
+    await page.getByRole('button', { name: 'Replay missed events…' }).click();
+    await refused;
+  });
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  assert.equal(await dialog.getByRole('alert').count(), 0);
 });
 
 test('an event that a webhook did not get is explained', options, async () => {

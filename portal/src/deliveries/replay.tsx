@@ -1,6 +1,7 @@
 /** Sends what a webhook missed in a time range, events from while it was deactivated included. */
 import { Button, Modal, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { ApiError } from '@orgdir/client';
 import { useQuery } from '@tanstack/react-query';
 import { countReplay, replay } from '../api/operations.ts';
 import type { Replayed, Webhook } from '../api/types.ts';
@@ -10,6 +11,9 @@ import { formatCount } from '../ui/format-count.ts';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { DialogResult } from './dialog-result.tsx';
 import { faultOf, TimeRangeFields, useTimeRange, type TimeRange } from './time-range.tsx';
+
+/** How often a count asks again while another one runs, which takes five seconds at most. */
+const countsMax = 6;
 
 export const replayTitle = 'Replay missed events';
 
@@ -41,7 +45,9 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
   const count = useQuery({
     ...countReplay(id, body),
     enabled: since !== '' && !isBackwards,
-    retry: false,
+    // The count of the time range that was chosen before may still run.
+    retry: (failures, error) => failures < countsMax && isWorthAWait(error),
+    retryDelay: 1_000,
     // Each count is one of the 60 redeliveries per minute.
     refetchOnWindowFocus: false,
   });
@@ -70,6 +76,10 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
       </Text>
     </Form>
   );
+}
+
+function isWorthAWait(error: Error): boolean {
+  return error instanceof ApiError && error.code === 'conflict' && error.retryAfter !== null;
 }
 
 function totalOf({ failed, cancelled, missed }: Replayed): number {

@@ -51,13 +51,17 @@ const onTagged: Record<string, Header> = {
   ETag: { type: 'string', description: 'A strong entity tag of the content, for `If-None-Match`.' },
 };
 const retryAfter: Record<string, Header> = {
-  'Retry-After': { type: 'integer', description: 'How long to wait before retrying, in seconds.' },
+  'Retry-After': {
+    type: 'integer',
+    description: 'How long to wait before retrying, in seconds. Absent if waiting does not help.',
+  },
 };
 /** The headers of a status in addition to those of all responses. */
 const onStatus: Partial<Record<number, Record<string, Header>>> = {
   401: {
     'WWW-Authenticate': { type: 'string', description: 'How to authenticate: `Bearer`.' },
   },
+  409: retryAfter,
   429: retryAfter,
   503: retryAfter,
 };

@@ -44,7 +44,7 @@ export type ReplayCounts = {
 export type Replayed = { appId: string; webhookId: string };
 
 /** The first key of the advisory lock of an app's replays; the second is the app. */
-const replayLock = 70420016;
+export const replayLock = 70420016;
 /** A statement of a replay that somebody waits for is cancelled after this time. */
 const statementMaxMs = 5_000;
 /** Shorter than a statement may take, so that the error says that a lock was the reason. */
@@ -120,6 +120,7 @@ async function takeTurn(tx: Transaction, appId: string): Promise<void> {
   throw new ServiceError(
     'conflict',
     'Another replay of this app is running. Try again in a moment.',
+    { headers: { 'retry-after': '1' } },
   );
 }
 

@@ -181,8 +181,8 @@ test('an app has one replay or count at a time, and one that waits for a lock sa
     const slow = replay(webhook, { dryRun: true });
     await lockAwaited();
     for (const dryRun of [true, false]) {
-      const { status, body } = await replay(webhook, { dryRun });
-      assert.equal(status, 409);
+      const { status, headers, body } = await replay(webhook, { dryRun });
+      assert.deepEqual([status, headers.get('retry-after')], [409, '1']);
       assert.match(body.error.message, /Another replay/);
     }
     const { status, headers, body } = await slow;
