@@ -304,6 +304,18 @@ test('a passkey is added, named, signs in alone, and is removed', async () => {
   assert.equal((await bea.call('/session')).status, 401, 'the other sessions have ended');
 });
 
+test('what a device says of its maker is not read: checking it would call addresses that the caller chooses', async () => {
+  const stranger = await signInAs(service, 'bea-stranger@example.org');
+  // A certificate that is none.
+  const statement = Buffer.from([0xa1, 0x63, ...Buffer.from('x5c'), 0x81, 0x41, 0x00]);
+  for (const format of ['packed', 'android-key', 'tpm', 'apple']) {
+    const device = createDevice({ maker: { format, statement } });
+    const { answer } = await addPasskey(stranger, format, device);
+    assert.equal(answer.status, 201, answer.text);
+    assert.equal((await signInWithPasskey(device)).status, 200);
+  }
+});
+
 test('a passkey proves nothing for another site, without its user, twice, or for another session', async () => {
   const cleo = await person('cleo');
   const evil = createDevice({ origin: 'http://evil.localhost' });

@@ -16,11 +16,16 @@ export type Device = {
 const userPresentAndVerified = 0x05;
 const withCredential = 0x40;
 
-/** One passkey. `origin`: of the page that asks. `flags`: what the device says of its user. */
+/** One passkey. `origin`: of the page that asks. `flags`: what the device says of its user. `maker`: of its maker, in CBOR. */
 export function createDevice({
   origin = testPublicUrl,
   flags = userPresentAndVerified,
-}: { origin?: string; flags?: number } = {}): Device {
+  maker = { format: 'none', statement: Buffer.from([0xa0]) },
+}: {
+  origin?: string;
+  flags?: number;
+  maker?: { format: string; statement: Buffer };
+} = {}): Device {
   const id = randomBytes(16);
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   let counter = 0;
@@ -42,7 +47,7 @@ export function createDevice({
       return {
         id: id.toString('base64url'),
         clientDataJSON: clientData('webauthn.create', options).toString('base64url'),
-        attestationObject: attestation(authenticatorData(flags | withCredential, rest)),
+        attestationObject: attestation(authenticatorData(flags | withCredential, rest), maker),
       };
     },
     get(options) {
@@ -72,17 +77,17 @@ export function wrongCodeOf(secret: string): string {
   )!;
 }
 
-/** `{ fmt: 'none', attStmt: {}, authData }` in CBOR. */
-function attestation(data: Buffer): string {
+/** `{ fmt, attStmt, authData }` in CBOR. */
+function attestation(data: Buffer, maker: { format: string; statement: Buffer }): string {
   const text = (value: string) =>
     Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
   const length = Buffer.from([0x59, data.length >> 8, data.length & 255]);
   return Buffer.concat([
     Buffer.from([0xa3]),
     text('fmt'),
-    text('none'),
+    text(maker.format),
     text('attStmt'),
-    Buffer.from([0xa0]),
+    maker.statement,
     text('authData'),
     length,
     data,
