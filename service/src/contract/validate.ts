@@ -11,7 +11,7 @@ type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
 
 /** A body of 64 KiB can have thousands of issues. */
-const issuesMax = 20;
+export const issuesMax = 20;
 /** No schema is nested this deep. */
 const depthMax = 16;
 const nameLengthMax = 80;

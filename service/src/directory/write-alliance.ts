@@ -4,6 +4,7 @@
  */
 import { nameActor } from '../access/audit-log.ts';
 import type { ManagedAllianceDetail } from '../contract/managed.ts';
+import { issuesMax } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { withFormerName } from './aliases.ts';
@@ -120,6 +121,3 @@ async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Pr
     where a.slug = ${alliance} and (o.alliance_id is not distinct from a.id) <> (o.slug = any(${orgs}::text[]))
   `.execute(tx);
 }
-
-/** As many faults as a validation reports. */
-const issuesMax = 20;

@@ -251,6 +251,9 @@ test('a suspended webhook is neither deleted nor moved, and its URL is not used 
     assert.deepEqual([code, details.subject, details.reason], ['suspended', 'webhook', reason]);
   }
   assert.equal((await one.patch({ url: one.receiver.url })).status, 200, 'nothing changes');
+  const named = (await create('https://hooks.example/a')).body.data.id;
+  await suspend('webhook', named);
+  assert.equal((await create('https://hooks.example./a')).status, 403, 'the same host');
   assert.equal((await create(`${one.receiver.url}third`)).status, 201);
   await restore('webhook', one.id);
   assert.equal((await create(json.url)).status, 201);

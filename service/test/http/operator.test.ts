@@ -115,8 +115,8 @@ test('only operators and read-only operators whose session has a second factor s
   assert.equal((await fresh.call('/apps')).body.error.details.missingFactor, 'set_up');
   await addSecondFactor(fresh);
   assert.deepEqual(await statusesOf(fresh), [200]);
-  // Of somebody else, a session without its second factor is shown nothing either.
-  assert.deepEqual(await statusesOf(await signInAs(service, 'stranger@example.org')), [404]);
+  // Nor does it tell whether the account is an operator's.
+  assert.deepEqual(await statusesOf(await signInAs(service, 'stranger@example.org')), [401]);
   // Neither keys nor the internal listener open it.
   const { key } = await makeKey(service);
   const { status } = await fetch(`${service.url}/portal/api${paths[0]}`, {

@@ -58,9 +58,10 @@ export function registerAuthentication(
     if (who !== 'open') {
       if (writes && !duringMaintenance) rejectDuringMaintenance(health);
       const signedIn = await readSession(signIn, request, reply);
-      // For everybody else there is no console.
-      if (who === 'operator' && !signedIn?.operatorRole) throw new ServiceError('not_found');
       missing = signedIn?.missingFactor ?? null;
+      // For everybody else there is no console. Whoever has only the password does not learn whose it is.
+      if (who === 'operator' && !signedIn?.operatorRole && missing !== 'confirm')
+        throw new ServiceError('not_found');
       if (missing === null || whileMissing.includes(missing)) request.signedIn = signedIn;
     }
     const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;

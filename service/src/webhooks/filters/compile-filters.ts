@@ -3,6 +3,7 @@
  * (`passes_filter` in `migrations/0021_filters.sql`). docs/reference/events.md#filters describes them, and
  * docs/decisions/0056-filters.md says why they are like this.
  */
+import { issuesMax } from '../../contract/validate.ts';
 import { suggestName } from '../../contract/suggest-name.ts';
 import type { Issue } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
@@ -25,7 +26,6 @@ export const filterNodesMax = 50;
 export const filterDepthMax = 4;
 /** Texts that something contains, because these take the longest. */
 export const filterContainedMax = 4;
-const issuesMax = 20;
 
 const comparisons: Record<string, string> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
 const operators = [

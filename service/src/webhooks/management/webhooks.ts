@@ -10,6 +10,7 @@ import {
 } from '../../access/suspensions.ts';
 import { enforceQuota } from '../../access/quotas.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
+import { issuesMax } from '../../contract/validate.ts';
 import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
 import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import {
@@ -37,6 +38,7 @@ import { generateSecret } from './generate-secret.ts';
 import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 import { maskUrl, platforms, urlOwner } from '../sending/chat-platforms.ts';
+import { normaliseHost } from '../sending/host-name.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 type WebhookRow = {
@@ -223,9 +225,11 @@ export function wholeUrl(
 
 /** Without the query. A webhook of Discord has several hosts, and a path for each version of its API. */
 function receiverOf(url: string): string {
-  const { origin, hostname, pathname } = new URL(url);
-  const isDiscord = platforms.discord.host.test(hostname);
-  return isDiscord ? pathname.replace(/^\/api\/v\d+\//, '/api/') : origin + pathname;
+  const { protocol, hostname, port, pathname } = new URL(url);
+  const host = normaliseHost(hostname);
+  const isDiscord = platforms.discord.host.test(host);
+  if (isDiscord) return pathname.replace(/^\/api\/v\d+\//, '/api/');
+  return `${protocol}//${host}:${port}${pathname}`;
 }
 
 /** Checks a list of events: names that do not exist, or that the app's binding does not allow. */
@@ -280,7 +284,8 @@ export async function readFilters(
   await requireProcessesSince(executor, filtersMigration, 'filters');
   const placeOf = (index: number) => `body.filters.${names[index]}`;
   const unknown = await checkEvents(executor, appId, names, placeOf);
-  if (unknown.length > 0) return { filters: null, filterPath: null, filterIssues: unknown };
+  if (unknown.length > 0)
+    return { filters: null, filterPath: null, filterIssues: unknown.slice(0, issuesMax) };
   const { path, issues } = compileFilters(filters ?? {}, 'body.filters');
   return { filters: JSON.stringify(filters), filterPath: path, filterIssues: issues };
 }
