@@ -9,6 +9,7 @@ import {
   Outlet,
   Route,
   RouterProvider,
+  useParams,
   useRouteError,
 } from 'react-router';
 import { queryClient } from './api/query-client.ts';
@@ -101,8 +102,14 @@ const router = createBrowserRouter(
 
 function routesOf(table: Record<string, keyof Awaited<ReturnType<typeof pages.load>>>) {
   return Object.entries(table).map(([path, part]) => (
-    <Route key={path} path={path} element={<Deferred script={pages} part={part} />} />
+    <Route key={path} path={path} element={<PageOf part={part} />} />
   ));
+}
+
+/** A page of another app or webhook begins anew: nothing that was shown or typed on the one before stays. */
+function PageOf({ part }: { part: keyof Awaited<ReturnType<typeof pages.load>> }) {
+  const { appId, webhookId } = useParams();
+  return <Deferred key={`${appId} ${webhookId}`} script={pages} part={part} />;
 }
 
 function portalRoutes() {

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
+import { changeQuotas } from '../../service/src/access/quotas.ts';
 import { sql } from '../../service/src/database/database.ts';
+import { testActor } from '../../service/test/support/actor.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -141,6 +143,22 @@ test('one click creates a key, and leaving before it is saved asks first', optio
   await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
   await dialog.getByRole('button', { name: 'Leave' }).click();
   await page.getByRole('heading', { name: 'Webhooks of Quick' }).waitFor();
+});
+
+test('a new key is not shown on the page of another app', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Without' });
+  await create(ada, '/apps', { name: 'With' });
+  const page = await openKeys(ada, id);
+  await page.getByRole('link', { name: 'Apps', exact: true }).first().click();
+  await page.getByRole('link', { name: 'With', exact: true }).click();
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await button(page, 'Create key').click();
+  await page.getByTestId('secret').waitFor();
+  await page.evaluate('setTimeout(() => history.go(-3))');
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('heading', { name: 'Keys of Without' }).waitFor();
+  await page.getByText('This app has no keys yet.').waitFor();
+  assert.equal(await page.getByTestId('secret').count(), 0);
 });
 
 test('the sample request suits the scopes of the key', options, async () => {
@@ -315,7 +333,13 @@ test(
       .waitFor();
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'One more');
     await page.reload();
-    await page.getByText('This app has 20 valid keys').waitFor();
+    await page.getByText('This app has 20 valid keys and can have 20.').waitFor();
     assert.equal(await button(page, 'Create key').count(), 0);
+    await portal.service.database
+      .transaction()
+      .execute((tx) => changeQuotas(tx, testActor, id, { keys: 21 }));
+    await page.reload();
+    await button(page, 'Create key').click();
+    await page.getByText('This app has 21 valid keys and can have 21.').waitFor();
   },
 );

@@ -265,6 +265,17 @@ test('it is edited, deactivated and reactivated', options, async () => {
     [`${receiver.url}/other`, ['alliance.created'], 'Alliances'],
   );
 
+  await button(settings, 'Edit').click();
+  await settings.getByLabel('Description').fill('Lost');
+  const leaving = page.getByRole('dialog', { name: 'Leave without saving your changes?' });
+  await page.getByRole('link', { name: 'Deliveries', exact: true }).first().click();
+  await assertAccessible(page, 'the question before changes are lost');
+  await button(leaving, 'Stay').click();
+  await leaving.waitFor({ state: 'detached' });
+  assert.equal(await settings.getByLabel('Description').inputValue(), 'Lost');
+  await button(settings, 'Cancel').click();
+  await settings.getByText('Alliances', { exact: true }).waitFor();
+
   await button(page, 'Deactivate').click();
   await assertFocused(button(page.getByRole('dialog'), 'Cancel'));
   await button(page.getByRole('dialog'), 'Deactivate').click();

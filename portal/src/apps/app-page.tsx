@@ -15,7 +15,7 @@ import { RenameApp } from './rename-app.tsx';
 import { RoleNote } from './role-note.tsx';
 
 export function AppPage() {
-  return <AppFrame>{(app) => <Sections key={app.id} app={app} />}</AppFrame>;
+  return <AppFrame>{(app) => <Sections app={app} />}</AppFrame>;
 }
 
 function Sections({ app }: { app: PortalApp }) {

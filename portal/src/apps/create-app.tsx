@@ -6,6 +6,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/note.tsx';
+import { useClosing } from '../ui/use-closing.ts';
 import { useWriteForm } from '../ui/use-write-form.ts';
 
 /** Creates an app and opens its page. */
@@ -14,12 +15,10 @@ export function CreateApp({ opened, close }: { opened: boolean; close: () => voi
   const write = useWrite(createApp, appChanges, {
     done: ({ id }) => void navigate(`/apps/${id}`),
   });
-  // A running request cannot be cancelled, so the dialog stays open until its result is known.
-  const cancel = () => {
-    if (write.isPending) return;
+  const cancel = useClosing(() => {
     write.reset();
     close();
-  };
+  });
   return (
     <Modal opened={opened} onClose={cancel} title="New app">
       <CreateAppForm write={write} cancel={cancel} />

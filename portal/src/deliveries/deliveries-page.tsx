@@ -15,7 +15,7 @@ export function AppDeliveriesPage() {
       {() => (
         <>
           <WebhookRoleNote />
-          <Deliveries key={appId} appId={appId} webhookId={null} />
+          <Deliveries appId={appId} webhookId={null} />
         </>
       )}
     </AppFrame>
@@ -29,7 +29,6 @@ export function WebhookDeliveriesPage() {
       {({ webhook, mayChange }) => (
         <>
           <Deliveries
-            key={webhookId}
             appId={appId}
             webhookId={webhookId}
             actions={

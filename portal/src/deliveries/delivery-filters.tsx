@@ -278,7 +278,9 @@ function Choice({ label, all, data, value, choose }: SelectProps) {
 }
 
 function OwnSpan({ filters: { since, until }, changeAndFocus }: Props) {
-  return <Times key={`${since} ${until}`} since={since} until={until} change={changeAndFocus} />;
+  const { isUtc } = useTimes();
+  const key = `${since} ${until} ${isUtc}`;
+  return <Times key={key} since={since} until={until} change={changeAndFocus} />;
 }
 
 type TimesProps = Pick<Filters, 'since' | 'until'> & { change: ChangeFilters };

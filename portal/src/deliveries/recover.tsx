@@ -10,6 +10,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { RotateCw } from '../ui/icons.tsx';
+import { useClosing } from '../ui/use-closing.ts';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { DialogResult } from './dialog-result.tsx';
 import { ReplayForm, replayTitle } from './replay.tsx';
@@ -26,7 +27,8 @@ export function Recover({ webhook }: { webhook: Webhook }) {
   const { state, pathname, search } = useLocation();
   const navigate = useNavigate();
   const isAsked = (state as OpensRecovery | null)?.opensRecovery === true;
-  const [opened, { open, close }] = useDisclosure(isAsked);
+  const [opened, { open, close: closeNow }] = useDisclosure(isAsked);
+  const close = useClosing(closeNow);
   const [isReplaying, setIsReplaying] = useState(false);
   useEffect(() => {
     // Otherwise Reload and Back open it again.
@@ -83,7 +85,7 @@ function RecoverForm({ webhook, range, replay, close }: RecoverProps) {
   // The webhook becomes active while the request runs.
   const [{ active }] = useState(webhook);
   const { since } = range;
-  const count = useQuery({ ...recoverable(id, since), enabled: since !== '', retry: false });
+  const count = useQuery({ ...recoverable(id, since), enabled: since !== '' });
   const write = useWrite(async () => {
     if (!active) await updateWebhook(id, { active: true });
     return recover(id, since);

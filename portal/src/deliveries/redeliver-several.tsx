@@ -51,7 +51,7 @@ export function RedeliverSeveral({ selection: { ids, clear }, focus }: Props) {
           </Group>
         </Paper>
       )}
-      {write.isError && <Problem error={write.error} />}
+      {ids.length > 0 && write.isError && <Problem error={write.error} />}
       <Text size="sm" role="status">
         {write.data && ids.length === 0 && describeResults(write.data)}
       </Text>

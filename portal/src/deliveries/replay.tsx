@@ -8,6 +8,7 @@ import type { Replayed, Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
+import { useClosing } from '../ui/use-closing.ts';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { DialogResult } from './dialog-result.tsx';
 import { faultOf, TimeRangeFields, useTimeRange, type TimeRange } from './time-range.tsx';
@@ -18,7 +19,8 @@ const countsMax = 6;
 export const replayTitle = 'Replay missed events';
 
 export function Replay({ webhook }: { webhook: Webhook }) {
-  const [opened, { open, close }] = useDisclosure();
+  const [opened, { open, close: closeNow }] = useDisclosure();
+  const close = useClosing(closeNow);
   return (
     <>
       <Button size="xs" variant="default" onClick={open} aria-haspopup="dialog">

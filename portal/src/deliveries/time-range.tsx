@@ -6,8 +6,8 @@ import { useTimes } from '../ui/times.tsx';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-// One minute less, because the request takes time and the service refuses more.
-const longestMs = recoverDaysMax * dayMs - 60_000;
+// An hour less, because the service refuses more, and somebody may look at the dialog for a while or have a clock that is late.
+const longestMs = recoverDaysMax * dayMs - hourMs;
 const spans = [
   { label: 'The last hour', value: String(hourMs) },
   { label: 'The last 24 hours', value: String(dayMs) },

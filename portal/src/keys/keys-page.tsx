@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { useParams } from 'react-router';
+import { defaultQuotas } from '../../../service/src/contract/quotas.ts';
 import { keys } from '../api/operations.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
@@ -8,14 +9,12 @@ import { RoleNote } from '../apps/role-note.tsx';
 import { useApp } from '../apps/use-app.ts';
 import { moveFocus } from '../ui/move-focus.ts';
 import { PagedList } from '../ui/paged-list.tsx';
-import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeyEntry } from './key-entry.tsx';
 import { NewKey, type IssuedKey } from './new-key.tsx';
 
 const perPage = 20;
-/** The limit of the service per app. */
-const validKeysMax = 20;
 
 /** Lists the keys of an app, below a form for a new one. New keys are shown until the user dismisses them. */
 export function KeysPage() {
@@ -23,8 +22,9 @@ export function KeysPage() {
   const [issued, setIssued] = useState<IssuedKey[]>([]);
   /** Empties the form after each. */
   const [made, setMade] = useState(0);
-  const guard = useLeaveGuard(issued.length > 0, 'key');
-  const mayChange = can(useApp(), 'changeKeys');
+  const app = useApp();
+  const mayChange = can(app, 'changeKeys');
+  const max = app?.quotas?.keys ?? defaultQuotas.keys;
   const show = (key: IssuedKey) => setIssued((others) => [key, ...others]);
   const created = (key: IssuedKey) => {
     show(key);
@@ -37,20 +37,20 @@ export function KeysPage() {
   return (
     <AppFrame
       title="Keys"
-      lead={`Programs call the API with a key. At most ${validKeysMax} can be valid at a time.`}
+      lead={`Programs call the API with a key. At most ${max} can be valid at a time.`}
     >
       {({ keyCount }) => (
         <>
-          {guard.dialog}
+          {issued.length > 0 && <LeaveGuard lost="key" />}
           <RoleNote action="changeKeys" to="create, rotate or revoke keys" />
           {issued.map((key) => (
             <NewKey key={key.id} issued={key} done={() => dismiss(key.id)} />
           ))}
           {mayChange &&
-            (keyCount < validKeysMax ? (
+            (keyCount < max ? (
               <CreateKey key={made} appId={appId} done={created} />
             ) : (
-              <Full />
+              <Full count={keyCount} max={max} />
             ))}
           <PagedList
             name="Keys"
@@ -67,11 +67,10 @@ export function KeysPage() {
   );
 }
 
-function Full() {
+function Full({ count, max }: { count: number; max: number }) {
   return (
     <Text size="sm">
-      This app has {validKeysMax} valid keys, the most that an app may have. Revoke one to make room
-      for another.
+      This app has {count} valid keys and can have {max}. Revoke one to make room for another.
     </Text>
   );
 }

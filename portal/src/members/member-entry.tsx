@@ -57,8 +57,8 @@ function ChangeRole({ app, member, done }: Props) {
   const { id, email, isYou } = member;
   const [role, setRole] = useState(member.role);
   const write = useWrite(() => updateMember(app.id, id, { role }), appChanges, {
-    done: () => {
-      toastSuccess(`The role of ${email} is now ${role}.`);
+    done: (changed) => {
+      toastSuccess(`The role of ${email} is now ${changed.role}.`);
       done();
     },
   });
@@ -101,7 +101,13 @@ function Remove({ app, member: { id, email }, done }: Props) {
       button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${email}` }}
       title={`Remove ${email}`}
       action="Remove member"
-      write={write}
+      write={{
+        ...write,
+        reset: () => {
+          write.reset();
+          setRevokeKeys(false);
+        },
+      }}
     >
       <Text size="sm">
         They can no longer see this app. Keys that they have copied still work, whoever made them:

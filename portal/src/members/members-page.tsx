@@ -16,7 +16,7 @@ import { TransferApp } from './transfer-app.tsx';
 export function MembersPage() {
   return (
     <AppFrame title="Members" lead="People who work on this app. Each has one role.">
-      {(app) => <Sections key={app.id} app={app} />}
+      {(app) => <Sections app={app} />}
     </AppFrame>
   );
 }

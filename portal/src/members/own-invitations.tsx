@@ -64,13 +64,16 @@ function NotYours() {
 function InvitationBanner({ invitation }: { invitation: OwnInvitation }) {
   const { id, appName, role, invitedBy, expiresAt } = invitation;
   const navigate = useNavigate();
+  // The page names the invitation until its address changes.
   const accept = useWrite(() => acceptInvitation(id), changes, {
+    waits: false,
     done: (app) => {
       toastSuccess(`You joined ${app.name}.`);
-      void navigate(`/apps/${app.id}`);
+      void navigate(`/apps/${app.id}`, { replace: true });
     },
   });
   const decline = useWrite(() => declineInvitation(id), changes, {
+    waits: false,
     done: () => {
       toastSuccess(`You declined the invitation to ${appName}.`);
       void navigate('/apps', { replace: true });

@@ -28,6 +28,7 @@ import { Confirm } from '../ui/confirm.tsx';
 import { describeError } from '../ui/describe-error.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
 import { Form } from '../ui/form.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
@@ -148,14 +149,16 @@ function EntryForm(props: EditedProps) {
     if (write.error) grid.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [write.error]);
   const isAtField = fields.some((field) => faultOf(field) !== undefined);
+  const isChanged = Object.keys(body).length > 0;
   return (
     <Form
       action="Save"
       write={isAtField ? { isPending: write.isPending, error: null } : write}
-      disabled={Object.keys(body).length === 0}
+      disabled={!isChanged}
       noValidate
       submit={() => write.mutate(undefined)}
     >
+      {isChanged && <LeaveGuard lost="changes" />}
       <SimpleGrid cols={{ base: 1, sm: 2 }} ref={grid}>
         {fields.map((field) => (
           <Input
@@ -213,7 +216,7 @@ function Delete({ kind, name, entry }: Shown) {
     gone: `/operator/${kind}/${encodeURIComponent(name)}`,
     done: () => {
       toastSuccess(`${entry.name} is deleted.`);
-      void navigate(`/directory?kind=${kind}`);
+      void navigate(`/directory?kind=${kind}`, { replace: true });
       moveFocus();
     },
   });

@@ -19,18 +19,18 @@ export function Quotas({ app }: { app: App }) {
   const title = `Quotas of ${app.name}`;
   return (
     <DialogButton button={{ size: 'xs', 'aria-label': title, children: 'Quotas' }} title={title}>
-      {(close) => <Shown app={app} close={close} />}
+      {(cancel, close) => <Shown app={app} cancel={cancel} close={close} />}
     </DialogButton>
   );
 }
 
-function Shown({ app, close }: { app: App; close: () => void }) {
+function Shown({ app, ...dialog }: { app: App } & Closing) {
   const mayChange = useMayChange();
   return (
     <Loaded query={useQuery({ ...quotas(app.id), gcTime: 0 })}>
       {({ entries }) =>
         mayChange ? (
-          <Change app={app} inForce={entries} close={close} />
+          <Change app={app} inForce={entries} {...dialog} />
         ) : (
           <DescriptionList
             entries={entries.map(({ quota, limit, used }) => [
@@ -44,9 +44,10 @@ function Shown({ app, close }: { app: App; close: () => void }) {
   );
 }
 
-type Props = { app: App; inForce: OperatorQuota[]; close: () => void };
+type Closing = { cancel: () => void; close: () => void };
+type Props = { app: App; inForce: OperatorQuota[] } & Closing;
 
-function Change({ app, inForce, close }: Props) {
+function Change({ app, inForce, cancel, close }: Props) {
   // As they were when the form was opened: what nobody touches is not sent.
   const [before] = useState(() =>
     Object.fromEntries(
@@ -75,7 +76,7 @@ function Change({ app, inForce, close }: Props) {
       action="Save"
       write={write}
       disabled={changed.length === 0}
-      cancel={close}
+      cancel={cancel}
       submit={() => write.mutate(undefined)}
     >
       <Text size="sm">

@@ -6,7 +6,8 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { CreateAppForm } from '../apps/create-app.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Section } from '../ui/section.tsx';
-import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
+import { useClosing } from '../ui/use-closing.ts';
 import { Receivers } from '../webhooks/receivers.tsx';
 import { SendTest } from '../webhooks/send-test.tsx';
 import {
@@ -21,9 +22,9 @@ import { useFirstSteps } from './use-first-steps.ts';
 export function FirstStep() {
   const { setOpen } = useFirstSteps();
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
-  const close = () => {
+  const close = useClosing(() => {
     if (!created) setOpen(false);
-  };
+  });
   return (
     <Modal opened onClose={close} title="First steps" size="xl" withCloseButton={!created}>
       <Step created={created} setCreated={setCreated} />
@@ -39,11 +40,10 @@ type StepProps = {
 function Step({ created, setCreated }: StepProps) {
   const { app, webhook, isTested, hide } = useFirstSteps();
   const [goesOn, setGoesOn] = useState(isTested);
-  const guard = useLeaveGuard(created !== null, 'secret');
   if (created)
     return (
       <>
-        {guard.dialog}
+        <LeaveGuard lost="secret" />
         <SecretOnce
           title="The secret of your webhook"
           secret={created.secret}

@@ -18,7 +18,7 @@ export function useFirstSteps() {
   const apps = useQuery(appsOperation()).data?.entries;
   const usable = apps?.filter((each) => can(each, 'changeWebhooks'));
   const app = usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
-  const count = apps?.reduce((sum, { webhookCount }) => sum + webhookCount, 0) ?? 0;
+  const count = usable?.reduce((sum, { webhookCount }) => sum + webhookCount, 0) ?? 0;
   const isShown = !isHidden && apps !== undefined && count < 2 && (apps.length === 0 || !!app);
   const { data: hooks } = useQuery({
     ...webhooks(app?.id ?? ''),
@@ -33,12 +33,16 @@ export function useFirstSteps() {
   const isTested = (tests?.pagination.total ?? 0) > 0;
   const done = [app, webhook, isTested].filter(Boolean).length;
   const setOpen = (isOpen: boolean) =>
-    setAddress((before) => {
-      const after = new URLSearchParams(before);
-      if (isOpen) after.set(openParameter, '');
-      else after.delete(openParameter);
-      return after;
-    });
+    setAddress(
+      (before) => {
+        const after = new URLSearchParams(before);
+        if (isOpen) after.set(openParameter, '');
+        else after.delete(openParameter);
+        return after;
+      },
+      // Back leaves the page, so that it is asked about a secret that is shown.
+      { replace: true },
+    );
   return {
     isShown,
     app,

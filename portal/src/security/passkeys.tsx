@@ -54,12 +54,14 @@ function RenamePasskey({ passkey: { id, name } }: { passkey: Passkey }) {
   const label = `Rename ${name}`;
   return (
     <DialogButton button={{ size: 'xs', 'aria-label': label, children: 'Rename' }} title={label}>
-      {(close) => <RenameForm id={id} name={name} close={close} />}
+      {(cancel, close) => <RenameForm id={id} name={name} cancel={cancel} close={close} />}
     </DialogButton>
   );
 }
 
-function RenameForm({ id, name, close }: { id: string; name: string; close: () => void }) {
+type RenameProps = { id: string; name: string; cancel: () => void; close: () => void };
+
+function RenameForm({ id, name, cancel, close }: RenameProps) {
   const write = useWrite(
     (changes: { name: string }) => updatePasskey(id, { name: changes.name.trim() }),
     ['/account'],
@@ -75,7 +77,7 @@ function RenameForm({ id, name, close }: { id: string; name: string; close: () =
     validate: { name: (given) => (given.trim() === '' ? 'Enter a name' : null) },
   });
   return (
-    <Form {...formProps} action="Rename" layout="dialog" cancel={close}>
+    <Form {...formProps} action="Rename" layout="dialog" cancel={cancel}>
       <TextInput label="Name" maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </Form>
   );

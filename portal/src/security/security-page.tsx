@@ -12,7 +12,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { AddAuthenticator } from './add-authenticator.tsx';
 import { AddPasskey } from './add-passkey.tsx';
 import { Passkeys } from './passkeys.tsx';
@@ -22,7 +22,6 @@ import { RecoveryCodesOnce } from './recovery-codes-once.tsx';
 export function SecurityPage() {
   const query = useQuery(secondFactor());
   const [codes, setCodes] = useState<string[] | null>(null);
-  const guard = useLeaveGuard(codes !== null, 'recovery codes');
   const added = ({ recoveryCodes }: AddedFactor, message: string) => {
     toastSuccess(message);
     if (recoveryCodes) setCodes(recoveryCodes);
@@ -37,7 +36,7 @@ export function SecurityPage() {
         </>
       }
     >
-      {guard.dialog}
+      {codes && <LeaveGuard lost="recovery codes" />}
       {codes && (
         <RecoveryCodesOnce
           key={codes[0]}

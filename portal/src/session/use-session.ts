@@ -66,7 +66,8 @@ export function useSignOut(page: string) {
     mutationFn: async () => {
       await signOut();
       endSession();
-      await navigate(page);
+      // The session has ended: it is too late to ask what somebody would lose.
+      await navigate(page, { replace: true });
     },
   });
 }

@@ -1,13 +1,15 @@
 import { Modal } from '@mantine/core';
 import { useState, type ComponentProps, type ReactNode } from 'react';
 import { BusyButton } from './busy-button.tsx';
+import { useClosing } from './use-closing.ts';
 
 type Props = {
   button: Partial<ComponentProps<typeof BusyButton>>;
   title: string;
   /** What the dialog sends. */
-  write?: { isPending: boolean; isSuccess: boolean; reset: () => void };
-  children: (close: () => void) => ReactNode;
+  write?: { isSuccess: boolean; reset: () => void };
+  /** `close` is for a dialog without `write`, once what it sends has succeeded. */
+  children: (cancel: () => void, close: () => void) => ReactNode;
 };
 
 /**
@@ -21,15 +23,13 @@ export function DialogButton({ button, title, write, children }: Props) {
     write?.reset();
     setIsOpen(true);
   };
-  // A running request cannot be cancelled, so the dialog stays open until its result is known.
-  const close = () => {
-    if (!write?.isPending) setIsOpen(false);
-  };
+  const close = () => setIsOpen(false);
+  const cancel = useClosing(close);
   return (
     <>
       <BusyButton variant="default" busy={false} onClick={open} {...button} />
-      <Modal opened={isOpen && !isDone} onClose={close} title={title} returnFocus={!isDone}>
-        {children(close)}
+      <Modal opened={isOpen && !isDone} onClose={cancel} title={title} returnFocus={!isDone}>
+        {children(cancel, close)}
       </Modal>
     </>
   );

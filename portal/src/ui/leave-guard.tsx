@@ -1,49 +1,47 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useEffect, useRef, type ReactNode } from 'react';
-import { useBlocker } from 'react-router';
+import { useEffect } from 'react';
+import { NavigationType, useBlocker } from 'react-router';
+
+type Props = { lost: 'secret' | 'key' | 'recovery codes' | 'changes' };
 
 /**
- * Asks before the user leaves the page while something is on it that is shown only once. `dialog` must be rendered.
- * `release` lets the next navigation pass, for pages that go on by themselves.
+ * While it is rendered, asks before the user leaves the page, because something on it would be lost: what is shown only once,
+ * or what was typed. One at a time. A navigation that replaces the page is not asked about: what the user did has that result.
  */
-export function useLeaveGuard(
-  isShown: boolean,
-  thing: string,
-): { dialog: ReactNode; release: () => void } {
-  const isReleased = useRef(false);
+export function LeaveGuard({ lost }: Props) {
   const { state, proceed, reset } = useBlocker(
-    ({ currentLocation, nextLocation }) =>
-      isShown && !isReleased.current && currentLocation.pathname !== nextLocation.pathname,
+    ({ currentLocation, nextLocation, historyAction }) =>
+      historyAction !== NavigationType.Replace &&
+      currentLocation.pathname !== nextLocation.pathname,
   );
   useEffect(() => {
-    if (!isShown) return undefined;
     // The browser asks in its own words when the window closes or reloads.
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();
     window.addEventListener('beforeunload', ask);
     return () => window.removeEventListener('beforeunload', ask);
-  }, [isShown]);
-  return {
-    release: () => {
-      isReleased.current = true;
-    },
-    dialog: (
-      <Modal
-        opened={state === 'blocked'}
-        onClose={() => reset?.()}
-        title={`Leave without saving the ${thing}?`}
-      >
-        <Stack>
-          <Text size="sm">The {thing} is on this page and won't be shown again.</Text>
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => reset?.()} data-autofocus>
-              Stay
-            </Button>
-            <Button color="red.9" onClick={() => proceed?.()}>
-              Leave
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-    ),
-  };
+  }, []);
+  const isTyped = lost === 'changes';
+  return (
+    <Modal
+      opened={state === 'blocked'}
+      onClose={() => reset?.()}
+      title={`Leave without saving ${isTyped ? 'your changes' : `the ${lost}`}?`}
+    >
+      <Stack>
+        <Text size="sm">
+          {isTyped
+            ? 'What you entered on this page will be lost.'
+            : `The ${lost} ${lost === 'recovery codes' ? 'are' : 'is'} on this page and won't be shown again.`}
+        </Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={() => reset?.()} data-autofocus>
+            Stay
+          </Button>
+          <Button color="red.9" onClick={() => proceed?.()}>
+            Leave
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
 }

@@ -33,7 +33,18 @@ export function Rotate<Rotated>({
   // The old one may be gone from the list after the reads, and this component with it.
   const write = useWrite(() => rotate(Number(overlap)), appChanges, { done, waits: false });
   return (
-    <Confirm {...question} color="brand" write={write}>
+    <Confirm
+      {...question}
+      color="brand"
+      // Each opening starts with the default.
+      write={{
+        ...write,
+        reset: () => {
+          write.reset();
+          setOverlap(String(overlapSecondsDefault));
+        },
+      }}
+    >
       {children}
       <Radio.Group
         label={`How long the old ${thing} stays valid`}

@@ -11,7 +11,7 @@ import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { SecretOnce } from '../ui/secret-once.tsx';
-import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { isChat } from './describe-webhook.ts';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
@@ -35,7 +35,7 @@ export function NewWebhookPage() {
       <Loaded query={app}>
         {(data) => {
           if (create.data) {
-            const done = () => void navigate(`${list}/${create.data.id}/test`);
+            const done = () => void navigate(`${list}/${create.data.id}/test`, { replace: true });
             if (isChat(create.data)) return <CreatedChannel done={done} />;
             return <Created webhook={create.data} done={done} />;
           }
@@ -48,7 +48,7 @@ export function NewWebhookPage() {
                 isNew
                 action="Create webhook"
                 write={create}
-                cancel={() => void navigate(list)}
+                cancel={() => void navigate(list, { replace: true })}
               />
             </Paper>
           );
@@ -71,15 +71,10 @@ function CreatedChannel({ done }: { done: () => void }) {
 }
 
 function Created({ webhook, done }: { webhook: CreatedWebhook; done: () => void }) {
-  const guard = useLeaveGuard(true, 'secret');
-  const leave = () => {
-    guard.release();
-    done();
-  };
   return (
     <Stack gap="lg">
-      {guard.dialog}
-      <SecretOnce title="The secret of your webhook" secret={webhook.secret} done={leave}>
+      <LeaveGuard lost="secret" />
+      <SecretOnce title="The secret of your webhook" secret={webhook.secret} done={done}>
         <Text size="sm">
           Every delivery to {webhook.url} is signed with this secret. Check the signature in your
           program to reject forged requests. Next, send a test.

@@ -4,6 +4,7 @@ import type { ComponentProps } from 'react';
 import type { Webhook, WebhookInput } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import {
   webhookFormats,
@@ -84,6 +85,7 @@ export function WebhookForm({
   const { format } = form.values;
   return (
     <Form {...formProps} {...buttons} maw={640}>
+      {form.isDirty() && <LeaveGuard lost="changes" />}
       {isNew && (
         <Radio.Group label="Sends" {...form.getInputProps('format')}>
           <Group mt={6}>
@@ -130,7 +132,7 @@ function useSettings(initial: Props['initial'], write: Props['write']) {
     initialValues: {
       url,
       format,
-      description,
+      description: description ?? '',
       events,
       filters: fromFilters(filters),
       headers: null,

@@ -59,7 +59,7 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
           can recover them afterwards, and replay the events that it missed.
         </Text>
       </Confirm>
-      {reactivate.isError && <Problem error={reactivate.error} />}
+      {!active && reactivate.isError && <Problem error={reactivate.error} />}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { Rotate } from '../ui/rotate.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { Receivers } from './receivers.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 import type { WebhookTabProps } from './webhook-frame.tsx';
@@ -17,7 +17,6 @@ export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   const opener = useRef<HTMLButtonElement>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const overlapEnd = webhook.previousSecretExpiresAt;
-  const guard = useLeaveGuard(secret !== null, 'secret');
   const dismiss = () => {
     setSecret(null);
     moveFocus(opener.current);
@@ -36,7 +35,7 @@ export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
         // A new key remounts it, so that its heading takes the focus each time.
         <SecretOnce key={secret} title="The new secret" secret={secret} done={dismiss} />
       )}
-      {guard.dialog}
+      {secret !== null && <LeaveGuard lost="secret" />}
       {overlapEnd && (
         <Text size="sm">
           The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,
