@@ -232,7 +232,7 @@ test('concurrent scrapes share one query, and a later one queries again', async 
 });
 
 test('a stalled database does not block a scrape', async () => {
-  const { opened, cut, stall } = await openCuttableDatabase();
+  const { opened, cut, freeze } = await openCuttableDatabase();
   const scrape = async () => {
     // A new reader, as in a new process, without a cached result.
     const metrics = createMetrics();
@@ -240,7 +240,7 @@ test('a stalled database does not block a scrape', async () => {
     return samples(await metrics.render()).get('orgdir_database_up');
   };
   assert.equal(await scrape(), 1);
-  stall();
+  freeze();
   assert.equal(await scrape(), 0);
   cut();
   assert.equal(await scrape(), 0);
