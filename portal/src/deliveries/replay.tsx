@@ -49,7 +49,7 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
     enabled: since !== '' && !isBackwards,
     // The count of the time range that was chosen before may still run.
     retry: (failures, error) => failures < countsMax && isWorthAWait(error),
-    retryDelay: 1_000,
+    retryDelay: (_, error) => ((error as ApiError).retryAfter ?? 0) * 1_000,
     // Each count is one of the 60 redeliveries per minute.
     refetchOnWindowFocus: false,
   });

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { setMember } from '../../../src/access/members.ts';
 import { sql } from '../../../src/database/database.ts';
+import { issuesMax } from '../../../src/contract/validate.ts';
 import { apiProcessLock } from '../../../src/database/revisions.ts';
 import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
@@ -68,6 +69,16 @@ async function deliveries(): Promise<[webhook: string, event: string][]> {
   `.execute(database);
   return rows.map(({ webhook, event }) => [webhook, event]);
 }
+
+test('of thousands of unknown events, as many faults are named as of other input', async () => {
+  const filters = Object.fromEntries(
+    Array.from({ length: 3_000 }, (_, index) => [`e${index}`, {}]),
+  );
+  const { status, body } = await create({ filters });
+  assert.equal(status, 400);
+  assert.equal(body.error.details.issues.length, issuesMax);
+  assert.equal(body.error.details.issues[0].path, 'body.filters.e0');
+});
 
 test('an event that does not match costs no delivery, is explained, and is not replayed', async () => {
   await clear();
