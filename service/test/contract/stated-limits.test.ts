@@ -295,6 +295,7 @@ const sentences: Record<string, string[]> = {
     ...waits(),
     `to at most ${retryAfterMaxMs / 3_600_000} hours`,
     `at most ${perWebhookMax} divided by the seconds, and at least 1: four at 2 s, one at ${perWebhookMax} s`,
+    `${perWebhookMax} attempts to the webhook are in flight`,
     `While a worker has ${startsBelow.unknown} attempts in flight`,
     `An event for more than ${sliceMax} webhooks`,
     `${settings['WEBHOOK_DEACTIVATE_AFTER']?.default} deliveries in a row (\`WEBHOOK_DEACTIVATE_AFTER\`)`,
@@ -357,6 +358,7 @@ const sentences: Record<string, string[]> = {
     `(${maintenanceRetrySeconds.least} to ${n(maintenanceRetrySeconds.most)} seconds)`,
   ],
   'errors-and-limits.md': [
+    `${perWebhookMax} attempts to the webhook are in flight`,
     `more than ${proofMinutes} minutes old`,
     `the app has ${defaultQuotas.webhooks} webhooks`,
     `less than ${slugReservedDays} days ago`,
