@@ -31,12 +31,7 @@ const output = new Writable({
   },
 });
 const service = await startTestService({
-  env: {
-    ...loopbackAllowed,
-    WEBHOOK_RETRY_BASE_MS: '100',
-    WEBHOOK_LEASE_MARGIN_MS: '1000',
-    WEBHOOK_TIMEOUT_MS: '1000',
-  },
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '100' },
   worker: true,
   log: pino({ level: 'info' }, output),
 });

@@ -340,8 +340,10 @@ test('429 is no attempt: the delivery waits for as long as it says, and its webh
   platform.instead.set(made.path, (response) => limit(response, { seconds: 3_600 }));
   await announce(database);
   const [pending] = await eventually(async () => {
+    // In this order: the limit is stored while the delivery is leased.
+    const limited = await limitOf(made.id);
     const all = await pendingOf(made.id);
-    return (await limitOf(made.id)) && all.every(({ leased }) => !leased) && all;
+    return limited && all.length > 0 && all.every(({ leased }) => !leased) && all;
   });
   assert.deepEqual(pending, { attempts: 0, parked: true, due: true, leased: false });
   const { ms = 0 } = (await limitOf(made.id)) ?? {};
@@ -573,8 +575,10 @@ test('another 404 is tried again, and a channel that fails is never probed', asy
   platform.instead.set(retried.path, refuseText(404, '<html>not found</html>'));
   await announce(database);
   const [waiting] = await eventually(async () => {
+    // In this order: the limit is stored while the delivery is leased.
+    const limited = await limitOf(retried.id);
     const all = await pendingOf(retried.id);
-    return (await limitOf(retried.id)) && all.every(({ leased }) => !leased) && all;
+    return limited && all.length > 0 && all.every(({ leased }) => !leased) && all;
   });
   assert.equal(waiting?.attempts, 1);
   assert.equal((await read(retried.id)).active, true);

@@ -3,12 +3,15 @@ import { test } from 'node:test';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { put } from '../../support/directory.ts';
+import { startDnsServer } from '../../support/dns-server.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
 
 const strict = await startTestService();
+const { address } = await startDnsServer(() => 'NXDOMAIN');
 const service = await startTestService({
-  env: { ...loopbackAllowed, WEBHOOK_TIMEOUT_MS: '1000' },
+  env: { ...loopbackAllowed, WEBHOOK_TIMEOUT_MS: '3000' },
+  senderOptions: { nameServers: [address] },
   beside: strict,
 });
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);

@@ -328,9 +328,8 @@ test('a temporary failure is retried with backoff', async () => {
 });
 
 test('a mail to an unavailable server is given up after eight attempts within a day', async () => {
-  const server = await startSmtpServer();
-  await server.stop();
-  startMailSender(server);
+  // Nobody listens there, and no test of another process begins to.
+  startMailSender({ port: 1 });
   const webhook = await makeWebhook();
   await happen(webhook);
   for (let tries = 1; tries < 8; tries += 1) {
@@ -432,9 +431,11 @@ test('a webhook that keeps failing gets one mail per hour with the count', async
   await happen(other);
   await settledRow(other);
   await server.received(3);
-  const waiting = (await rowsOf(webhook)).filter(({ next_mail_at: at }) => at !== null);
-  assert.equal(waiting.length, 1);
-  assert.equal(waiting[0]?.repeats, 3);
+  const [waiting] = await eventually(async () => {
+    const rows = (await rowsOf(webhook)).filter(({ next_mail_at: at }) => at !== null);
+    return rows.length === 1 && rows;
+  });
+  assert.equal(waiting?.repeats, 3);
   await pass('61 minutes');
   const mails = await server.received(4);
   assert.match(mails[3]?.text ?? '', /started to fail 3 more times before/);

@@ -65,6 +65,12 @@ async function queue(
   `.execute(database);
 }
 
+/** What none of the claims at the same time took, because another, begun before, held it for a moment. */
+async function claimRest() {
+  const ids = await listParked(database, start);
+  return claimParked(database, newLease(), new Map(ids.map((id) => [id, 8])));
+}
+
 function countByWebhook({ leased }: Pick<Claim, 'leased'>): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { webhookId } of leased) counts[webhookId] = (counts[webhookId] ?? 0) + 1;
@@ -83,7 +89,7 @@ test('a delivery is claimed by one process, and its attempt is counted before it
   await register();
   await publish();
   const claims = await Promise.all([claim(), claim(), claim()]);
-  const claimed = claims.flatMap(({ leased }) => leased);
+  const claimed = [...claims.flatMap(({ leased }) => leased), ...(await claimRest())];
   assert.equal(claimed.length, 1);
   assert.deepEqual([claimed[0]?.number, claimed[0]?.cycleAttempt], [1, 1]);
   const { rows } = await sql<{ token: string; number: number; cycle: number; leaseMs: number }>`
@@ -99,7 +105,8 @@ test('claims at the same time take different deliveries', async () => {
   const webhooks = Array.from({ length: 40 }, () => uuidv7());
   for (const id of webhooks) await queue(id, 2);
   const claims = await Promise.all(Array.from({ length: 8 }, () => claim()));
-  const ids = claims.flatMap(({ leased }) => leased.map(({ id }) => id));
+  const claimed = [...claims.flatMap(({ leased }) => leased), ...(await claimRest())];
+  const ids = claimed.map(({ id }) => id);
   assert.equal(new Set(ids).size, ids.length);
   assert.equal(ids.length, 80);
 });

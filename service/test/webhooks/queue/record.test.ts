@@ -347,6 +347,9 @@ test("a success is noted if it may change what is known of its webhook's health"
   assert.equal(await noted(succeeded), 1, 'the first');
   assert.equal(await noted(succeeded), 0, 'a success waits to be added');
   await updateWebhookHealth(database, 5);
+  await sql`
+    update webhook_health set last_success_at = queue_now() + interval '1 minute' where webhook_id = ${webhook}
+  `.execute(database);
   assert.equal(await noted(succeeded), 0, 'it succeeded a moment ago');
   assert.equal(await noted(failed), 1);
   assert.equal(await noted(succeeded), 1, 'after a failure that waits to be added');

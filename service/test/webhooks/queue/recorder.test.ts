@@ -161,7 +161,7 @@ test('a process that stops does not wait for a row that somebody has locked', as
     await sql`select from pending_deliveries for update`.execute(tx);
     await recorder.stop(recorder.record(locked));
   });
-  assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost']);
+  assert.equal(logged.at(-1), 'attempts.lost');
 });
 
 test('few attempts are collected for a moment, and then written together', async () => {

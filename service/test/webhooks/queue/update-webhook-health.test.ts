@@ -238,7 +238,7 @@ test('a webhook whose update takes too long keeps back no others', async (t) => 
   const [large, small] = [await makeWebhook(), await makeWebhook()];
   await sql
     .raw(`
-      create function wait_long() returns trigger language plpgsql as $$ begin perform pg_sleep(5); return new; end $$;
+      create function wait_long() returns trigger language plpgsql as $$ begin perform pg_sleep(10); return new; end $$;
       create trigger wait_long before insert on webhook_health for each row
       when (new.webhook_id = '${large.id}') execute function wait_long();
     `)
@@ -246,7 +246,7 @@ test('a webhook whose update takes too long keeps back no others', async (t) => 
   t.after(() => sql`drop function wait_long cascade`.execute(database));
   const impatient = openDatabase(service.connection, {
     applicationName: 'test',
-    statementTimeoutMs: 1_000,
+    statementTimeoutMs: 3_000,
   });
   t.after(() => impatient.destroy());
   await recordNew(database, retry(large.id), retry(small.id));

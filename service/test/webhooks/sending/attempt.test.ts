@@ -24,14 +24,21 @@ const crowd = 200;
 const slowTurnMs = 200;
 const post = { headers: { 'x-a': 'b' }, body: Buffer.from('{}') };
 
-/** The outcome of one attempt that reached its receiver exactly once. */
+/** The outcome of one attempt that reached its receiver exactly once, or at most once before its deadline. */
 async function attemptOnce(speak: Speak, timeoutMs = longMs) {
   const receiver = await startByteReceiver(speak);
   const sender = createSender({ allowedNetworks: loopback, timeoutMs });
   const outcome = await sender.attempt({ ...post, url: receiver.url });
   await sender.close();
   await receiver.allClosed();
-  assert.deepEqual([receiver.requests(), receiver.connections()], [1, 1]);
+  const counts = [receiver.requests(), receiver.connections()];
+  // On a busy machine, a short deadline is over before the request is on its way.
+  if (outcome.error === 'timeout')
+    assert.ok(
+      counts.every((count) => count <= 1),
+      counts.join(),
+    );
+  else assert.deepEqual(counts, [1, 1]);
   return outcome;
 }
 
@@ -206,7 +213,9 @@ test('no status before the deadline is a timeout', async (t) => {
     });
 });
 
-test('attempts that time out together do not all end in one turn of the event loop', async () => {
+test('attempts that time out together do not all end in one turn of the event loop', async (t) => {
+  // The clock by which attempts are so late that they end together.
+  t.mock.method(performance, 'now', () => 0);
   const receiver = await startByteReceiver(() => {});
   const sender = createSender({ allowedNetworks: loopback, timeoutMs: shortMs });
   let ended = 0;
