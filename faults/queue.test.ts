@@ -108,8 +108,8 @@ async function lockWhile(
 
 const deadWebhooks = 80;
 const rowsPerDead = 60;
-/** The longest backoff after the first attempt, and a second for a busy machine. */
-const firstRetryMaxMs = 12_000 + 1_000;
+/** The longest backoff after the first attempt, and what a busy machine adds. */
+const firstRetryMaxMs = 12_000 + 5_000;
 
 smallScenario(
   'one retry next to dead webhooks',
@@ -252,12 +252,17 @@ smallScenario(
     await fillQueue(scene, { path: '/prompt', count: sample });
     await scene.startWorkers(1);
     await until('the healthy one', 60_000, async () => isEmpty(scene.database, leasedOrDue));
-    const usual = (span(await requestsTo(scene, '/prompt')) / sample) * backlog;
+    const first = span(await requestsTo(scene, '/prompt'));
     await fillQueue(scene, { path: '/hung', count: backlog });
     await scene.receivers.more(10);
     const healedAt = Date.now();
     await scene.receivers.heal();
     await until('the backlog', 60_000, async () => isEmpty(scene.database, leasedOrDue));
+    // Another scenario may have taken the machine meanwhile.
+    await fillQueue(scene, { path: '/prompt', count: sample });
+    await until('the healthy one again', 60_000, async () => isEmpty(scene.database, leasedOrDue));
+    const second = span((await requestsTo(scene, '/prompt')).slice(sample));
+    const usual = (Math.max(first, second) / sample) * backlog;
     const healed = (await requestsTo(scene, '/hung')).filter(({ status }) => status !== null);
     const firstAfterMs = (healed[0]?.at ?? Infinity) - healedAt;
     assert.ok(firstAfterMs < 2_000 + firstMaxMs, `the first came after ${firstAfterMs} ms`);

@@ -278,7 +278,7 @@ async function untilRead(replica: Database): Promise<void> {
   await until('a read', giveUpMs, async () => !(await isEmpty(replica, reading)));
 }
 
-type Page = { status: number; text: string; name: string; tookMs: number };
+type Page = { status: number; text: string; name: string; from: number; tookMs: number };
 
 /** Reads the page of an entry again and again, with so many readers. Returns how to stop. */
 function readRepeatedly(
@@ -300,7 +300,7 @@ function readRepeatedly(
       const { statusCode: status, body } = await pool.request(request);
       const text = await body.text();
       const { data } = JSON.parse(text) as { data?: { name: string } };
-      note({ status, text, name: data?.name ?? '', tookMs: performance.now() - from });
+      note({ status, text, name: data?.name ?? '', from, tookMs: performance.now() - from });
     }
   }
 
@@ -334,7 +334,7 @@ function observePages(database: Database, address: string, key: string) {
     if (page.status !== 200) seen.wrong.push(`${page.status} ${page.text}`);
     const replacedAt = committedAt[Number(page.name) + 1];
     if (replacedAt !== undefined && page.status === 200)
-      seen.oldestMs = Math.max(seen.oldestMs, performance.now() - replacedAt);
+      seen.oldestMs = Math.max(seen.oldestMs, page.from - replacedAt);
   });
   return async () => {
     stopping.abort();

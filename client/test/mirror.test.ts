@@ -137,6 +137,8 @@ test('a mirror begins again when its cursor is too old', async () => {
   let stop = startMirror(store);
   await settled(store);
   await stop();
+  // While it folds, these calls do nothing.
+  await service.worker.stop();
   await sql`delete from orgs where slug = 'first-0'`.execute(database);
   while ((await foldEntryChanges(database)).more);
   await sql`update entry_changes set at = now() - interval '1 year'`.execute(database);

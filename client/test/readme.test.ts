@@ -98,8 +98,8 @@ test('verifying a Fetch request', async () => {
 test('following events, and going on after a stop', async () => {
   const file = fileOf('client.events.follow');
   await announce('First');
-  const first = consumer.start(file, { env });
   const { data } = await eventsUpTo('First');
+  const first = consumer.start(file, { env });
   await first.prints(new RegExp(data.at(-1)!.id));
   const cursor = join(consumer.folder, 'cursor');
   while ((await readFile(cursor, 'utf8').catch(() => '')) === '') await nextTurn();

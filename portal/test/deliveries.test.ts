@@ -131,6 +131,8 @@ test(
     await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
     const link = rowsOf(page).getByRole('link').first();
     await link.focus();
+    // They are above the list, and come when they are read.
+    await page.getByRole('region', { name: 'Statistics' }).waitFor();
     const before = await link.boundingBox();
     await announce(portal.service.database);
     const show = page.getByRole('button', { name: 'Show 1 new' });
@@ -270,6 +272,7 @@ test('one finds what failed by its response, its subject and its body', options,
   }
   await row.getByRole('link', { name: 'org.created' }).click();
   await page.getByRole('link', { name: 'Delivery of org.created' }).click();
+  await page.getByRole('heading', { name: 'Delivery of org.created', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.waitForURL(/search=IT/);
 

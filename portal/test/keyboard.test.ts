@@ -89,6 +89,8 @@ test(
     const button = (name: string) => page.getByRole('button', { name, exact: true });
 
     await pressOn(page, page.getByRole('link', { name: 'Sign up' }));
+    // The page before it has such a field too.
+    await heading(page, 'Sign up');
     await typeInto(page, page.getByLabel('Email address'), email);
     await pressOn(page, button('Send link'));
     await focused(page, 'Check the terminal');
@@ -119,6 +121,7 @@ test(
     await focused(page, 'Sign in');
 
     await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
+    await heading(page, 'Reset your password');
     await typeInto(page, page.getByLabel('Email address'), moved);
     await page.keyboard.press('Enter');
     await focused(page, 'Check the terminal');

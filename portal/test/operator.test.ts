@@ -78,7 +78,7 @@ test(
     await page.getByRole('searchbox').pressSequentially('announcer');
     await page.getByRole('rowheader', { name: 'Announcer' }).waitFor();
     assert.equal(await page.getByRole('searchbox').inputValue(), 'announcer');
-    assert.match(page.url(), /\?search=announcer$/);
+    await page.waitForURL(/\?search=announcer$/);
     await page.goto(url);
     await page.getByRole('region', { name: 'Webhooks' }).getByRole('link', { name: '1' }).click();
     await page.getByRole('rowheader', { name: 'hooks.example.org' }).waitFor();

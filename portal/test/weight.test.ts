@@ -27,6 +27,8 @@ test(
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
     await page.getByText('Nothing. No webhook fails').waitFor();
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    // What is under way is in no list.
+    await page.waitForLoadState('networkidle');
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
     .map(({ name, startTime, responseEnd, transferSize }) =>

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,6 +8,7 @@ import { createClient } from '@orgdir/client';
 import { startProgram, type Program } from '../../../client/test/support/program.ts';
 import { put } from '../../../service/test/support/directory.ts';
 import { eventually } from '../../../service/test/support/eventually.ts';
+import { freePort } from '../../../service/test/support/free-port.ts';
 import { loopbackAllowed, startReceiver } from '../../../service/test/support/receiver.ts';
 import { makeKey, startTestService } from '../../../service/test/support/service.ts';
 
@@ -128,6 +127,7 @@ test('with a cursor that is refused the bot goes on after the newest event that 
   await announce({ name: 'After the Key' });
   bot = await startBot();
   await bot.prints(/the cursor is refused/);
+  await chat.waitFor(6);
   await caughtUp();
   assert.deepEqual(names(), ['After the Key']);
 });
@@ -154,13 +154,4 @@ function names(): string[] {
   const latest = messages().slice(seen);
   seen += latest.length;
   return latest.map(({ content }) => /\*\*(.*?)\*\*/.exec(content)?.[1] ?? '');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return free;
 }

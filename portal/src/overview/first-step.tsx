@@ -1,7 +1,7 @@
 import { Button, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createApp, createWebhook } from '../api/operations.ts';
-import type { CreatedWebhook, PortalApp } from '../api/types.ts';
+import type { CreatedWebhook, PortalApp, Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { CreateAppForm } from '../apps/create-app.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
@@ -38,8 +38,7 @@ type StepProps = {
 };
 
 function Step({ created, setCreated }: StepProps) {
-  const { app, webhook, isTested, hide } = useFirstSteps();
-  const [goesOn, setGoesOn] = useState(isTested);
+  const { app, webhook, isTested } = useFirstSteps();
   if (created)
     return (
       <>
@@ -53,17 +52,30 @@ function Step({ created, setCreated }: StepProps) {
     );
   if (!app) return <NewApp />;
   if (!webhook) return <NewWebhook app={app} done={setCreated} />;
-  if (!goesOn)
-    return (
-      <Stack>
-        {isTested && (
-          <div>
-            <Button onClick={() => setGoesOn(true)}>Next: verify signatures</Button>
-          </div>
-        )}
-        <SendTest appId={app.id} webhook={webhook} />
-      </Stack>
-    );
+  if (isTested === undefined) return null;
+  return <Test app={app} webhook={webhook} isTested={isTested} />;
+}
+
+type TestProps = { app: PortalApp; webhook: Webhook; isTested: boolean };
+
+/** Whoever has just sent the first test sees its response before going on. */
+function Test({ app, webhook, isTested }: TestProps) {
+  const [goesOn, setGoesOn] = useState(isTested);
+  if (goesOn) return <Verification />;
+  return (
+    <Stack>
+      {isTested && (
+        <div>
+          <Button onClick={() => setGoesOn(true)}>Next: verify signatures</Button>
+        </div>
+      )}
+      <SendTest appId={app.id} webhook={webhook} />
+    </Stack>
+  );
+}
+
+function Verification() {
+  const { hide } = useFirstSteps();
   return (
     <Section title="Verify signatures">
       <Text size="sm">

@@ -30,7 +30,7 @@ export function useFirstSteps() {
     ...deliveries(app?.id ?? '', accepted),
     enabled: isShown && webhook !== undefined,
   });
-  const isTested = (tests?.pagination.total ?? 0) > 0;
+  const isTested = tests && tests.pagination.total > 0;
   const done = [app, webhook, isTested].filter(Boolean).length;
   const setOpen = (isOpen: boolean) =>
     setAddress(
@@ -47,6 +47,7 @@ export function useFirstSteps() {
     isShown,
     app,
     webhook,
+    /** Undefined until it is read. */
     isTested,
     done,
     hide: () => setHidden(true),

@@ -238,11 +238,15 @@ test('locked rows of apps that are near their rate take one connection and delay
     await sql`select from apps where id = any(${ids}::uuid[]) for update`.execute(tx);
     for (let request = 0; request < 8; request += 1)
       for (const { key } of apps) assert.equal((await service.call('/orgs', { key })).status, 200);
-    const { rows } = await sql<{ waiting: number }>`
-      select count(*) as waiting from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%into notices%'
-    `.execute(tx);
-    assert.equal(rows[0]?.waiting, 1);
+    const waiting = async () => {
+      const { rows } = await sql<{ waiting: number }>`
+        select count(*) as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%into notices%'
+      `.execute(tx);
+      return rows[0]?.waiting ?? 0;
+    };
+    await eventually(async () => (await waiting()) > 0);
+    assert.equal(await waiting(), 1);
   });
   await eventually(async () => {
     for (const { key } of apps) await service.call('/orgs', { key });

@@ -156,8 +156,12 @@ test('suspending an app refuses its keys and stops its webhooks; restoring it of
   );
   await announce(database);
   // Waits for its second attempt.
-  await eventually(async () => one.receiver.received.length === 1);
-  await eventually(async () => (await deliveriesOf(one.id)).join() === 'event');
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pending_deliveries where webhook_id = ${one.id} and lease_token is null and attempt_count = 1
+    `.execute(database);
+    return rows.length === 1;
+  });
   const before = mailbox.mails.length;
   const done = await suspend('app', one.appId);
   assert.deepEqual([done.changed, done.cancelled, done.mailed], [true, 1, [one.owner]]);

@@ -7,7 +7,8 @@ import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { sql } from '../../src/database/database.ts';
 import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
-import { endedDelivery, eventually } from '../support/eventually.ts';
+import { endedDelivery } from '../support/eventually.ts';
+import { queueDrained } from '../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { runHere } from '../support/run-here.ts';
 import { makeKey, startTestService, testPublicUrl } from '../support/service.ts';
@@ -56,10 +57,7 @@ const announced = await publish('org.created');
 const applied = await publish('application.created', application);
 await endedDelivery(service, good.id);
 await endedDelivery(service, bad.id);
-await eventually(async () => {
-  const pending = await list('deliveries', 'list', '--status', 'pending');
-  return pending.length === 0;
-});
+await queueDrained(service.database);
 
 test('events list shows recorded events, newest first, with subject and data', async () => {
   const events = await list('events', 'list');
@@ -93,6 +91,7 @@ test('an event that was not fanned out is waiting', async () => {
   const [newest] = await list('events', 'list', '--limit', '1');
   assert.deepEqual([newest.id, newest.state], [id, 'waiting']);
   service.worker.start();
+  await queueDrained(service.database);
 });
 
 test('deliveries list shows the deliveries of all webhooks with their last attempt', async () => {

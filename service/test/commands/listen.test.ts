@@ -11,6 +11,7 @@ import { isAlive, startCommand, type Command } from '../support/command.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { announce, put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/free-port.ts';
 import { runHere } from '../support/run-here.ts';
 import { loopbackAllowed } from '../support/receiver.ts';
 import { startTestService } from '../support/service.ts';
@@ -118,13 +119,13 @@ test('the next listener cleans up after a killed one', async () => {
   killed.signal('SIGKILL');
   await killed.ended;
   assert.equal((await webhooks()).length, 2);
-  const next = await listen(register);
+  const port = String(await freePort());
+  const next = await listen(register, '', port);
   assert.deepEqual(
     (await webhooks()).map(({ id }) => id),
     [beside.webhookId, next.webhookId],
     'the one that still listens stays',
   );
-  const port = new URL(next.url).port;
   next.signal('SIGKILL');
   await next.ended;
   const same = await listen(register, '', port);

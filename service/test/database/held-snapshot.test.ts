@@ -57,7 +57,7 @@ const tables = ['outbox', 'published_events', 'pending_deliveries', 'webhook_out
 // The pages that autovacuum reads are counted as well.
 await sql`
   do $$ declare name text; begin
-    for name in select oid::regclass from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+    for name in select oid::regclass from pg_class where relkind = 'r' and relnamespace = 'orgdir'::regnamespace loop
       execute format('alter table %s set (autovacuum_enabled = false)', name);
     end loop;
   end $$

@@ -306,8 +306,8 @@ test('concurrent imports of organisations and alliances wait for each other', as
     { slug: 'first', name: 'First' },
     { slug: 'second', name: 'Second' },
   ]);
-  // The statements of the waiting import time out after a tenth of a second.
-  const hasty = openDatabase(connection, { applicationName: 'hasty', statementTimeoutMs: 100 });
+  // The statements of the waiting import time out after a second.
+  const hasty = openDatabase(connection, { applicationName: 'hasty', statementTimeoutMs: 1_000 });
   let alliances: Promise<unknown> = Promise.resolve();
   async function* orgs(): AsyncGenerator<SourceLine> {
     for (let number = 1; number <= 1_000; number += 1)
@@ -317,7 +317,7 @@ test('concurrent imports of organisations and alliances wait for each other', as
       const { rows } = await sql`
         select 1 from pg_stat_activity
         where application_name = 'hasty' and wait_event_type = 'Lock' and datname = current_database()
-          and clock_timestamp() - query_start > interval '300 milliseconds'
+          and clock_timestamp() - query_start > interval '1500 milliseconds'
       `.execute(database);
       return rows.length > 0;
     });

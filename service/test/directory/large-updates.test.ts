@@ -8,6 +8,8 @@ import { openTestDatabase } from '../support/database.ts';
 const few = 500;
 const many = 8 * few;
 const rounds = 3;
+/** On a busy machine, the longer statement may be disturbed in each of a few rounds. */
+const roundsMax = 20;
 
 const { database } = await openTestDatabase();
 const rows = Array.from({ length: many }, (_, number) => ({
@@ -31,11 +33,12 @@ test('a change of eight times as many organisations takes about eight times as l
     // Functions keep the plans of their first call in a session, which is for one organisation here.
     await countMember(session, 1);
     const took = { few: Infinity, many: Infinity };
-    for (let round = 0; round < rounds; round += 1) {
+    // Comparing each row with each takes 64 times as long.
+    const isTooLong = () => took.many >= 24 * took.few;
+    for (let round = 0; round < rounds || (round < roundsMax && isTooLong()); round += 1) {
       took.few = Math.min(took.few, await countMember(session, few));
       took.many = Math.min(took.many, await countMember(session, many));
     }
-    // Comparing each row with each takes 64 times as long.
-    assert.ok(took.many < 24 * took.few, JSON.stringify(took));
+    assert.ok(!isTooLong(), JSON.stringify(took));
   });
 });

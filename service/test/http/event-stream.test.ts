@@ -348,7 +348,7 @@ test('a burst that a client reads in its own time ends no stream, and comes whol
 test('a stream ends when the overlap of its rotated key does', async () => {
   const { key, keyId } = await newKey();
   const stream = await follow(key);
-  await inTransaction((tx) => rotateKey(tx, testActor, keyId, 2));
+  await inTransaction((tx) => rotateKey(tx, testActor, keyId, 5));
   const event = await announce(database);
   assert.equal(await nextId(stream), event);
   assert.equal((await stream.next())?.data.code, 'unauthorized');

@@ -128,7 +128,12 @@ test('a process that is alone writes nothing, and hands over its counts when ano
   assert.equal(await remaining(first), 49);
 });
 
-test('random requests over several processes never exceed the limit, nor leave much of it', async () => {
+test('random requests over several processes never exceed the limit, nor leave much of it', async (t) => {
+  const { setTimeout: later } = globalThis;
+  // However slow the database is, no process counts as if it were away.
+  t.mock.method(globalThis, 'setTimeout', (act: () => void, ms?: number) =>
+    later(act, ms === 1_000 ? 60_000 : ms),
+  );
   for (const perMinute of [1, 7, 100, 600, 2_500]) {
     const counters = Array.from({ length: 5 }, () => createCounter(perMinute));
     const keys = [randomUUID(), randomUUID(), randomUUID()];
@@ -168,7 +173,7 @@ test('the minute ends by the clock of the database', async () => {
   const keyId = randomUUID();
   assert.equal(admitted(await countTimes(one, keyId, 20)), 10);
   assert.equal(admitted(await countTimes(other, keyId, 5)), 0);
-  await sql`update rate_windows set ends_at = queue_now() + interval '50 milliseconds'`.execute(
+  await sql`update rate_windows set ends_at = queue_now() + interval '2 seconds'`.execute(
     beside.database,
   );
   const third = createCounter(10, beside.database);
@@ -177,7 +182,7 @@ test('the minute ends by the clock of the database', async () => {
     keyId,
     1,
   );
-  assert.ok(exceeded && resetAt - Date.now() <= 50, 'it learns when the minute ends');
+  assert.ok(exceeded && resetAt - Date.now() <= 2_000, 'it learns when the minute ends');
   await eventually(async () => !(await third(keyId)).exceeded);
   assert.equal(admitted(await countTimes(third, keyId, 20)), 9);
 });

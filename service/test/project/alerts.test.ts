@@ -14,6 +14,7 @@ import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
+import { endLeases } from '../support/queue-steps.ts';
 import { makeKey, startTestService, type TestService } from '../support/service.ts';
 import { startProcess } from '../support/start-process.ts';
 
@@ -175,7 +176,7 @@ test('rows that were set aside, and those that are dropped soon', options, async
 });
 
 test('a worker that dies while it delivers', options, async () => {
-  const env = { ...loopbackAllowed, WEBHOOK_TIMEOUT_MS: '200', WEBHOOK_LEASE_MARGIN_MS: '200' };
+  const env = loopbackAllowed;
   const { service, internal, url } = await start({ env });
   const dying = await startProcess('worker', {
     ...env,
@@ -190,6 +191,7 @@ test('a worker that dies while it delivers', options, async () => {
   dying.command.signal('SIGKILL');
   await dying.command.ended;
   const before = await scrape(url);
+  await endLeases(service.database);
   service.worker.start();
   const during = await scrapeOnce(url, 'orgdir_delivery_leases_recovered_total');
   assert.ok(fires('OrgdirLeasesRecovered', [before, during], 31));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSignInLimits } from '../../src/http/portal/sign-in-limits.ts';
+import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
 import {
   callPortal,
   choosePassword,
@@ -230,7 +231,7 @@ test('few passwords per IP address are checked at once, and others do not wait',
 });
 
 test('the public API responds while many sign in', async () => {
-  const real = await startTestService({ beside: service });
+  const real = await startTestService({ beside: service, hashing: createPasswordHashing() });
   await choosePassword(real, 'many@example.org');
   // The first request of a process takes as long as some passwords.
   await real.call('/orgs');

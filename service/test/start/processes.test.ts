@@ -270,7 +270,7 @@ test('a stopping API process lets the writes of the platform end', async () => {
     stopping.command.signal('SIGTERM');
     await eventually(() => call(stopping.url, platform).then(() => false, isRefusedConnection));
     // Nothing else is in flight, so only this request keeps the process.
-    await sql`select pg_sleep(1)`.execute(tx);
+    await sql`select pg_sleep(0.2)`.execute(tx);
   });
   assert.equal((await writing)?.status, 200);
   assert.deepEqual(await stopping.command.ended, { code: 0, signal: null });

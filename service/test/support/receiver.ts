@@ -26,11 +26,11 @@ const ok: Respond = (response) => response.writeHead(200).end('ok');
 
 export async function startReceiver(respond: Respond = ok): Promise<Receiver> {
   const received: Received[] = [];
-  let arrived: () => void = () => {};
+  const waiting = new Set<() => void>();
   const receiver: Receiver = { url: '', received, respond, waitFor };
 
   async function waitFor(count: number): Promise<Received[]> {
-    while (received.length < count) await new Promise<void>((resolve) => (arrived = resolve));
+    while (received.length < count) await new Promise<void>((resolve) => waiting.add(resolve));
     return received;
   }
 
@@ -47,7 +47,8 @@ export async function startReceiver(respond: Respond = ok): Promise<Receiver> {
     };
     received.push(one);
     receiver.respond(response, one, received.length);
-    arrived();
+    for (const resolve of waiting) resolve();
+    waiting.clear();
   }
 
   const server = createServer(
