@@ -238,11 +238,12 @@ test('locked rows of apps that are near their rate take one connection and delay
     await sql`select from apps where id = any(${ids}::uuid[]) for update`.execute(tx);
     for (let request = 0; request < 8; request += 1)
       for (const { key } of apps) assert.equal((await service.call('/orgs', { key })).status, 200);
+    // Not in this transaction, which sees the first answer for ever.
     const waiting = async () => {
       const { rows } = await sql<{ waiting: number }>`
         select count(*) as waiting from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%into notices%'
-      `.execute(tx);
+      `.execute(database);
       return rows[0]?.waiting ?? 0;
     };
     await eventually(async () => (await waiting()) > 0);
