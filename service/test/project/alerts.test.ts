@@ -209,6 +209,8 @@ test('a worker process that dies again and again', options, async () => {
   const scrapes = [await scrapeUntil(internalUrl, (each) => each === name)];
   for (let deaths = 0; deaths < 3; deaths += 1) {
     const started = await startOf(name);
+    // It has whole seconds: a restart within the same one would not show.
+    await eventually(async () => Date.now() / 1_000 > started + 1);
     const [, second] = childrenOf(command.pid);
     assert.ok(second);
     process.kill(second, 'SIGKILL');
