@@ -142,7 +142,7 @@ for (const [from, to] of [
         ids = await insertPending(tx, state, 5);
       });
       // Leases begin again, and take two seconds.
-      await delivered(ids, 10_000);
+      await delivered(ids, state === 'leased' ? 10_000 : 2_000);
       const published = receiver.received.length;
       await announce(database);
       await receiver.waitFor(published + 1);

@@ -189,7 +189,7 @@ const place = await openPlace(service, 'acme');
 const other = await openOther(service);
 let published = settledCount;
 
-/** Locks a table while an attempt is under way. Soon after the lock, everything has ended. */
+/** Locks a table while an attempt is in flight. Two seconds after the lock, everything has ended. */
 async function lockTable(table: string, meanwhile: () => Promise<unknown>) {
   place.hold();
   await place.publish();
@@ -201,7 +201,7 @@ async function lockTable(table: string, meanwhile: () => Promise<unknown>) {
   published += 2;
   await meanwhile();
   await other.query('commit');
-  await within(10_000, () => place.isDone(published));
+  await within(2_000, () => place.isDone(published));
   await publishing;
   assert.deepEqual(await place.sentTwice(), []);
   assert.equal(place.late.received.length, published, 'no lease has ended');

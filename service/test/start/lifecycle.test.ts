@@ -17,7 +17,7 @@ import {
 } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** Requests in flight end and the database stops within half of this on a quiet machine. */
+/** Twice the five seconds in which a process ends, because a busy machine adds to them. */
 const stopWithinMs = 10_000;
 
 /** One folder for all: each test finds what the one before has left there, as an operator would. */
