@@ -56,8 +56,9 @@ const busyElsewhereMs = 100;
 /** A look at what is due looks back over transactions of this length, and every `farLookMs` over the longest ones. */
 const lookBackMs = 100;
 const farLookMs = 3_000;
-/** Parked deliveries are claimed this often at most, so that one claim has many; those of slow receivers can wait for longer. */
-const parkedPauseMs = 10;
+/** Events are fanned out and parked deliveries claimed this often at most, so that one statement has many. */
+const collectMs = 10;
+/** Those of slow receivers can wait for longer. */
 const slowPauseMs = 250;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
@@ -80,6 +81,7 @@ export class Dispatcher {
   #looksFar = false;
   #deliveriesPerEvent = 1;
   #hasBroadcasts = true;
+  #fannedOutAt = -Infinity;
   #claiming = true;
   /** Deliveries from their lease until they are recorded. */
   #inFlight = 0;
@@ -118,9 +120,12 @@ export class Dispatcher {
    */
   fanOutAll(minAgeMs: number): Promise<number | null> {
     return this.#orFindParked(async () => {
+      const pauseMs = this.#fannedOutAt + collectMs - performance.now();
+      if (pauseMs > 0) await wait(pauseMs);
       const { database, room } = this.#dependencies;
       const total = room.free('event');
       if (!this.#claiming || total === 0) return null;
+      const startedAt = performance.now();
       const look = this.outbox.look();
       const done = await fanOut(database, {
         lease: this.#newLease(),
@@ -131,6 +136,7 @@ export class Dispatcher {
       });
       if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
       if (done.floor !== null) look.reached(done.floor);
+      this.#fannedOutAt = done.events > 0 && !done.more ? startedAt : -Infinity;
       this.#estimate(done);
       this.#pass(done, 'event');
       this.#hasBroadcasts ||= done.broadcasts;
@@ -189,7 +195,7 @@ export class Dispatcher {
   /** Leases and starts what is parked and has room. */
   claimAllParked(): Promise<number> {
     return this.#orFindParked(async () => {
-      await wait(parkedPauseMs);
+      await wait(collectMs);
       if (!this.#claiming) return pollMs;
       const { database, room } = this.#dependencies;
       const parked = this.#parked;
