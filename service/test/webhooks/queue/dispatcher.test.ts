@@ -79,6 +79,13 @@ async function publish(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) await announce(database);
 }
 
+async function waitingEvents(): Promise<number | undefined> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from outbox`.execute(
+    database,
+  );
+  return rows[0]?.count;
+}
+
 async function register(url: string): Promise<string> {
   return (await service.call('/webhooks', { method: 'POST', json: { url } })).body.data.id;
 }
@@ -402,7 +409,10 @@ test('a locked row of what a webhook may no longer have keeps no claim of others
     await locked.promise;
   });
   try {
-    const isOver = await Promise.race([claiming?.then(() => true), wait(30_000, false)]);
+    const isOver = await Promise.race([
+      claiming?.then(() => true),
+      wait(30_000, false, { ref: false }),
+    ]);
     assert.equal(isOver, true);
   } finally {
     letGo();
@@ -429,6 +439,23 @@ test('a late retry for a deactivated webhook is cancelled and leaves its probe',
     select trigger from pending_deliveries where webhook_id = ${webhook}
   `.execute(database);
   assert.deepEqual(rows, [{ trigger: 'probe' }]);
+});
+
+test('events that come right after a fan-out share the next one', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const time = mockTime(t);
+  const receiver = await startReceiver();
+  await register(receiver.url);
+  await publish(1);
+  await dispatcher.fanOutAll(0);
+  // The end of its pause is further away than what follows takes.
+  time.pass(-500);
+  const next = dispatcher.fanOutAll(0);
+  await publish(2);
+  assert.equal(await waitingEvents(), 2);
+  await next;
+  assert.equal(await waitingEvents(), 0);
+  await receiver.waitFor(3);
 });
 
 test('while another process fans out, this one tries again soon', async (t) => {
