@@ -198,7 +198,9 @@ test('a clock that was set back locks no key out', async (t) => {
   await sql`update rate_windows set ends_at = queue_now() + interval '1 hour'`.execute(
     beside.database,
   );
-  assert.equal(admitted(await countTimes(count, keyId, 20)), 10);
+  const again = admitted(await countTimes(count, keyId, 20));
+  // A lease that was on its way may have taken one for the hour before.
+  assert.ok(again === 9 || again === 10, `${again} requests were admitted`);
 });
 
 test('no request waits for as many leases as a slow database needs', async () => {
