@@ -37,6 +37,10 @@ process.env['TEST_SEED'] ??= String(randomInt(2 ** 30));
 console.log(`Random values: TEST_SEED=${process.env['TEST_SEED']}`);
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tests');
 
+/** Ctrl-C, or the end of a CI's patience: the database of the run must not outlive it. */
+const interrupt = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
+
 // Apart from the call, because Node's types do not know `globalSetupPath`.
 const options = {
   files: Array.from({ length: Math.min(processes, files.length) }, () =>
@@ -45,6 +49,7 @@ const options = {
   argv: [folder, String(filesPerProcess), ...files],
   concurrency: lanes,
   cwd: root,
+  signal: interrupt.signal,
   globalSetupPath: join(root, 'service/test/support/global-setup.ts'),
 };
 /** Names of files; of a process that ended early, and what it left out is not known. */
@@ -56,7 +61,8 @@ const output = run(options)
   .compose(new spec());
 output.pipe(process.stdout);
 await finished(output);
-if (failed.length > 0) process.exitCode = (await passAlone(failed)) ? 0 : 1;
+if (interrupt.signal.aborted) process.exitCode = 1;
+else if (failed.length > 0) process.exitCode = (await passAlone(failed)) ? 0 : 1;
 
 async function passAlone(names: string[]): Promise<boolean> {
   if (names.length > againMax || !names.every((name) => files.includes(name))) return false;
