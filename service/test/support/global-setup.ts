@@ -19,8 +19,8 @@ import {
 } from './database.ts';
 import { startRowTypes } from './row-types/report.ts';
 
-/** Of the databases that exist at once, and the write-ahead log, which PostgreSQL keeps to 1 GiB. */
-const dataBytesMax = 4 * 1024 ** 3;
+/** Of the databases that exist at once, some 250 MB, and the write-ahead log, which may grow to 1 GiB. */
+const dataBytesMax = 2 * 1024 ** 3;
 
 let end: (() => Promise<void>) | undefined;
 
