@@ -6,6 +6,7 @@ import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
 import { parseTime } from './parse-time.ts';
 import { patternMessages, uuidPattern } from './patterns.ts';
+import { suggestName } from './suggest-name.ts';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -18,6 +19,8 @@ const nameLengthMax = 80;
 
 const ajv = new Ajv2020({
   allErrors: true,
+  // Errors have the schema of their object, for its names.
+  verbose: true,
   useDefaults: true,
   strict: true,
   strictRequired: false,
@@ -65,9 +68,13 @@ function badText(text: string, path: string): Issue | null {
 function describe(errors: ErrorObject[], path: string): Issue[] {
   // A union reports each branch and itself; the branches are the useful part.
   const useful = errors.filter((error) => !['anyOf', 'if'].includes(error.keyword));
-  const issues = (useful.length > 0 ? useful : errors).map((error) => issueOf(error, path));
-  const unique = new Map(issues.map((issue) => [`${issue.path}\n${issue.message}`, issue]));
-  return [...unique.values()].slice(0, issuesMax);
+  const unique = new Map<string, Issue>();
+  for (const error of useful.length > 0 ? useful : errors) {
+    const issue = issueOf(error, path);
+    unique.set(`${issue.path}\n${issue.message}`, issue);
+    if (unique.size === issuesMax) break;
+  }
+  return [...unique.values()];
 }
 
 const formatMessages: Record<string, string> = {
@@ -81,11 +88,12 @@ function issueOf(error: ErrorObject, root: string): Issue {
     root + error.instancePath.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
   const { params } = error as { params: Record<string, unknown> };
   switch (error.keyword) {
-    case 'additionalProperties':
-      return {
-        path: `${path}.${nameOf(params['additionalProperty'])}`,
-        message: 'is not known here',
-      };
+    case 'additionalProperties': {
+      const name = nameOf(params['additionalProperty']);
+      const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
+      const hint = known.length > 0 ? suggestName(name, known) : '';
+      return { path: `${path}.${name}`, message: `is not known here${hint}` };
+    }
     case 'required':
       return { path: `${path}.${nameOf(params['missingProperty'])}`, message: 'is required' };
     case 'enum':

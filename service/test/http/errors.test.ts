@@ -196,6 +196,21 @@ test('a parameter that is given twice or written differently says so', async () 
   ]);
 });
 
+test('an unknown name gets the closest known one, or all if none is close', async () => {
+  const post = (json: object) => issuesOf('/webhooks', { method: 'POST', json });
+  assert.deepEqual(await issuesOf('/orgs?limt=5'), [
+    { path: 'query.limt', message: 'is not known here; did you mean "limit"?' },
+  ]);
+  assert.deepEqual(await issuesOf('/orgs/acme?x=1'), [
+    { path: 'query.x', message: 'is not known here' },
+  ]);
+  assert.deepEqual(await post({ url: 'https://example.org/', descripton: 'A' }), [
+    { path: 'body.descripton', message: 'is not known here; did you mean "description"?' },
+  ]);
+  const [issue] = await post({ url: 'https://example.org/', ['x'.repeat(60_000)]: 1 });
+  assert.match(issue?.message ?? '', /^is not known here; use one of url, .*events/);
+});
+
 test('every issue is reported, up to twenty', async () => {
   const issues = await issuesOf('/orgs?page=0&limit=x&sort=no&extra=1');
   assert.deepEqual(issues.map(({ path }) => path).sort(), [
