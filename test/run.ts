@@ -37,7 +37,7 @@ process.env['TEST_SEED'] ??= String(randomInt(2 ** 30));
 console.log(`Random values: TEST_SEED=${process.env['TEST_SEED']}`);
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tests');
 
-/** Ctrl-C, or the end of a CI's patience: the database of the run must not outlive it. */
+/** Ctrl-C, or a CI that ends the run: its database must not outlive it. `node --test` does the same by itself. */
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
 

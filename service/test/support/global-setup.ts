@@ -1,6 +1,6 @@
 /**
  * One PostgreSQL for a test run: DATABASE_URL where it is set (its user must be allowed to create databases),
- * else an embedded server in a temporary folder. Each test file clones the migrated template.
+ * else an embedded server, in memory if there is room. Each test file clones the migrated template.
  */
 import { existsSync, statfsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

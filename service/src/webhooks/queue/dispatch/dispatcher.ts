@@ -56,7 +56,7 @@ const busyElsewhereMs = 100;
 /** A look at what is due looks back over transactions of this length, and every `farLookMs` over the longest ones. */
 const lookBackMs = 100;
 const farLookMs = 3_000;
-/** Events are fanned out and parked deliveries claimed this often at most, so that one statement has many. */
+/** Events are fanned out, but for a backlog, and parked deliveries claimed this often at most, so that one statement has many. */
 const collectMs = 10;
 /** Those of slow receivers can wait for longer. */
 const slowPauseMs = 250;
@@ -81,6 +81,7 @@ export class Dispatcher {
   #looksFar = false;
   #deliveriesPerEvent = 1;
   #hasBroadcasts = true;
+  /** The start of the last fan-out, if it found events and left none. */
   #fannedOutAt = -Infinity;
   #claiming = true;
   /** Deliveries from their lease until they are recorded. */
