@@ -441,12 +441,12 @@ test('a late retry for a deactivated webhook is cancelled and leaves its probe',
   assert.deepEqual(rows, [{ trigger: 'probe' }]);
 });
 
-test('events that come right after a fan-out share the next one', async (t) => {
+test('events that come right after a burst share the next fan-out', async (t) => {
   const { dispatcher } = await startDispatcher(t);
   const time = mockTime(t);
   const receiver = await startReceiver();
   await register(receiver.url);
-  await publish(1);
+  await publish(8);
   await dispatcher.fanOutAll(0);
   // The end of its pause is further away than what follows takes.
   time.pass(-500);
@@ -455,7 +455,6 @@ test('events that come right after a fan-out share the next one', async (t) => {
   assert.equal(await waitingEvents(), 2);
   await next;
   assert.equal(await waitingEvents(), 0);
-  await receiver.waitFor(3);
 });
 
 test('while another process fans out, this one tries again soon', async (t) => {

@@ -56,8 +56,10 @@ const busyElsewhereMs = 100;
 /** A look at what is due looks back over transactions of this length, and every `farLookMs` over the longest ones. */
 const lookBackMs = 100;
 const farLookMs = 3_000;
-/** Events are fanned out, but for a backlog, and parked deliveries claimed this often at most, so that one statement has many. */
+/** Bursts of events are fanned out and parked deliveries claimed this often at most, so that one statement has many. */
 const collectMs = 10;
+/** A fan-out of so many events is part of a burst. At a few hundred per second they come one by one, and waiting would save nothing. */
+const burstFrom = 8;
 /** Those of slow receivers can wait for longer. */
 const slowPauseMs = 250;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
@@ -81,7 +83,7 @@ export class Dispatcher {
   #looksFar = false;
   #deliveriesPerEvent = 1;
   #hasBroadcasts = true;
-  /** The start of the last fan-out, if it found events and left none. */
+  /** The start of the last fan-out, if it was part of a burst and left no event. */
   #fannedOutAt = -Infinity;
   #claiming = true;
   /** Deliveries from their lease until they are recorded. */
@@ -137,7 +139,7 @@ export class Dispatcher {
       });
       if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
       if (done.floor !== null) look.reached(done.floor);
-      this.#fannedOutAt = done.events > 0 && !done.more ? startedAt : -Infinity;
+      this.#fannedOutAt = done.events >= burstFrom && !done.more ? startedAt : -Infinity;
       this.#estimate(done);
       this.#pass(done, 'event');
       this.#hasBroadcasts ||= done.broadcasts;
