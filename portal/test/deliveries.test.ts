@@ -312,7 +312,12 @@ test('times name their zone: local, or UTC for as long as somebody wants', optio
   await chart.getByText('times in GMT+9').waitFor();
   assert.equal(await since(), '2019-12-31T15:00:00.000Z');
 
+  const from = page.getByLabel('From', { exact: true });
+  await page.getByLabel('Time', { exact: true }).selectOption('Custom range');
+  await from.fill('2020-01-01T09:30');
   await choose('Show times in UTC');
+  await page.getByText('In UTC.').first().waitFor();
+  assert.equal(await from.inputValue(), '2020-01-01T00:30', 'the same time as before');
   await rowsOf(page)
     .getByText(/:\d\d [AP]M UTC$/)
     .waitFor();
@@ -350,15 +355,22 @@ test('several are selected and redelivered, and what cannot be is said', options
   await page.getByText('3 selected').waitFor();
   await assertAccessible(page, 'a selection');
   receiver.respond = (response) => response.writeHead(204).end();
+  const answered = Promise.withResolvers<void>();
+  await page.route('**/redeliver', async (route) => {
+    await answered.promise;
+    await route.continue();
+  });
   await page.getByRole('button', { name: 'Redeliver 3' }).click();
+  await boxes.first().check();
+  answered.resolve();
   await page
     .getByRole('status')
     .filter({ hasText: '3 deliveries are being sent again.' })
     .waitFor();
+  await page.getByText('1 selected').waitFor();
   await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
   assert.equal(await rowsOf(page).filter({ hasText: 'Failed' }).count(), 2);
 
-  await boxes.first().check();
   const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
   await bob.call(path, { method: 'PATCH', json: { active: false } });
   await page.getByRole('button', { name: 'Redeliver 1' }).click();
@@ -628,6 +640,9 @@ test('an event that a webhook did not get is explained', options, async () => {
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.getByText('Enter the id of an event').waitFor();
   await page.getByLabel('Event id').and(page.locator(':focus')).waitFor();
+  await page.goto(page.url().replace(/\?.*/, '?event=org.created&subject=acme&at=noon'));
+  await page.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
+  assert.equal(await page.getByLabel('Time', { exact: true }).inputValue(), '');
 });
 
 function fannedOut(eventId: string): Promise<unknown> {
@@ -704,6 +719,19 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   await dialog.getByLabel('Time range').selectOption('The last 14 days');
   await dialog.getByText('No deliveries failed in this time range').waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
+});
+
+test('a recovery that is refused after the reactivation says what is left', options, async () => {
+  const webhook = await makeWebhook(bob, (await startReceiver()).url);
+  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
+  await bob.call(path, { method: 'PATCH', json: { active: false } });
+  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
+  await page.route('**/recover', (route) => route.abort());
+  await page.getByRole('button', { name: 'Recover…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Reactivate' }).click();
+  await dialog.getByRole('button', { name: 'Resend' }).waitFor();
+  await dialog.getByText('This webhook is deactivated').waitFor({ state: 'detached' });
 });
 
 test('events that the app may no longer have are not shown, with the reason', options, async () => {

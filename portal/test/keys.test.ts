@@ -91,6 +91,10 @@ test(
     await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
     await assertAccessible(page, 'the form for a key with errors');
     await page.keyboard.type('On the server');
+    await page.getByText('Scopes and expiry').click();
+    await page.getByRole('checkbox').first().waitFor({ state: 'hidden' });
+    await button(page, 'Create key').press('Enter');
+    await page.getByRole('checkbox').first().and(page.locator(':focus')).waitFor();
     await page.getByRole('checkbox', { name: 'Read the directory' }).check();
     await page.getByRole('combobox', { name: 'Expires' }).selectOption('In 30 days');
     await page.getByRole('textbox', { name: 'Name' }).press('Enter');

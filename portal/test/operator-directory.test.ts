@@ -57,6 +57,19 @@ test('an entry is found, edited and has a history', options, async () => {
   await assertReadable(page, 'entry of the console on a phone');
 });
 
+test('a search ends where a link leads to the whole list', options, async () => {
+  const page = await portal.open({ as: operator, url });
+  const search = page.getByRole('searchbox', { name: 'Search' });
+  const other = page.getByRole('rowheader', { name: 'Other Makers' });
+  for (const _ of ['once', 'and again']) {
+    await search.fill('acme');
+    await other.waitFor({ state: 'detached' });
+    await page.getByRole('navigation').getByRole('link', { name: 'Directory' }).click();
+    await other.waitFor();
+    assert.equal(await search.inputValue(), '');
+  }
+});
+
 test('what the service refuses is said at its field, and stays typed', options, async () => {
   const page = await portal.open({ as: operator, url: `${url}/orgs/acme` });
   const website = page.getByRole('textbox', { name: 'Website' });

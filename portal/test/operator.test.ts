@@ -196,11 +196,15 @@ test(
   'maintenance is turned on and off, and an announcement is made and ended',
   options,
   async () => {
-    const page = await portal.open({ as: operator, url: `${url}/notices` });
+    const page = await portal.open({ as: operator, url: `${url}/notices`, timezoneId: 'UTC' });
     await page.getByRole('textbox', { name: 'Message' }).fill('Moving.');
+    const end = new Date(Math.ceil(Date.now() / 60_000) * 60_000).toISOString();
+    await page.getByLabel('Expected end').fill(end.slice(0, 16));
     await page.getByRole('button', { name: 'Turn on' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
     await page.getByText('Maintenance has been on since').waitFor();
+    const { body } = await operator.call('/operator/maintenance');
+    assert.equal(body.data.expectedEnd, end);
     await page.getByRole('textbox', { name: 'Text' }).fill('We move.');
     await page.getByRole('button', { name: 'Announce', exact: true }).click();
     await page.getByRole('rowheader', { name: 'We move.' }).waitFor();

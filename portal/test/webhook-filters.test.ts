@@ -49,7 +49,10 @@ test(
     await problem.getByText('The filters cannot be previewed', { exact: true }).waitFor();
     await field.fill('{ "org.created": { "recruting": true } } ');
     await problem.waitFor({ state: 'detached' });
+    await preview.click();
+    await problem.waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await problem.waitFor({ state: 'detached' });
     await page
       .getByText('org.created.recruting is no field of org.created; did you mean')
       .waitFor();

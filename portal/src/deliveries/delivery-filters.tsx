@@ -8,7 +8,7 @@ import { catalogue, webhooks as webhooksOperation } from '../api/operations.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
 import { Search } from '../ui/icons.tsx';
-import { useTimes } from '../ui/times.tsx';
+import { TimeField } from '../ui/time-field.tsx';
 import { nameInList } from '../webhooks/describe-webhook.ts';
 import { statusFilterLabels } from './delivery-status.tsx';
 import {
@@ -278,42 +278,25 @@ function Choice({ label, all, data, value, choose }: SelectProps) {
 }
 
 function OwnSpan({ filters: { since, until }, changeAndFocus }: Props) {
-  const { isUtc } = useTimes();
-  const key = `${since} ${until} ${isUtc}`;
-  return <Times key={key} since={since} until={until} change={changeAndFocus} />;
+  return <Times key={`${since} ${until}`} since={since} until={until} change={changeAndFocus} />;
 }
 
 type TimesProps = Pick<Filters, 'since' | 'until'> & { change: ChangeFilters };
 
 function Times({ since, until, change }: TimesProps) {
-  const { fromInput, toInput, zoneAt } = useTimes();
-  const zone = `In ${zoneAt(since ?? new Date().toISOString())}`;
-  const [from, setFrom] = useState(toInput(since));
-  const [to, setTo] = useState(toInput(until));
-  const fault = from !== '' && to !== '' && from >= to ? 'Choose a time after “From”.' : null;
+  const [from, setFrom] = useState(since);
+  const [to, setTo] = useState(until);
+  const fault = from !== null && to !== null && from >= to ? 'Choose a time after “From”.' : null;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!fault) change({ since: fromInput(from), until: fromInput(to) });
+        if (!fault) change({ since: from, until: to });
       }}
     >
       <Group align="flex-end" gap="sm">
-        <TextInput
-          type="datetime-local"
-          label="From"
-          description={zone}
-          value={from}
-          onChange={({ currentTarget }) => setFrom(currentTarget.value)}
-        />
-        <TextInput
-          type="datetime-local"
-          label="To"
-          description={zone}
-          value={to}
-          error={fault}
-          onChange={({ currentTarget }) => setTo(currentTarget.value)}
-        />
+        <TimeField label="From" value={from} onChange={setFrom} />
+        <TimeField label="To" value={to} error={fault} onChange={setTo} />
         <Button type="submit" variant="default">
           Apply
         </Button>

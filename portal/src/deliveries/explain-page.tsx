@@ -7,10 +7,11 @@ import { explainEvent, explainTime, type WebhookId } from '../api/operations.ts'
 import type { ExplainTimeQuery } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { useTimes, type Times } from '../ui/times.tsx';
+import { TimeField } from '../ui/time-field.tsx';
 import { Section } from '../ui/section.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { ExplanationSection } from './explanation.tsx';
+import { readTime } from './filters.ts';
 import { subjectFault, subjectLabel, subjectPattern } from './subject.ts';
 
 export const explainTitle = "Why wasn't this event delivered?";
@@ -51,7 +52,7 @@ export function ExplainPage() {
 
 function EventForm({ asked }: { asked: URLSearchParams }) {
   const [, setAsked] = useSearchParams();
-  const times = useTimes();
+  const [at, setAt] = useState(readTime(asked.get('at')));
   const [isFaulty, setFaulty] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
@@ -60,7 +61,7 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          const address = toAddress(new FormData(event.currentTarget), times);
+          const address = toAddress(new FormData(event.currentTarget), at);
           const { id } = address;
           const isWrong = id !== undefined && !uuidPattern.test(id);
           setFaulty(isWrong);
@@ -94,7 +95,7 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
               defaultValue={asked.get('id') ?? ''}
             />
           ) : (
-            <TimeFields asked={asked} />
+            <TimeFields asked={asked} at={at} setAt={setAt} />
           )}
           <Button type="submit">Explain</Button>
         </Stack>
@@ -103,9 +104,13 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
   );
 }
 
-function TimeFields({ asked }: { asked: URLSearchParams }) {
-  const { toInput, zoneAt } = useTimes();
-  const at = asked.get('at') || new Date().toISOString();
+type TimeProps = {
+  asked: URLSearchParams;
+  at: string | null;
+  setAt: (at: string | null) => void;
+};
+
+function TimeFields({ asked, at, setAt }: TimeProps) {
   return (
     <Group align="flex-end" gap="sm">
       <NativeSelect
@@ -126,28 +131,20 @@ function TimeFields({ asked }: { asked: URLSearchParams }) {
         spellCheck={false}
         defaultValue={asked.get('subject') ?? ''}
       />
-      <TextInput
-        type="datetime-local"
-        label="Time"
-        description={`In ${zoneAt(at)}`}
-        name="at"
-        required
-        withAsterisk={false}
-        defaultValue={toInput(asked.get('at'))}
-      />
+      <TimeField label="Time" value={at} onChange={setAt} required withAsterisk={false} />
     </Group>
   );
 }
 
 /** The radio buttons have a field too, whose name Mantine makes up. */
-function toAddress(fields: FormData, times: Times): Record<string, string> {
+function toAddress(fields: FormData, at: string | null): Record<string, string> {
   const address: Record<string, string> = {};
-  for (const name of ['id', 'event', 'subject', 'at']) {
+  for (const name of ['id', 'event', 'subject']) {
     const value = fields.get(name);
     if (typeof value === 'string') address[name] = value.trim();
   }
   if (address['subject'] !== undefined) address['subject'] = address['subject'].toLowerCase();
-  if (address['at'] !== undefined) address['at'] = times.fromInput(address['at']) ?? '';
+  if (address['event'] !== undefined) address['at'] = at ?? '';
   return address;
 }
 

@@ -154,7 +154,7 @@ function oneOf<Key extends string>(words: Record<Key, string>, text: string | nu
 }
 
 /** Accepts only years with four digits, like browser inputs and the service. */
-function readTime(text: string | null): string | null {
+export function readTime(text: string | null): string | null {
   const time = new Date(/^\d{4}-/.test(text ?? '') ? (text ?? '') : '');
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }

@@ -83,22 +83,26 @@ type RecoverProps = {
 function RecoverForm({ webhook, range, replay, close }: RecoverProps) {
   const id = useWebhookId();
   // The webhook becomes active while the request runs.
-  const [{ active }] = useState(webhook);
+  const [{ active: wasActive }] = useState(webhook);
   const { since } = range;
   const count = useQuery({ ...recoverable(id, since), enabled: since !== '' });
+  const activate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
+    waits: false,
+  });
   const write = useWrite(async () => {
-    if (!active) await updateWebhook(id, { active: true });
+    if (!wasActive && !activate.isSuccess) await activate.mutateAsync(undefined);
     return recover(id, since);
   }, appChanges);
+  const active = wasActive || (write.isError && activate.isSuccess);
   const found = count.data?.count;
-  const error = write.error ?? count.error;
+  const error = found === undefined ? count.error : write.error;
   const fault = faultOf(range, error);
   if (write.isSuccess)
     return (
       <DialogResult
         close={close}
         action={
-          !active && (
+          !wasActive && (
             <Button variant="default" onClick={replay}>
               {replayTitle}…
             </Button>

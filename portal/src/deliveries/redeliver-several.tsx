@@ -16,11 +16,11 @@ type Props = {
 };
 
 /** Redelivers the selected deliveries, and says which could not be. */
-export function RedeliverSeveral({ selection: { ids, clear }, focus }: Props) {
+export function RedeliverSeveral({ selection: { ids, remove, clear }, focus }: Props) {
   const { appId = '' } = useParams();
   const write = useWrite(() => redeliverSeveral(appId, ids), appChanges, {
-    done: () => {
-      clear();
+    done: (results) => {
+      remove(results.map(({ deliveryId }) => deliveryId));
       focus();
     },
   });
@@ -53,7 +53,7 @@ export function RedeliverSeveral({ selection: { ids, clear }, focus }: Props) {
       )}
       {ids.length > 0 && write.isError && <Problem error={write.error} />}
       <Text size="sm" role="status">
-        {write.data && ids.length === 0 && describeResults(write.data)}
+        {write.data && describeResults(write.data)}
       </Text>
     </>
   );

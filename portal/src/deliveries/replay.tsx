@@ -55,7 +55,7 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
   });
   const write = useWrite(() => replay(id, body), appChanges, { waits: false });
   const found = count.data && totalOf(count.data);
-  const error = write.error ?? count.error;
+  const error = found === undefined ? count.error : write.error;
   const fault = isBackwards ? 'Choose a time before “Until”.' : faultOf(range, error);
   if (write.isSuccess)
     return <DialogResult close={close}>{describeReplayed(write.data)}</DialogResult>;

@@ -1,8 +1,8 @@
-import { NativeSelect, TextInput } from '@mantine/core';
+import { NativeSelect } from '@mantine/core';
 import { recoverDaysMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
 import { describeError } from '../ui/describe-error.ts';
-import { useTimes } from '../ui/times.tsx';
+import { TimeField } from '../ui/time-field.tsx';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -19,10 +19,9 @@ export type TimeRange = ReturnType<typeof useTimeRange>;
 
 /** The time range of a recovery or replay. At first, the shortest one that begins before the last success. */
 export function useTimeRange(lastSuccessAt: string | null) {
-  const { toInput, fromInput } = useTimes();
   const [span, setSpan] = useState(() => spanSince(lastSuccessAt));
-  const [from, setFrom] = useState(() => toInput(timeAgo(dayMs)));
-  const [to, setTo] = useState('');
+  const [from, setFrom] = useState<string | null>(() => timeAgo(dayMs));
+  const [to, setTo] = useState<string | null>(null);
   const [spanStart, setSpanStart] = useState(() => timeAgo(Number(span)));
   const isCustom = span === 'own';
   return {
@@ -31,9 +30,9 @@ export function useTimeRange(lastSuccessAt: string | null) {
     to,
     isCustom,
     /** RFC 3339; empty if the field is empty. */
-    since: isCustom ? (fromInput(from) ?? '') : spanStart,
+    since: isCustom ? (from ?? '') : spanStart,
     /** RFC 3339; null for now. */
-    until: isCustom ? fromInput(to) : null,
+    until: isCustom ? to : null,
     setFrom,
     setTo,
     chooseSpan(chosen: string) {
@@ -67,24 +66,22 @@ export function TimeRangeFields({ range, fault, hasEnd = false }: Props) {
         data-autofocus
       />
       {range.isCustom && (
-        <TextInput
-          type="datetime-local"
+        <TimeField
           label="Since"
-          description={`At most ${recoverDaysMax} days ago`}
+          description={`At most ${recoverDaysMax} days ago.`}
           value={range.from}
           error={fault}
           required
           withAsterisk={false}
-          onChange={({ currentTarget }) => range.setFrom(currentTarget.value)}
+          onChange={range.setFrom}
         />
       )}
       {range.isCustom && hasEnd && (
-        <TextInput
-          type="datetime-local"
+        <TimeField
           label="Until"
-          description="Leave empty for now"
+          description="Leave empty for now."
           value={range.to}
-          onChange={({ currentTarget }) => range.setTo(currentTarget.value)}
+          onChange={range.setTo}
         />
       )}
     </>

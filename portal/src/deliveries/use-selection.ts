@@ -11,6 +11,8 @@ export type Selection = {
   /** With Shift, all rows between this and the last one. */
   toggle: (id: string, withShift: boolean) => void;
   toggleAll: () => void;
+  /** Keeps what was selected since. */
+  remove: (ids: string[]) => void;
   clear: () => void;
 };
 
@@ -36,6 +38,11 @@ export function useSelection(rows: PortalDelivery[], scope: string): Selection {
       );
     },
     toggleAll: () => choose(ids.length === possible.length ? [] : possible),
+    remove: (removed) =>
+      setState((now) => ({
+        ...now,
+        chosen: new Set([...now.chosen].filter((id) => !removed.includes(id))),
+      })),
     clear: () => choose([]),
   };
 }

@@ -28,11 +28,19 @@ export function useChoice(name: string): [value: string, choose: (value: string)
 
 const typingMs = 300;
 
-/** The address follows the text once nobody types. */
+/** The address follows the text once nobody types, and the text follows an address that changes elsewhere. */
 export function SearchField({ label }: { label: string }) {
   const [search, choose] = useChoice('search');
   const [text, setText] = useState(search);
-  const chooseLater = useDebouncedCallback(choose, typingMs);
+  const [known, setKnown] = useState({ search, chosen: search });
+  if (known.search !== search) {
+    setKnown({ search, chosen: search });
+    if (known.chosen !== search) setText(search);
+  }
+  const chooseLater = useDebouncedCallback((chosen: string) => {
+    setKnown({ search, chosen });
+    choose(chosen);
+  }, typingMs);
   return (
     <TextInput
       type="search"

@@ -6,7 +6,6 @@ import {
   announcementCharsMax,
   severities,
   severityLabels,
-  type Severity,
 } from '../../../service/src/contract/announcement.ts';
 import {
   announce,
@@ -15,7 +14,7 @@ import {
   endAnnouncement,
   maintenance,
 } from '../api/operations.ts';
-import type { Announcement, MaintenanceState } from '../api/types.ts';
+import type { Announcement, MaintenanceState, NewAnnouncement } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Page } from '../layout/page.tsx';
 import { Confirm } from '../ui/confirm.tsx';
@@ -25,8 +24,8 @@ import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
+import { TimeField } from '../ui/time-field.tsx';
 import { Time } from '../ui/time.tsx';
-import { useTimes } from '../ui/times.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { useMayChange } from './suspend.tsx';
@@ -78,16 +77,15 @@ function Maintenance({ state, etag }: MaintenanceProps) {
 function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: MaintenanceProps) {
   // Of what the fields began with.
   const [version, setVersion] = useState(etag);
-  const { toInput, fromInput } = useTimes();
   const [text, setText] = useState(message ?? '');
-  const [end, setEnd] = useState(toInput(expectedEnd));
+  const [end, setEnd] = useState(expectedEnd);
   const write = useWrite(
     () =>
       changeMaintenance(
         {
           enabled: true,
           message: text.trim() || null,
-          expectedEnd: end === '' ? null : fromInput(end),
+          expectedEnd: end,
         },
         version,
       ),
@@ -109,13 +107,12 @@ function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: M
         value={text}
         onChange={({ currentTarget: { value } }) => setText(value)}
       />
-      <TextInput
+      <TimeField
         w="100%"
         label="Expected end"
         description="Optional."
-        type="datetime-local"
         value={end}
-        onChange={({ currentTarget: { value } }) => setEnd(value)}
+        onChange={setEnd}
       />
       <Confirm
         button={{ children: enabled ? 'Save' : 'Turn on' }}
@@ -147,24 +144,23 @@ function EndMaintenance() {
   );
 }
 
-const empty = { severity: 'info' as Severity, text: '', startsAt: '', endsAt: '', mail: false };
+const empty: NewAnnouncement = {
+  severity: 'info',
+  text: '',
+  startsAt: null,
+  endsAt: null,
+  mail: false,
+};
 
 function Announce() {
-  const { fromInput } = useTimes();
-  const toTime = (local: string) => (local === '' ? null : (fromInput(local) ?? null));
-  const write = useWrite(
-    ({ severity, text, startsAt, endsAt, mail }: typeof empty) =>
-      announce({ severity, text, mail, startsAt: toTime(startsAt), endsAt: toTime(endsAt) }),
-    ['/operator/announcements', 'public status'],
-    {
-      done: ({ mails }) => {
-        form.reset();
-        const told = mails > 0 ? ` ${formatCount(mails, 'owner')} get a mail.` : '';
-        toastSuccess(`The announcement is shown.${told}`);
-        moveFocus();
-      },
+  const write = useWrite(announce, ['/operator/announcements', 'public status'], {
+    done: ({ mails }) => {
+      form.reset();
+      const told = mails > 0 ? ` ${formatCount(mails, 'owner')} get a mail.` : '';
+      toastSuccess(`The announcement is shown.${told}`);
+      moveFocus();
     },
-  );
+  });
   const { form, formProps } = useWriteForm(write, { initialValues: empty });
   return (
     <Section title="Announce something">
@@ -187,16 +183,14 @@ function Announce() {
           data={severities.map((value) => ({ value, label: severityLabels[value] }))}
           {...form.getInputProps('severity')}
         />
-        <TextInput
+        <TimeField
           label="Takes place"
           description="If not now, such as for a maintenance that is planned."
-          type="datetime-local"
           {...form.getInputProps('startsAt')}
         />
-        <TextInput
+        <TimeField
           label="Shown until"
           description="If empty, until you end it."
-          type="datetime-local"
           {...form.getInputProps('endsAt')}
         />
         <Checkbox

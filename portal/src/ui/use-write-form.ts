@@ -51,7 +51,8 @@ function fieldErrors(error: Error | null, fields: string[]): Record<string, stri
   return errors;
 }
 
-/** A group of checkboxes has its first one. */
+/** A group of checkboxes has its first one. A fold opens, because what is in a closed one takes no focus. */
 function focusableIn(node: HTMLElement | null): HTMLElement | null {
+  node?.closest('details')?.setAttribute('open', '');
   return node?.matches('input, textarea') ? node : (node?.querySelector('input') ?? null);
 }

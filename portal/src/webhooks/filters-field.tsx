@@ -65,7 +65,9 @@ export function FiltersField({ appId, events, value = '', ...input }: Props) {
           {preview.data && describePreview(preview.data)}
         </Text>
       </Group>
-      {preview.isError && <Problem title="The filters cannot be previewed" error={preview.error} />}
+      {preview.isError && !input.error && (
+        <Problem title="The filters cannot be previewed" error={preview.error} />
+      )}
     </Stack>
   );
 }
