@@ -1,5 +1,7 @@
-/** How much an app may have and use. Operators set other numbers for one app with `orgdir quotas`. */
-/** What an app can have, and how many of each. docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
+/**
+ * What an app can have, and how many of each: docs/reference/errors-and-limits.md#keys-apps-and-the-portal. Operators set
+ * other numbers for one app with `orgdir quotas`.
+ */
 export const defaultQuotas = { webhooks: 20, keys: 20, members: 50 };
 export type CountedQuota = keyof typeof defaultQuotas;
 export type Quota = CountedQuota | 'rate';

@@ -6,7 +6,7 @@ import { arrayLiteral, packBytes } from '../database/array-literal.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
-import { retentionDays } from '../events/idempotency-keys.ts';
+import { idempotencyKeyDays } from '../events/idempotency-keys.ts';
 import type { PreparedPublication } from './prepare-publication.ts';
 
 export type Published =
@@ -83,7 +83,7 @@ async function insert(
     ),
     claimed as (
       insert into idempotency_keys as k (key, content, event_id, expires_at)
-      select key, decode(content, 'hex'), id, now() + ${retentionDays} * interval '1 day' from found
+      select key, decode(content, 'hex'), id, now() + ${idempotencyKeyDays} * interval '1 day' from found
       where key is not null and subject_id is not null
       -- All statements take keys in this order, so that no two wait for each other.
       order by key

@@ -6,7 +6,7 @@ import { sql, type Database } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 
 /** Long enough for a platform that was down over a long weekend to repeat its last publications. */
-export const retentionDays = 7;
+export const idempotencyKeyDays = 7;
 
 /** Deletes expired keys, those of created webhooks too, in batches, and returns how many. Waits for no lock. */
 export async function dropExpiredKeys(database: Database): Promise<number> {

@@ -240,8 +240,8 @@ const tables = {
     },
     expiresIn: sessionDays * daySeconds,
     // A use moves the end of a session at most this often, so a session may end this much earlier than `sessionDays`
-    // after its last use. It has to be shorter than a session: no use would move the end otherwise.
-    updateAge: daySeconds,
+    // after its last use. It is always shorter than a session: no use would move the end otherwise.
+    updateAge: (sessionDays * daySeconds) / 7,
   },
   account: {
     modelName: 'accounts',

@@ -57,7 +57,7 @@ import {
 } from '../../src/webhooks/filters/compile-filters.ts';
 import { filterTextMax } from '../../src/webhooks/filters/filter-values.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
-import { retentionDays } from '../../src/events/idempotency-keys.ts';
+import { idempotencyKeyDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
 import { bodyBytesMax, requestTimeoutMs } from '../../src/http/app.ts';
 import {
@@ -192,7 +192,7 @@ const rows: Record<string, Record<string, string>> = {
     'bulk write': `${n(bulkRowsMax)} lines, ${mib(bulkBytesMax)}, ${internalTimeoutMs / 60_000} minutes, no pause over ${pauseMsMax / 1_000} s`,
     'bad lines named': n(badLinesNamedMax),
     'managers per organisation or alliance': n(managersMax),
-    'idempotency key': `1 to 255 visible ASCII characters, remembered for ${retentionDays} days`,
+    'idempotency key': `1 to 255 visible ASCII characters, remembered for ${idempotencyKeyDays} days`,
     'maintenance message': `${maintenanceMessageLengthMax} characters`,
     'old slug kept for its entry': `${slugReservedDays} days`,
     'blueprint sync': `${mib(sourceBytesMax)}, ${n(syncRowsMax)} rows, ${syncTimeoutMs / 60_000} minutes, ${redirectsMax} redirects`,
@@ -334,7 +334,7 @@ const sentences: Record<string, string[]> = {
     `reserved for their ${slugReservedDays} days`,
     `up to ${n(bulkRowsMax)} lines`,
     `pause for more than ${pauseMsMax / 1_000} seconds`,
-    `For ${retentionDays} days the same key`,
+    `For ${idempotencyKeyDays} days the same key`,
     `up to ${n(eventsMax)} events`,
     `More than ${n(eventsMax)} events or ${mib(eventsBytesMax)}`,
     `looks for new events every ${lookMs} ms`,

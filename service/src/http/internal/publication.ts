@@ -4,7 +4,7 @@ import { ErrorObject } from '../../contract/envelope.ts';
 import { exampleTime } from '../../contract/examples.ts';
 import { idempotencyKey, nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
-import { retentionDays } from '../../events/idempotency-keys.ts';
+import { idempotencyKeyDays } from '../../events/idempotency-keys.ts';
 
 const exampleKey = 'application-1042';
 
@@ -28,7 +28,7 @@ export const Publish = strictObject(
   {
     id: Type.Optional(
       idempotencyKey(
-        `An idempotency key of at most 255 characters. Requests with the same key and content within ${retentionDays} days publish one event.`,
+        `An idempotency key of at most 255 characters. Requests with the same key and content within ${idempotencyKeyDays} days publish one event.`,
         exampleKey,
       ),
     ),

@@ -43,7 +43,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       returning webhook_id, healed_at
     ),
     ${insertProbes(sql`
-      select webhook_id, greatest(queue_now() + ${probeHours[0]}::int * interval '1 hour' * (1 + random() * ${firstProbeJitter}::float8),
+      select webhook_id, greatest(queue_now() + ${probeHours[0]}::float8 * interval '1 hour' * (1 + random() * ${firstProbeJitter}::float8),
         -- The fourth activation follows the first by a week or more.
         healed_at[${healsPerWeekMax}::int - 2] + case when cardinality(healed_at) = ${healsPerWeekMax}::int then interval '7 days' end)
       from started
@@ -141,7 +141,7 @@ async function addProbe(tx: Transaction, probed: Probed, outcome: ProbeOutcome):
   const hours = probeHours[failedProbes];
   if (succeeded) await scheduleProbe(tx, webhookId, confirm);
   else if (hours === undefined) await giveUp(tx, probed, outcome);
-  else await scheduleProbe(tx, webhookId, sql`queue_now() + ${hours}::int * interval '1 hour'`);
+  else await scheduleProbe(tx, webhookId, sql`queue_now() + ${hours}::float8 * interval '1 hour'`);
   return false;
 }
 
