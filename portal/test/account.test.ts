@@ -166,6 +166,7 @@ test(
     await pressOn(page, button);
     await losses.getByText('Second', { exact: true }).waitFor();
     assert.ok(await button.isDisabled(), 'nobody has agreed to this one');
+    await page.getByRole('alert').filter({ hasText: 'apps' }).waitFor();
     await pressOn(page, page.getByRole('checkbox', { name: 'Delete the 2 apps' }), 'Space');
     await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
     await assertAccessible(page, 'an account to delete');

@@ -700,6 +700,7 @@ test(
 
     const first = await portal.open({ as: cleo, path: `/apps/${appId}/events?before=${eventId}` });
     await first.getByRole('button', { name: 'Newest' }).click();
+    await first.locator('h1:focus').waitFor();
     await rowsOf(first).first().getByText('Acme', { exact: true }).waitFor();
   },
 );

@@ -10,7 +10,7 @@ import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible, assertReadable } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, signUp } from './support/portal-browser.ts';
+import { comeBack, openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -175,12 +175,15 @@ test('a URL is shown for a reason, and the audit log has who saw it', options, a
 
 test('what was set aside is retried and dropped', options, async () => {
   const { database } = portal.service;
-  for (const reason of ['one fault', 'a third fault', 'another fault'])
-    await sql`
+  const setAside = (reason: string) =>
+    sql`
       insert into published_events (id, name, org_id, data, created_at, rejected_at, reason)
       values (uuid_v7(), 'event.of_a_later_version', uuid_v7(), '{}', now(), now(), ${reason})
     `.execute(database);
+  for (const reason of ['one fault', 'a third fault', 'another fault']) await setAside(reason);
   const page = await portal.open({ as: operator, url: `${url}/refused` });
+  await page.clock.install();
+  await page.reload();
   const row = page.getByRole('row', { name: /another fault/ });
   await row.getByRole('button', { name: /^Retry/ }).click();
   await assertAccessible(page, 'retrying a row');
@@ -188,6 +191,16 @@ test('what was set aside is retried and dropped', options, async () => {
   await page.getByText('1 row retried.').waitFor();
   await row.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Drop these 2 rows' }).click();
+  // Nobody has agreed to lose what comes now.
+  await setAside('a new fault');
+  await page.clock.fastForward(10_000);
+  await comeBack(page, 'before');
+  await page.getByRole('row', { name: /a new fault/, includeHidden: true }).waitFor();
+  const dialog = page.getByRole('dialog', { name: 'Drop these 2 rows?' });
+  await dialog.getByRole('button', { name: 'Drop' }).click();
+  await page.getByText('2 rows dropped.').waitFor();
+  const fresh = page.getByRole('row', { name: /a new fault/ });
+  await fresh.getByRole('button', { name: /^Drop/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Drop' }).click();
   await page.getByText('Nothing was rejected or set aside.').waitFor();
 });

@@ -10,7 +10,7 @@ import { startReceiver } from '../../service/test/support/receiver.ts';
 import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
+import { comeBack, openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -59,9 +59,34 @@ test('the first steps lead in one dialog to a webhook that works', options, asyn
   await dialog.getByText('Receivers that check signatures').waitFor();
   await page.reload();
   await dialog.getByRole('button', { name: 'My server verifies signatures' }).click();
+  await dialog.waitFor({ state: 'detached' });
   await page.getByRole('heading', { name: 'First steps' }).waitFor({ state: 'detached' });
   await page.getByRole('heading', { name: 'Webhooks of Announcer' }).waitFor();
   assert.equal(receiver.received.length, 1);
+});
+
+test('what somebody else adds meanwhile takes no form and no secret away', options, async () => {
+  const person = await signUp(portal.service, 'two@example.org');
+  const app = await post(person, '/apps', { name: 'Announcer' });
+  const page = await portal.open({ as: person });
+  await page.clock.install();
+  await page.reload();
+  await page.getByRole('button', { name: 'Add a webhook' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('URL').fill('https://example.org/mine');
+  await post(person, `/apps/${app.id}/webhooks`, { url: 'https://example.org/theirs' });
+  const read = page.waitForResponse(/\/webhooks(\?|$)/);
+  await page.clock.fastForward(10_000);
+  await comeBack(page, 'before');
+  await read;
+  await dialog.getByRole('button', { name: 'Create webhook' }).click();
+  const saved = dialog.getByRole('button', { name: "Done, I've saved it" });
+  await saved.waitFor();
+  // The overview knows both.
+  await page.getByText('example.org/mine', { exact: false }).first().waitFor({ state: 'attached' });
+  assert.match(await dialog.getByTestId('secret').innerText(), /^whsec_/);
+  await saved.click();
+  await dialog.getByRole('button', { name: 'Send a test' }).waitFor();
 });
 
 test('it shows what fails, what expires, and the deliveries of the day', options, async () => {

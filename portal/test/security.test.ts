@@ -211,6 +211,10 @@ test('where a second factor is required, it is set up first', options, async () 
   await assertAccessible(page, 'a second factor that is set up');
   // Coming back to the window leaves the codes on it.
   await page.evaluate(`window.dispatchEvent(new Event('focus'))`);
+  const asked = page.waitForEvent('dialog');
+  const left = page.evaluate('location.reload()').catch(() => {});
+  await (await asked).dismiss();
+  await left;
   await button(page, "Done, I've saved them").click();
   await heading(page, 'Apps').waitFor();
 });

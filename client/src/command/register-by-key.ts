@@ -16,8 +16,8 @@ type Webhook = { id: string; url: string; description: string | null };
 
 /** Identifies the webhooks of receivers that were killed. */
 export const description = 'orgdir listen';
-/** The limit per app. */
-const webhooksMax = 20;
+/** The most that an operator can allow an app: one page. */
+const webhooksMax = 100;
 /** Short, because users should not have to wait for an unavailable service. */
 const timeoutMs = 5_000;
 

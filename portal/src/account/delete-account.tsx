@@ -6,7 +6,7 @@ import { accountDeletion, deleteAccount } from '../api/operations.ts';
 import type { AccountDeletion } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { useEndSession, useSession } from '../session/use-session.ts';
-import { Form } from '../ui/form.tsx';
+import { Form, type Write } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
@@ -32,6 +32,18 @@ export function DeleteAccount() {
 export function DeleteAccountPage() {
   const { data: session } = useSession();
   const query = useQuery(accountDeletion());
+  const endSession = useEndSession();
+  const navigate = useNavigate();
+  // Outlives the form, which begins anew when the apps have changed meanwhile, so that the error says so.
+  const write = useMutation({
+    mutationFn: deleteAccount,
+    onSuccess: () => {
+      toastSuccess('Account deleted.');
+      endSession();
+      void navigate('/sign-in', { replace: true });
+    },
+    onError: () => void query.refetch(),
+  });
   if (!session) return null;
   const { email } = session.user;
   return (
@@ -49,7 +61,7 @@ export function DeleteAccountPage() {
               key={idsOf(deletion).join()}
               email={email}
               deletion={deletion}
-              refetch={() => void query.refetch()}
+              write={write}
             />
           </>
         )}
@@ -138,29 +150,21 @@ function describeApp(app: AccountDeletion['appsToDelete'][number]): string {
   return parts.length === 0 ? name : `${name}, with ${parts.join(', ')}`;
 }
 
-type Props = { email: string; deletion: AccountDeletion; refetch: () => void };
+type Props = {
+  email: string;
+  deletion: AccountDeletion;
+  write: Write & { mutate: (deletion: Parameters<typeof deleteAccount>[0]) => void };
+};
 
-function Confirmation({ email, deletion, refetch }: Props) {
+function Confirmation({ email, deletion, write }: Props) {
   const [typed, setTyped] = useState('');
   const [agrees, setAgrees] = useState(false);
-  const endSession = useEndSession();
-  const navigate = useNavigate();
   const apps = idsOf(deletion);
-  const write = useMutation({
-    mutationFn: () => deleteAccount({ email, apps }),
-    onSuccess: () => {
-      toastSuccess('Account deleted.');
-      endSession();
-      void navigate('/sign-in', { replace: true });
-    },
-    // The apps may have changed.
-    onError: refetch,
-  });
   const isConfirmed = typed.trim().toLowerCase() === email && (agrees || apps.length === 0);
   return (
     <Section title="Confirm">
       <Form
-        submit={() => write.mutate()}
+        submit={() => write.mutate({ email, apps })}
         write={write}
         action="Delete account"
         color="red.9"

@@ -71,7 +71,15 @@ function Sheet({ count, ...props }: Props & { count: number }) {
       <Modal opened={opened} onClose={close} title="Filters">
         <Stack className={classes['sheet'] ?? ''}>
           <Choices {...props} />
-          {props.filters.span === 'own' && <OwnSpan {...props} />}
+          {props.filters.span === 'own' && (
+            <OwnSpan
+              {...props}
+              changeAndFocus={(filters) => {
+                props.change(filters);
+                close();
+              }}
+            />
+          )}
           <Button onClick={close}>Show deliveries</Button>
         </Stack>
       </Modal>

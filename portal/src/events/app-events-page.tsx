@@ -8,6 +8,7 @@ import { AppFrame } from '../apps/app-frame.tsx';
 import { DeliveryStatus } from '../deliveries/delivery-status.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
@@ -32,6 +33,10 @@ export function AppEventsPage() {
 function Events({ appId }: { appId: string }) {
   const [query, setQuery] = useSearchParams();
   const before = query.get('before');
+  const go = (to: { before?: string }) => {
+    setQuery(to);
+    moveFocus();
+  };
   const list = useQuery({
     ...pastEvents(appId, before),
     refetchInterval: before === null && refreshMs,
@@ -50,12 +55,12 @@ function Events({ appId }: { appId: string }) {
             <EventTable appId={appId} events={data} hooks={hooks} />
             <Group>
               {before !== null && (
-                <Button variant="default" onClick={() => setQuery({})}>
+                <Button variant="default" onClick={() => go({})}>
                   Newest
                 </Button>
               )}
               {hasMore && (
-                <Button variant="default" onClick={() => setQuery({ before: nextCursor ?? '' })}>
+                <Button variant="default" onClick={() => go({ before: nextCursor ?? '' })}>
                   Earlier
                 </Button>
               )}

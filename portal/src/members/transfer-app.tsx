@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { transferApp } from '../api/operations.ts';
 import type { AppMember, PortalApp } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmAbout } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -14,7 +14,7 @@ export function TransferApp({ app, members }: { app: PortalApp; members: AppMemb
   const others = members.filter(({ isYou }) => !isYou);
   const [chosenId, setChosenId] = useState('');
   const next = others.find(({ id }) => id === chosenId) ?? others[0];
-  const write = useWrite(() => transferApp(app.id, { memberId: next?.id ?? '' }), appChanges, {
+  const write = useWrite(({ id }: AppMember) => transferApp(app.id, { memberId: id }), appChanges, {
     done: () => {
       toastSuccess(`App ${app.name} transferred. You are now a developer of it.`);
       // This section is gone.
@@ -34,18 +34,24 @@ export function TransferApp({ app, members }: { app: PortalApp; members: AppMemb
             onChange={({ currentTarget }) => setChosenId(currentTarget.value)}
             data={others.map(({ id, email }) => ({ value: id, label: email }))}
           />
-          <Confirm
+          <ConfirmAbout
             button={{ children: 'Transfer app', variant: 'outline', color: 'red' }}
-            title={`Transfer ${app.name}`}
-            action="Transfer app"
+            about={next}
+            ask={({ email }) => ({
+              title: `Transfer ${app.name}`,
+              action: 'Transfer app',
+              children: (
+                <>
+                  <Text size="sm">
+                    {email} becomes an owner, and you become a developer. You can't take the app
+                    back yourself.
+                  </Text>
+                  {you && <EndsWithOwnership app={app} email={you.email} />}
+                </>
+              ),
+            })}
             write={write}
-          >
-            <Text size="sm">
-              {next.email} becomes an owner, and you become a developer. You can't take the app back
-              yourself.
-            </Text>
-            {you && <EndsWithOwnership app={app} email={you.email} />}
-          </Confirm>
+          />
         </Group>
       ) : (
         <Text size="sm">You are the only member. Invite the new owner first.</Text>

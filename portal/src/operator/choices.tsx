@@ -6,6 +6,7 @@ import { useSearchParams } from 'react-router';
 import { consoleSearchCharsMax } from '../../../service/src/contract/console.ts';
 import type { CursorPagination } from '../api/types.ts';
 import { CopiedId } from '../ui/copied-id.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 
 /** A value of the address, besides others; another one begins at the first page. */
 export function useChoice(name: string): [value: string, choose: (value: string) => void] {
@@ -74,7 +75,14 @@ export function Only({ name, label }: { name: string; label: string }) {
       <Text size="sm">
         {label} <Code>{value}</Code>
       </Text>
-      <Button size="compact-xs" variant="default" onClick={() => choose('')}>
+      <Button
+        size="compact-xs"
+        variant="default"
+        onClick={() => {
+          choose('');
+          moveFocus();
+        }}
+      >
         Show all
       </Button>
     </Group>
@@ -83,7 +91,11 @@ export function Only({ name, label }: { name: string; label: string }) {
 
 /** Buttons of a list without a total, under its entries. */
 export function OlderPages({ hasMore, nextCursor }: CursorPagination) {
-  const [before, go] = useChoice('before');
+  const [before, choose] = useChoice('before');
+  const go = (to: string) => {
+    choose(to);
+    moveFocus();
+  };
   return (
     <Group>
       {before !== '' && (

@@ -4,7 +4,7 @@ import { changeRefused, refused } from '../api/operations.ts';
 import type { RefusedRow } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Page } from '../layout/page.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { ConfirmAbout } from '../ui/confirm.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
@@ -100,26 +100,31 @@ function Actions({ ids }: { ids: string[] }) {
 
 function Change({ verb, ids }: { verb: Verb; ids: string[] }) {
   const { action, past, color, text } = verbs[verb];
-  const write = useWrite(() => changeRefused(verb, ids), ['/operator'], {
+  const write = useWrite((chosen: string[]) => changeRefused(verb, chosen), ['/operator'], {
     done: ({ count }) => {
       toastSuccess(`${formatCount(count, 'row')} ${past}.`);
       moveFocus();
     },
   });
-  const what = ids.length === 1 ? 'this row' : `these ${ids.length} rows`;
   return (
-    <Confirm
+    <ConfirmAbout
       button={{
-        children: ids.length === 1 ? action : `${action} ${what}`,
+        children: ids.length === 1 ? action : `${action} ${nameRows(ids)}`,
         size: 'xs',
         ...(ids.length === 1 && { 'aria-label': `${action} ${ids[0]}` }),
       }}
-      title={`${action} ${what}?`}
-      action={action}
-      color={color}
+      about={ids}
+      ask={(chosen) => ({
+        title: `${action} ${nameRows(chosen)}?`,
+        action,
+        color,
+        children: <Text size="sm">{text}</Text>,
+      })}
       write={write}
-    >
-      <Text size="sm">{text}</Text>
-    </Confirm>
+    />
   );
+}
+
+function nameRows(ids: string[]): string {
+  return ids.length === 1 ? 'this row' : `these ${ids.length} rows`;
 }

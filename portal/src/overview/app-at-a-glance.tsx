@@ -10,6 +10,9 @@ import { Section } from '../ui/section.tsx';
 import { nameInList, sortByHealth } from '../webhooks/describe-webhook.ts';
 import { LastTimes, WebhookBadge } from '../webhooks/webhook-state.tsx';
 
+/** The polling interval while the page is visible. */
+export const refreshMs = 30_000;
+
 /** The deliveries and webhooks of one app. The address holds which; the first one with webhooks is the default. */
 export function AppAtAGlance({ apps }: { apps: PortalApp[] }) {
   const [query, setQuery] = useSearchParams();
@@ -40,7 +43,7 @@ export function AppAtAGlance({ apps }: { apps: PortalApp[] }) {
 }
 
 function Webhooks({ app: { id, name } }: { app: PortalApp }) {
-  const query = useQuery(webhooks(id));
+  const query = useQuery({ ...webhooks(id), refetchInterval: refreshMs });
   return (
     <Section
       title={

@@ -39,6 +39,10 @@ type StepProps = {
 
 function Step({ created, setCreated }: StepProps) {
   const { app, webhook, isTested } = useFirstSteps();
+  // The form stays what it is while somebody else changes what there is.
+  const [addsTo, setAddsTo] = useState<PortalApp | null>(null);
+  const [isAdded, setAdded] = useState(false);
+  if (app?.webhookCount === 0 && !addsTo && !isAdded) setAddsTo(app);
   if (created)
     return (
       <>
@@ -51,8 +55,18 @@ function Step({ created, setCreated }: StepProps) {
       </>
     );
   if (!app) return <NewApp />;
-  if (!webhook) return <NewWebhook app={app} done={setCreated} />;
-  if (isTested === undefined) return null;
+  if (addsTo)
+    return (
+      <NewWebhook
+        app={addsTo}
+        done={(webhook) => {
+          setCreated(webhook);
+          setAdded(true);
+          setAddsTo(null);
+        }}
+      />
+    );
+  if (!webhook || isTested === undefined) return null;
   return <Test app={app} webhook={webhook} isTested={isTested} />;
 }
 

@@ -2,12 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { apps, overview } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { AppAtAGlance } from './app-at-a-glance.tsx';
+import { AppAtAGlance, refreshMs } from './app-at-a-glance.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { NeedsAttention } from './attention.tsx';
-
-/** The polling interval while the page is visible. */
-const refreshMs = 30_000;
 
 export function OverviewPage() {
   const query = useQuery({ ...overview(), refetchInterval: refreshMs });

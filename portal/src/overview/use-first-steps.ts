@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
 import { useSearchParams } from 'react-router';
 import { can } from '../apps/can.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 
 const openParameter = 'first-steps';
 
@@ -19,7 +20,10 @@ export function useFirstSteps() {
   const usable = apps?.filter((each) => can(each, 'changeWebhooks'));
   const app = usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
   const count = usable?.reduce((sum, { webhookCount }) => sum + webhookCount, 0) ?? 0;
-  const isShown = !isHidden && apps !== undefined && count < 2 && (apps.length === 0 || !!app);
+  const isOpen = address.has(openParameter);
+  // An open dialog stays, whatever others do meanwhile: it may show a secret.
+  const isShown =
+    apps !== undefined && (isOpen || (!isHidden && count < 2 && (apps.length === 0 || !!app)));
   const { data: hooks } = useQuery({
     ...webhooks(app?.id ?? ''),
     enabled: isShown && (app?.webhookCount ?? 0) > 0,
@@ -50,9 +54,13 @@ export function useFirstSteps() {
     /** Undefined until it is read. */
     isTested,
     done,
-    hide: () => setHidden(true),
+    hide: () => {
+      setHidden(true);
+      setOpen(false);
+      moveFocus();
+    },
     /** The address says whether the dialog is open, so that its script can close it. */
-    isOpen: address.has(openParameter),
+    isOpen,
     setOpen,
   };
 }

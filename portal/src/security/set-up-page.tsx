@@ -2,6 +2,7 @@ import { Button, Divider, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { AddedFactor } from '../api/types.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { AddAuthenticator } from './add-authenticator.tsx';
 import { AddPasskey } from './add-passkey.tsx';
 import { RecoveryCodesOnce } from './recovery-codes-once.tsx';
@@ -14,7 +15,10 @@ export function SetUpPage({ done }: { done: () => void }) {
     return (
       <SignedOutLayout title="Your second factor is set up">
         {factor.recoveryCodes ? (
-          <RecoveryCodesOnce codes={factor.recoveryCodes} done={done} />
+          <>
+            <LeaveGuard lost="recovery codes" />
+            <RecoveryCodesOnce codes={factor.recoveryCodes} done={done} />
+          </>
         ) : (
           <Button onClick={done}>Continue</Button>
         )}

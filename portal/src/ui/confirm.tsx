@@ -9,26 +9,54 @@ type Question = {
   color?: string;
   /** Text that the user must type first, if much would be lost. */
   typed?: string;
-  write: Write & { isSuccess: boolean; reset: () => void; mutate: (input: undefined) => void };
   children: ReactNode;
 };
 
-export type ConfirmProps = Question & {
-  /** The button that asks. */
-  button: Partial<ComponentProps<typeof BusyButton>>;
-  title: string;
+type Sending<Input> = Write & {
+  isSuccess: boolean;
+  reset: () => void;
+  mutate: (input: Input) => void;
 };
 
+/** The button that asks. */
+type ButtonProps = { button: Partial<ComponentProps<typeof BusyButton>> };
+
+export type ConfirmProps = Question & ButtonProps & { title: string; write: Sending<undefined> };
+
 /** Asks before an action. */
-export function Confirm({ button, title, ...question }: ConfirmProps) {
+export function Confirm(props: ConfirmProps) {
+  return <ConfirmAbout {...props} about={undefined} ask={() => props} />;
+}
+
+type AboutProps<Input> = ButtonProps & {
+  about: Input;
+  ask: (about: Input) => Question & { title: string };
+  write: Sending<Input>;
+};
+
+/** Asks before an action on something that may change while the dialog is open: asks about, and sends, what there was then. */
+export function ConfirmAbout<Input>({ button, about, ask, write }: AboutProps<Input>) {
+  const [asked, setAsked] = useState({ about });
+  const { title, ...question } = ask(asked.about);
+  const reset = () => {
+    write.reset();
+    setAsked({ about });
+  };
   return (
-    <DialogButton button={button} title={title} write={question.write}>
-      {(close) => <ConfirmForm {...question} cancel={close} />}
+    <DialogButton button={button} title={title} write={{ ...write, reset }}>
+      {(close) => (
+        <ConfirmForm
+          {...question}
+          write={write}
+          submit={() => write.mutate(asked.about)}
+          cancel={close}
+        />
+      )}
     </DialogButton>
   );
 }
 
-type ConfirmFormProps = Question & { cancel: () => void };
+type ConfirmFormProps = Question & { write: Write; submit: () => void; cancel: () => void };
 
 /** A separate component, so that each opening starts with an empty field. */
 function ConfirmForm({ typed, color = 'red.9', children, ...form }: ConfirmFormProps) {
@@ -38,7 +66,6 @@ function ConfirmForm({ typed, color = 'red.9', children, ...form }: ConfirmFormP
       {...form}
       layout="dialog"
       color={color}
-      submit={() => form.write.mutate(undefined)}
       disabled={typed !== undefined && text.trim() !== typed.trim()}
     >
       {children}

@@ -21,12 +21,12 @@ import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { WebhookTable } from './webhook-table.tsx';
 import { describeEvents, nameOf, sortByHealth } from './describe-webhook.ts';
 
-/** The polling interval of the statistics while the page is visible. */
+/** The polling interval while the page is visible. */
 const refreshMs = 30_000;
 
 export function WebhooksPage() {
   const { appId = '' } = useParams();
-  const query = useQuery(webhooksOperation(appId));
+  const query = useQuery({ ...webhooksOperation(appId), refetchInterval: refreshMs });
   const app = useApp();
   const mayChange = can(app, 'changeWebhooks');
   const total = query.data?.pagination.total ?? 0;

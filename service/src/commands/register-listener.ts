@@ -7,6 +7,7 @@ import {
   type Registration,
 } from '@orgdir/client/command/register-by-key';
 import { readApp } from '../access/apps.ts';
+import { quotasMax } from '../contract/quotas.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { readSecretKeys } from '../database/read-secret-keys.ts';
@@ -14,9 +15,6 @@ import { createSecretBox } from '../runtime/secret-box.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/management/webhooks.ts';
 import { cliActor } from './cli-actor.ts';
 import { withDatabase } from './with-database.ts';
-
-/** The limit per app. */
-const webhooksMax = 20;
 
 /** Does the same as a member of the app would, but without a key. */
 export async function registerInDatabase(appId: string, listener: Listener): Promise<Registration> {
@@ -26,7 +24,10 @@ export async function registerInDatabase(appId: string, listener: Listener): Pro
     const { database } = opened;
     await readApp(database, appId);
     const box = createSecretBox(await readSecretKeys(config, opened.database));
-    const { webhooks } = await listWebhooks(database, appId, { page: 1, limit: webhooksMax });
+    const { webhooks } = await listWebhooks(database, appId, {
+      page: 1,
+      limit: quotasMax.webhooks,
+    });
     for (const abandoned of await findAbandoned(webhooks, listener.url))
       await remove(database, appId, abandoned.id);
     return withHints(() =>
