@@ -70,8 +70,8 @@ export type Operation<
   tagged?: boolean;
   /** Of a conditional read. Default: as for responses that require a key. */
   cacheControl?: string;
-  /** Whether the caller must have proved recently who they are, always or for some inputs. Holds where people sign in. */
-  recentProof?: true | ((context: Context & Inputs<Path, Query, Body>) => Promise<boolean>);
+  /** Whether the caller must have proved recently who they are, always or if \`run\` asks. Holds where people sign in. */
+  recentProof?: true | 'if asked';
   /** Returns the body of the response, or the reply if it has sent it; a conditional read may return its bytes. */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
 };
@@ -147,8 +147,7 @@ async function handle<Context>(
   const { query, body } = request;
   const params = request.params as Record<string, string>;
   const inputs = { ...context, params, query, body, request, reply };
-  if (surface.requireRecentProof && (await needsRecentProof(operation, inputs)))
-    surface.requireRecentProof(request);
+  if (operation.recentProof === true) surface.requireRecentProof?.(request);
   const [status = 200] = Object.keys(operation.returns).map(Number);
   reply.code(status);
   const content = await operation.run(inputs);
@@ -165,13 +164,6 @@ async function handle<Context>(
   if (!operation.tagged) return reply.send(content);
   const { etag, body: bytes } = toEntry(0, content);
   return reply.headers({ etag, 'content-type': 'application/json; charset=utf-8' }).send(bytes);
-}
-
-async function needsRecentProof<Context>(
-  { recentProof }: Operation<Context>,
-  inputs: Parameters<Operation<Context>['run']>[0],
-): Promise<boolean> {
-  return typeof recentProof === 'function' ? recentProof(inputs) : recentProof === true;
 }
 
 function isRead({ method }: { method: string }): boolean {

@@ -24,7 +24,14 @@ import {
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { readMailbox } from './read-mailbox.ts';
-import { endSession, endSessions, holdSession, listSessions, type Session } from './sessions.ts';
+import {
+  endSession,
+  endSessions,
+  holdSession,
+  listSessions,
+  lockSignedIn,
+  type Session,
+} from './sessions.ts';
 import {
   lockPassword,
   readPassword,
@@ -163,6 +170,7 @@ export class Accounts {
     ]);
     if (!isRight) throw wrongPassword();
     await this.#inTransaction(async (tx) => {
+      await lockSignedIn(tx, account);
       // Another change or a reset since then has the last word.
       if ((await lockPassword(tx, account.id)) !== before) throw wrongPassword();
       await writePassword(tx, account.id, stored);

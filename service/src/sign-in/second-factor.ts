@@ -29,7 +29,7 @@ import {
 } from './passkeys.ts';
 import { countRecoveryCodes, createRecoveryCodes } from './recovery-codes.ts';
 import { proveSession, userHasFactor } from './session-proof.ts';
-import { endSessions, holdSession } from './sessions.ts';
+import { endSessions, lockSignedIn } from './sessions.ts';
 
 type SignedInAccount = Account & { sessionId: string };
 type Factors = {
@@ -172,7 +172,7 @@ export class SecondFactor {
   /** Replaces earlier codes. Throws `conflict` without a second factor. */
   async createRecoveryCodes(account: SignedInAccount, caller: Caller): Promise<string[]> {
     const codes = await this.#inTransaction(async (tx) => {
-      await lockUser(tx, account);
+      await lockSignedIn(tx, account);
       if (!(await userHasFactor(tx, account.id)))
         throw new ServiceError('conflict', 'Add a passkey or an authenticator app first.');
       await recordActivity(tx, 'account.recovery_codes_created', account, caller);
@@ -192,7 +192,7 @@ export class SecondFactor {
   ): Promise<NewRecoveryCodes> {
     const { id, sessionId } = account;
     return this.#inTransaction(async (tx) => {
-      await lockUser(tx, account);
+      await lockSignedIn(tx, account);
       await add(tx);
       await proveSession(tx, { id: sessionId }, { secondFactor: true });
       const hasCodes = (await countRecoveryCodes(tx, id)) > 0;
@@ -204,7 +204,7 @@ export class SecondFactor {
   #removeFactor<T>(account: SignedInAccount, remove: (tx: Transaction) => Promise<T>): Promise<T> {
     const { id, sessionId } = account;
     return this.#inTransaction(async (tx) => {
-      await lockUser(tx, account);
+      await lockSignedIn(tx, account);
       const removed = await remove(tx);
       await endSessions(tx, id, sessionId);
       if (!(await userHasFactor(tx, id)))
@@ -245,12 +245,6 @@ export async function removeSecondFactor(
     ...removed,
   });
   return { email, ...removed };
-}
-
-/** Two changes at once must not each see the other's factor. Throws `unauthorized` if the session ended meanwhile. */
-async function lockUser(tx: Transaction, { id, sessionId }: SignedInAccount): Promise<void> {
-  await sql`select from users where id = ${id} for update`.execute(tx);
-  await holdSession(tx, sessionId);
 }
 
 function wrongCode(): ServiceError {

@@ -1,4 +1,5 @@
 /** The sessions of one account. */
+import { requireNotSuspended } from '../access/suspensions.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { userAgentCharsMax } from './caller.ts';
@@ -28,12 +29,26 @@ export async function listSessions(
   return rows;
 }
 
-/** Keeps a session until the end of the transaction. Throws `unauthorized` if it has ended, as by a reset of the password. */
+/**
+ * Keeps a session until the end of the transaction. Throws `unauthorized` if it has ended, as by a reset of the password, and
+ * `suspended` if its account is.
+ */
 export async function holdSession(tx: Transaction, sessionId: string): Promise<void> {
-  const { rows } = await sql`select from sessions where id = ${sessionId} for key share`.execute(
-    tx,
-  );
-  if (rows.length === 0) throw new ServiceError('unauthorized', 'Sign in first.');
+  const { rows } = await sql<{ userId: string }>`
+    select user_id as "userId" from sessions where id = ${sessionId} for key share
+  `.execute(tx);
+  const [session] = rows;
+  if (!session) throw new ServiceError('unauthorized', 'Sign in first.');
+  await requireNotSuspended(tx, 'account', session.userId, null);
+}
+
+/** Lets changes of how one signs in wait for each other, so that none relies on what another one ends. Throws as `holdSession`. */
+export async function lockSignedIn(
+  tx: Transaction,
+  { id, sessionId }: { id: string; sessionId: string },
+): Promise<void> {
+  await sql`select from users where id = ${id} for update`.execute(tx);
+  await holdSession(tx, sessionId);
 }
 
 /** Returns false if there is no such session of this account. */

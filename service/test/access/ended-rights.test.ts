@@ -1,6 +1,7 @@
 /** Rights that end while a request waits for a row that somebody else has locked: it changes nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deleteApp } from '../../src/access/apps.ts';
 import { revokeKey } from '../../src/access/keys.ts';
 import { setMember } from '../../src/access/members.ts';
 import { suspend } from '../../src/access/suspensions.ts';
@@ -23,11 +24,14 @@ const { database } = service;
 const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(work);
 
-/** Locks rows until it is called. */
-async function holdRows(rows: ReturnType<typeof sql>): Promise<() => Promise<void>> {
+/** Locks rows until it is called, and may change them then. */
+async function holdRows(rows: ReturnType<typeof sql>) {
   const holder = await database.startTransaction().execute();
   await sql`${rows} for update`.execute(holder);
-  return () => holder.commit().execute();
+  return async (change?: ReturnType<typeof sql>) => {
+    await change?.execute(holder);
+    await holder.commit().execute();
+  };
 }
 
 function waiting(count: number): Promise<unknown> {
@@ -44,6 +48,7 @@ async function stateOf(webhookId: string): Promise<unknown> {
   return rows;
 }
 
+const newPassword = { currentPassword: password, newPassword: `${password} 2` };
 const webhook = { url: 'https://hooks.example.org/ours' };
 const changes = [
   ['PATCH', '', { url: 'https://elsewhere.example.org/' }],
@@ -51,21 +56,23 @@ const changes = [
   ['DELETE', '', undefined],
 ] as const;
 
-/** An app of one person with a webhook, and another person who is a developer of it. */
+/** An app of one person with a webhook. */
 async function makeApp(name: string) {
   const owner = await signUp(service, `owner-${name}@example.org`);
-  const developer = await signUp(service, `developer-${name}@example.org`);
   const made = await owner.call('/apps', { method: 'POST', json: { name: 'App' } });
-  const path = `/apps/${made.body.data.id}`;
-  await inTransaction((tx) =>
-    setMember(tx, testActor, {
-      appId: made.body.data.id,
-      email: developer.email,
-      role: 'developer',
-    }),
-  );
+  const appId: string = made.body.data.id;
+  const path = `/apps/${appId}`;
   const { body } = await owner.call(`${path}/webhooks`, { method: 'POST', json: webhook });
-  return { owner, developer, path, id: body.data.id as string };
+  return { owner, appId, path, id: body.data.id as string };
+}
+
+/** The same, and another person who is a developer of it. */
+async function makeSharedApp(name: string) {
+  const app = await makeApp(name);
+  const developer = await signUp(service, `developer-${name}@example.org`);
+  const member = { appId: app.appId, email: developer.email, role: 'developer' } as const;
+  await inTransaction((tx) => setMember(tx, testActor, member));
+  return { ...app, developer };
 }
 
 async function removeMember(owner: Person, path: string, email: string): Promise<void> {
@@ -77,7 +84,7 @@ async function removeMember(owner: Person, path: string, email: string): Promise
 for (const [method, below, json] of changes)
   test(`a removed member's ${method} ${below} on a webhook`, async () => {
     const name = `${method}${below.replace('/', '-')}`.toLowerCase();
-    const { owner, developer, path, id } = await makeApp(name);
+    const { owner, developer, path, id } = await makeSharedApp(name);
     const before = await stateOf(id);
     const release = await holdRows(sql`select from webhooks where id = ${id}`);
     const change = developer.call(`${path}/webhooks/${id}${below}`, {
@@ -103,7 +110,7 @@ async function failOne(webhookId: string): Promise<string> {
 }
 
 test('a removed member sends nothing again', async () => {
-  const { owner, developer, path, id } = await makeApp('again');
+  const { owner, developer, path, id } = await makeSharedApp('again');
   const appId = path.replace('/apps/', '');
   const delivery = await failOne(id);
   const since = new Date(Date.now() - 60_000).toISOString();
@@ -129,6 +136,28 @@ test('a removed member sends nothing again', async () => {
   }
 });
 
+/** A suspension waits for changes that lock the account. */
+const endings = {
+  'in a session that has ended': { status: 401, of: ['apps', 'users'], end: endSessionsOf },
+  'of an account that is suspended': { status: 403, of: ['apps'], end: suspendAccount },
+};
+
+async function endSessionsOf(userId: string): Promise<void> {
+  await sql`delete from sessions where user_id = ${userId}`.execute(database);
+}
+
+async function suspendAccount(id: string): Promise<void> {
+  const account = { kind: 'account', id, appId: null, details: {} } as const;
+  await inTransaction((tx) => suspend(tx, testActor, account, 'It was stolen.'));
+}
+
+async function idOf(email: string): Promise<string> {
+  const { rows } = await sql<{ id: string }>`select id from users where email = ${email}`.execute(
+    database,
+  );
+  return rows[0]?.id ?? '';
+}
+
 for (const [what, rows, method, path, json] of [
   ['a new webhook', 'apps', 'POST', '/webhooks', webhook],
   ['a new key', 'apps', 'POST', '/keys', { name: 'Key', scopes: ['read:directory'] }],
@@ -137,29 +166,31 @@ for (const [what, rows, method, path, json] of [
   ['new recovery codes', 'users', 'POST', '/account/recovery-codes', {}],
   ['removing a factor', 'users', 'DELETE', '/account/authenticator', undefined],
   ['deleting the account', 'users', 'POST', '/account/deletion', { apps: [] }],
+  ['another password', 'users', 'PUT', '/account/password', newPassword],
 ] as const)
-  test(`${what}, in a session that has ended`, async () => {
-    const { owner, path: app } = await makeApp(what.replaceAll(' ', '-'));
-    const { secret } = (await owner.call('/account/authenticator', { method: 'POST' })).body.data;
-    const code = codeOf(secret);
-    await owner.call('/account/authenticator/confirm', { method: 'POST', json: { code } });
-    const release = await holdRows(
-      rows === 'apps'
-        ? sql`select from apps where id = ${app.replace('/apps/', '')}`
-        : sql`select from users where email = ${owner.email}`,
-    );
-    const change = owner.call(rows === 'apps' ? app + path : path, {
-      method,
-      ...(json && { json: { ...json, ...('apps' in json && { email: owner.email }) } }),
+  for (const [ended, { status: expected, end }] of Object.entries(endings).filter(([, { of }]) =>
+    of.includes(rows),
+  ))
+    test(`${what}, ${ended}`, async () => {
+      const { owner, path: app } = await makeApp(`${what} ${expected}`.replaceAll(' ', '-'));
+      const { secret } = (await owner.call('/account/authenticator', { method: 'POST' })).body.data;
+      const code = codeOf(secret);
+      await owner.call('/account/authenticator/confirm', { method: 'POST', json: { code } });
+      const release = await holdRows(
+        rows === 'apps'
+          ? sql`select from apps where id = ${app.replace('/apps/', '')}`
+          : sql`select from users where email = ${owner.email}`,
+      );
+      const change = owner.call(rows === 'apps' ? app + path : path, {
+        method,
+        ...(json && { json: { ...json, ...('apps' in json && { email: owner.email }) } }),
+      });
+      await waiting(1);
+      await end(await idOf(owner.email));
+      await release();
+      const { status, text } = await change;
+      assert.equal(status, expected, text);
     });
-    await waiting(1);
-    await sql`
-      delete from sessions where user_id = (select id from users where email = ${owner.email})
-    `.execute(database);
-    await release();
-    const { status, text } = await change;
-    assert.equal(status, 401, text);
-  });
 
 for (const [method, below, json] of [['POST', null, webhook] as const, ...changes])
   test(`${method} ${below ?? 'of a new webhook'} with a key that is revoked or suspended`, async () => {
@@ -191,6 +222,31 @@ for (const [method, below, json] of [['POST', null, webhook] as const, ...change
       assert.equal(rows.length, 1);
     }
   });
+
+test('a webhook of an app that is deleted meanwhile', async () => {
+  const { owner, appId, path } = await makeApp('deleted-app');
+  const holder = await database.startTransaction().execute();
+  await deleteApp(holder, testActor, appId);
+  const change = owner.call(`${path}/webhooks`, { method: 'POST', json: webhook });
+  await waiting(1);
+  await holder.commit().execute();
+  assert.equal((await change).status, 404);
+});
+
+test('a webhook that somebody moves meanwhile is not moved back without a proof', async () => {
+  const { owner, path, id } = await makeApp('moved');
+  await sql`
+    update sessions set proven_at = now() - interval '1 day' where user_id = ${await idOf(owner.email)}
+  `.execute(database);
+  const patch = (json: object) => owner.call(`${path}/webhooks/${id}`, { method: 'PATCH', json });
+  assert.equal((await patch({ url: webhook.url })).status, 200, 'it stays where it is');
+  const release = await holdRows(sql`select from webhooks where id = ${id}`);
+  const change = patch({ url: webhook.url });
+  await waiting(1);
+  await release(sql`update webhooks set url = 'https://elsewhere.example.org/' where id = ${id}`);
+  const { status, body } = await change;
+  assert.deepEqual([status, body.error.code], [403, 'proof_required']);
+});
 
 test('a change of the address in a session that somebody ends', async () => {
   const person = await signUp(service, 'ended@example.org');

@@ -34,9 +34,10 @@ export function registerWebhooks(
         actor: actorOf(request),
         readsSecrets: role !== 'viewer',
         change: confirmedChange(dependencies.database, async (tx) => {
-          await holdSession(tx, signedInOf(request).sessionId);
           await holdRole(tx, email, appId, needed);
+          await holdSession(tx, signedInOf(request).sessionId);
         }),
+        requireProof: () => signedInSurface.requireRecentProof(request),
       };
     },
   };

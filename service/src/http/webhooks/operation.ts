@@ -24,6 +24,8 @@ export type WebhookContext = WebhookDependencies & {
   /** Whether the caller may read everything, or no paths of URLs, no responses and no bodies of internal events. */
   readsSecrets: boolean;
   change: Change;
+  /** Throws `proof_required` if the caller has not proved recently who they are. Absent for keys. */
+  requireProof?: () => void;
 };
 
 export const operation = operationFor<WebhookContext>();

@@ -94,14 +94,10 @@ export const webhookOperations = [
     returns: { 200: 'The updated webhook.' },
     response,
     errors: ['conflict'],
-    recentProof: async ({ database, appId, params, body: { url, headers } }) =>
-      headers !== undefined ||
-      // That of a chat channel is masked, so any new one differs.
-      (url !== undefined && url !== (await readWebhook(database, appId, params.id)).url),
-    async run(context) {
-      const { change, webhooks, secretBox, serviceName, appId, actor, params, body } = context;
+    recentProof: 'if asked',
+    async run({ change, webhooks, appId, actor, params, body, ...options }) {
       const data = await change((tx) =>
-        updateWebhook(tx, actor, appId, params.id, body, webhooks, { secretBox, serviceName }),
+        updateWebhook(tx, actor, appId, params.id, body, webhooks, options),
       );
       return envelope(data);
     },

@@ -40,7 +40,7 @@ export type WebhookChanges = {
   active?: boolean | undefined;
 };
 
-/** Returns the changed webhook. Throws `not_found`, `validation_failed`, and `suspended` for activating or moving a suspended one. */
+/** Returns the changed webhook. `requireProof` runs if it is moved or gets other headers. Throws `not_found`, `validation_failed`, and `suspended` for activating or moving a suspended one. */
 export async function updateWebhook(
   tx: Transaction,
   actor: Actor,
@@ -48,7 +48,7 @@ export async function updateWebhook(
   id: string,
   changes: WebhookChanges,
   guard: GuardOptions,
-  { secretBox, serviceName }: HeaderOptions,
+  { secretBox, serviceName, requireProof }: HeaderOptions & { requireProof?: () => void },
 ): Promise<Webhook> {
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
@@ -65,6 +65,7 @@ export async function updateWebhook(
   ];
   if (issues.length > 0) throw invalid(...issues);
   const newUrl = await findNewUrl(tx, id, changes.url, secretBox);
+  if (newUrl !== undefined || changes.headers !== undefined) requireProof?.();
   if (changes.active === true || newUrl !== undefined)
     await requireNotSuspended(tx, 'webhook', id, appId);
   if (newUrl !== undefined) await requireOtherUrl(tx, appId, newUrl, secretBox);
@@ -149,7 +150,8 @@ async function recordChange(
     const details = { changed, host: urlHost(after.url), events: after.events };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
   }
-  if (before.active && !after.active) {
+  // One that is suspended is inactive already, and stays so when it is restored.
+  if (before.deactivatedReason === null && after.deactivatedReason !== null) {
     const details = { reason: after.deactivatedReason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details });
   }

@@ -9,6 +9,7 @@ import {
   type Suspension,
 } from '../../access/suspensions.ts';
 import { enforceQuota } from '../../access/quotas.ts';
+import { lockApp } from '../../access/require-role.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
 import { issuesMax } from '../../contract/validate.ts';
 import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
@@ -185,7 +186,7 @@ export function distinct(events: string[] | null | undefined): string[] | null {
 
 async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void> {
   // Prevents two simultaneous requests from both adding the last webhook.
-  await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
+  await lockApp(tx, appId);
   // A key that was admitted just before would leave the suspended app an active webhook.
   await requireNotSuspended(tx, 'app', appId, null);
   await enforceQuota(tx, appId, 'webhooks');
