@@ -276,6 +276,10 @@ test('a webhook that its owner deactivated, before or meanwhile, stays inactive 
       [data.active, data.deactivatedReason, data.suspendedAt],
       [false, 'owner', null],
     );
+    const { rows } = await sql<{ actor: string }>`
+      select actor_kind as actor from audit_log where action = 'webhook.deactivated' and subject_id = ${one.id}
+    `.execute(database);
+    assert.deepEqual(rows, [{ actor: 'key' }]);
   }
 });
 
@@ -306,6 +310,24 @@ test('a failing webhook is not probed while it is suspended', async () => {
   assert.deepEqual(await deliveriesOf(one.id), ['probe']);
 });
 
+test('probes that had ended stay so when the webhook is restored', async () => {
+  for (const when of ['before', 'meanwhile'] as const) {
+    const one = await makeWebhook();
+    await sql`
+      update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${one.id}
+    `.execute(database);
+    await inTransaction((tx) => startProbes(tx, [one.id]));
+    if (when === 'before') await one.patch({ active: false });
+    await suspend('app', one.appId);
+    await suspend('webhook', one.id);
+    await restore('app', one.appId);
+    await admitted(one.key, null);
+    if (when === 'meanwhile') await one.patch({ active: false });
+    await restore('webhook', one.id);
+    assert.deepEqual(await deliveriesOf(one.id), [], when);
+  }
+});
+
 test('a webhook that is created while its app is being suspended is refused', async () => {
   const { key, appId } = await makeKey(service);
   await admitted(key, null);
@@ -316,7 +338,7 @@ test('a webhook that is created while its app is being suspended is refused', as
   const creating = service.call('/webhooks', { method: 'POST', key, json });
   await eventually(async () => {
     const { rows } = await sql`
-      select from pg_stat_activity where wait_event_type = 'Lock' and query like 'select 1 from apps%'
+      select from pg_stat_activity where wait_event_type = 'Lock' and query like '%from apps%for update%'
     `.execute(database);
     return rows.length > 0;
   });

@@ -45,10 +45,11 @@ export function startProbes(state: State, webhook: Webhook): void {
   const { active, reason, selfHealing, healing } = webhook;
   const waits =
     healing.failed !== null && probesOf(state, webhook).some(({ lease }) => lease === null);
-  if (active || reason !== 'failing' || !selfHealing || waits || isSuspended(state, webhook))
-    return;
+  if (active || reason !== 'failing' || !selfHealing || waits) return;
   const first = healing.activations.at(-healsPerWeekMax) ?? -Infinity;
   Object.assign(healing, { failed: 0, succeeded: false, replays: false });
+  // The restoration makes the first probe.
+  if (isSuspended(state, webhook)) return;
   const from = Math.max(state.now + hourMs, first + weekMs);
   probe(state, webhook, from, Math.max(from, state.now + hourMs + firstProbeJitterMs));
 }
@@ -56,6 +57,10 @@ export function startProbes(state: State, webhook: Webhook): void {
 /** A probe in flight ends by itself. */
 export function endProbes(state: State, webhook: Webhook): void {
   webhook.healing.failed = null;
+  pauseProbes(state, webhook);
+}
+
+export function pauseProbes(state: State, webhook: Webhook): void {
   for (const delivery of probesOf(state, webhook))
     if (delivery.lease === null) state.deliveries.delete(`${delivery.event}/${webhook.key}`);
 }
@@ -65,7 +70,7 @@ export function addProbe(state: State, { webhook: key, kind }: Outcome): void {
   const webhook = webhookByKey(state, key);
   if (!webhook || webhook.active || probesOf(state, webhook).length > 0) return;
   const { healing } = webhook;
-  if (healing.failed === null) return;
+  if (healing.failed === null || isSuspended(state, webhook)) return;
   if (kind === 'probe_interrupted') return probe(state, webhook, state.now + confirmMs);
   const wasSuccess = healing.succeeded;
   healing.succeeded = kind === 'probe_succeeded';

@@ -12,7 +12,7 @@ import {
   replayAll,
   requeue,
 } from './model-deliveries.ts';
-import { endProbes, startProbes } from './model-healing.ts';
+import { endProbes, pauseProbes, startProbes } from './model-healing.ts';
 import {
   Disagreement,
   forgetOutcomes,
@@ -138,10 +138,12 @@ export const webhookRules: Rules<
 function stopOrStart(state: State, webhook: Webhook): void {
   if (!isSuspended(state, webhook)) {
     if (webhook.reason === 'suspended') Object.assign(webhook, { active: true, reason: null });
-    return startProbes(state, webhook);
+    // An owner may have ended the probes meanwhile.
+    if (webhook.healing.failed !== null) startProbes(state, webhook);
+    return;
   }
   if (webhook.active) Object.assign(webhook, { active: false, reason: 'suspended' });
-  endProbes(state, webhook);
+  pauseProbes(state, webhook);
   cancelWaiting(state, webhook.key, 'suspension');
 }
 

@@ -13,7 +13,7 @@ import { asUuid } from '../../database/as-uuid.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { endProbes, startProbes } from '../queue/health/healing.ts';
+import { pauseProbes, resumeProbes } from '../queue/health/healing.ts';
 import { queueChannel } from '../../events/queue-channel.ts';
 import { urlHost } from '../sending/url-host.ts';
 
@@ -39,7 +39,7 @@ export async function suspendWebhooks(
     where ${isOf(subject)} and active
   `.execute(tx);
   const ids = await listIds(tx, subject);
-  for (const id of ids) await endProbes(tx, id);
+  for (const id of ids) await pauseProbes(tx, id);
   const { counts } = await cancelPending(tx, ids, 'suspension');
   return { subject, changed, cancelled: [...counts.values()].reduce((sum, n) => sum + n, 0) };
 }
@@ -60,7 +60,7 @@ export async function restoreWebhooks(
       and not exists (select from suspensions s where s.webhook_id = webhooks.id or s.app_id = webhooks.app_id)
     returning before.*
   `.execute(tx);
-  await startProbes(tx, await listIds(tx, subject));
+  await resumeProbes(tx, await listIds(tx, subject));
   if (withReplay) {
     await sql`
       insert into webhook_healing (webhook_id, replay_since)

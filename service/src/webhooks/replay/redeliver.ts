@@ -63,6 +63,9 @@ export async function redeliverSeveral(
   return results;
 }
 
+/** The errors that are about one delivery or its webhook. */
+const reasons = ['conflict', 'not_found', 'suspended'];
+
 /** Returns why the delivery cannot be sent, or null. */
 async function redeliverOne(
   tx: Transaction,
@@ -74,8 +77,7 @@ async function redeliverOne(
     await redeliver(tx, appId, webhookId, deliveryId);
     return null;
   } catch (error) {
-    if (error instanceof ServiceError && (error.code === 'conflict' || error.code === 'not_found'))
-      return error.message;
+    if (error instanceof ServiceError && reasons.includes(error.code)) return error.message;
     throw error;
   }
 }

@@ -260,6 +260,10 @@ test('charts count first outcomes, and a redelivery of several does not change t
       { deliveryId: missing, redelivered: false, reason: 'There is no such delivery.' },
     ],
   );
+  const suspension = sql`insert into suspensions (webhook_id, reason) values (${dead.id}, 'Spam.')`;
+  await suspension.execute(database);
+  const [refused] = await post(`${path}/deliveries/redeliver`, { deliveryIds: [north] });
+  assert.equal(refused.reason, 'The operator has suspended the webhook: Spam.');
   await queueDrained(database);
   assert.deepEqual((await find({ status: 'succeeded' })).toSorted(), ['acme', 'zenith']);
   assert.deepEqual(outcomes((await read()).total), [1, 2, 0, 0]);
