@@ -3,6 +3,7 @@ import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import type { OperatorRole } from '../contract/console.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import { lockAccount } from './list-accounts.ts';
 import { hasFactor } from './session-proof.ts';
 
@@ -28,6 +29,20 @@ export async function listOperators(executor: Executor): Promise<Operator[]> {
 export async function hasOperators(executor: Executor): Promise<boolean> {
   const { rows } = await sql`select from operators limit 1`.execute(executor);
   return rows.length > 0;
+}
+
+/** Keeps the role until the end of the transaction. Throws `not_found`, as the console does for everybody else, and `forbidden`. */
+export async function holdOperator(tx: Transaction, accountId: string): Promise<void> {
+  const { rows } = await sql<{ role: OperatorRole }>`
+    select role from operators where account_id = ${accountId} for share
+  `.execute(tx);
+  const [operator] = rows;
+  if (!operator) throw new ServiceError('not_found');
+  if (operator.role !== 'operator') throw readOnly();
+}
+
+export function readOnly(): ServiceError {
+  return new ServiceError('forbidden', 'Your role in the console is read-only.');
 }
 
 /** Names an operator, or changes the role. Returns false if the account has it already. Throws `not_found`. */

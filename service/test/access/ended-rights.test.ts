@@ -2,13 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteApp } from '../../src/access/apps.ts';
-import { revokeKey } from '../../src/access/keys.ts';
+import { createPlatformKey, revokeKey } from '../../src/access/keys.ts';
 import { setMember } from '../../src/access/members.ts';
 import { suspend } from '../../src/access/suspensions.ts';
+import type { OperatorRole } from '../../src/contract/console.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
+import { removeOperator, setOperator } from '../../src/sign-in/operators.ts';
 import { testActor } from '../support/actor.ts';
 import { codeOf } from '../support/authenticator.ts';
+import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
+import { startInternalApi } from '../support/internal-api.ts';
+import { makeOperator } from '../support/operator.ts';
 import {
   addressTokenOf,
   password,
@@ -222,6 +227,64 @@ for (const [method, below, json] of [['POST', null, webhook] as const, ...change
       assert.equal(rows.length, 1);
     }
   });
+
+test('a change of somebody who is no operator any more, or in a session that has ended', async () => {
+  const operator = await makeOperator(service, 'operator@example.org');
+  const { appId, id } = await makeApp('operated');
+  await put(database, 'orgs', [{ slug: 'operated', name: 'Operated' }]);
+  const name = (role: OperatorRole) =>
+    inTransaction((tx) => setOperator(tx, testActor, { account: operator.email, role }));
+  const reason = { reason: 'Spam.' };
+  for (const [rows, method, path, json] of [
+    [sql`select from orgs where slug = 'operated'`, 'DELETE', '/orgs/operated', undefined],
+    [sql`select from orgs where slug = 'operated'`, 'PATCH', '/orgs/operated', { memberCount: 1 }],
+    [sql`select from apps where id = ${appId}`, 'PATCH', `/apps/${appId}/quotas`, { keys: 50 }],
+    [sql`select from webhooks where id = ${id}`, 'PUT', `/webhooks/${id}/suspension`, reason],
+  ] as const)
+    for (const [expected, end] of [
+      [404, () => inTransaction((tx) => removeOperator(tx, testActor, operator.email))],
+      [403, () => name('read-only')],
+    ] as const) {
+      const release = await holdRows(rows);
+      const change = operator.call(`/operator${path}`, { method, ...(json && { json }) });
+      await waiting(1);
+      await end();
+      await release();
+      assert.equal((await change).status, expected, path);
+      await name('operator');
+    }
+  const release = await holdRows(sql`select from orgs where slug = 'operated'`);
+  const change = operator.call('/operator/orgs/operated', { method: 'DELETE' });
+  await waiting(1);
+  await endSessionsOf(await idOf(operator.email));
+  await release();
+  assert.equal((await change).status, 401);
+  const { rows } = await sql`select from orgs where slug = 'operated'`.execute(database);
+  assert.equal(rows.length, 1);
+});
+
+test('writes with a platform key that is revoked', async () => {
+  const internal = await startInternalApi(service);
+  await put(database, 'orgs', [{ slug: 'written', name: 'Written' }]);
+  for (const [path, json] of [
+    ['/orgs/written', { name: 'Other' }],
+    ['/orgs/written/managers', { managers: ['eve@example.org'] }],
+  ] as const) {
+    const { id, key } = await inTransaction((tx) =>
+      createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }),
+    );
+    const release = await holdRows(sql`select from orgs where slug = 'written'`);
+    const change = internal.call(path, { method: 'PUT', key, json });
+    await waiting(1);
+    await inTransaction((tx) => revokeKey(tx, testActor, id));
+    await release();
+    assert.equal((await change).status, 401, path);
+  }
+  const { rows } = await sql<{ name: string }>`
+    select name from orgs where slug = 'written'
+  `.execute(database);
+  assert.deepEqual(rows, [{ name: 'Written' }]);
+});
 
 test('a webhook of an app that is deleted meanwhile', async () => {
   const { owner, appId, path } = await makeApp('deleted-app');

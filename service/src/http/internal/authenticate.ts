@@ -1,6 +1,7 @@
 /** Admits callers with a platform key to the internal API. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
+import type { Caller } from '../../access/keys.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
 import { presentedKey, requireRights, unauthorized } from '../admission/admit.ts';
@@ -25,8 +26,13 @@ export function registerAuthentication(
   });
 }
 
-/** The actor of this request, for the audit log. */
-export function actorOf({ caller }: FastifyRequest): Actor {
+/** Throws `unauthorized`. */
+export function callerOf({ caller }: FastifyRequest): Caller {
   if (!caller) throw unauthorized();
-  return keyActor(caller);
+  return caller;
+}
+
+/** The actor of this request, for the audit log. */
+export function actorOf(request: FastifyRequest): Actor {
+  return keyActor(callerOf(request));
 }

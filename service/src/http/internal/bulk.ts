@@ -133,10 +133,10 @@ function bulkOperation(kind: ImportKind, noun: string, line: object) {
 async function store(
   lines: AsyncIterable<SourceLine>,
   options: Omit<ImportOptions, 'publicUrl'>,
-  { writes, publicUrl, actor }: InternalContext,
+  { change, writes, publicUrl, actor }: InternalContext,
 ): Promise<ImportResult> {
   try {
-    const result = await writes.transaction().execute(async (tx) => {
+    const result = await change(async (tx) => {
       await sql`
         set local idle_in_transaction_session_timeout = ${sql.lit(idleInTransactionMs)}
       `.execute(tx);

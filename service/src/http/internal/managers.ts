@@ -57,14 +57,12 @@ function managerOperations(kind: ManagedKind, noun: string, params: TObject) {
       response,
       errors: ['precondition_failed'],
       tagged: true,
-      async run({ writes, actor, params: { slug }, body, request }) {
+      async run({ change, actor, params: { slug }, body, request }) {
         const managers = body.managers.map((email, index) =>
           normaliseEmail(email, `body.managers.${index}`),
         );
         const options = { actor, check: preconditionOf(request) };
-        const written = await writes
-          .transaction()
-          .execute((tx) => replaceManagers(tx, kind, slug, managers, options));
+        const written = await change((tx) => replaceManagers(tx, kind, slug, managers, options));
         return envelope(written);
       },
     }),

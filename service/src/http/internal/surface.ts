@@ -2,15 +2,17 @@
 import { Type } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { noNul, slug, uuid } from '../../contract/shapes.ts';
-import type { Database } from '../../database/database.ts';
+import { holdKey } from '../../access/keys.ts';
+import type { Change, Database } from '../../database/database.ts';
 import type { Search } from '../../directory/search/search.ts';
 import type { Publisher } from '../../directory/publish-in-groups.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
-import { keySecurity } from '../admission/admit.ts';
+import { keySecurity, unauthorized } from '../admission/admit.ts';
 import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses/responses.ts';
-import { actorOf } from './authenticate.ts';
+import { confirmedChange } from '../confirmed-change.ts';
+import { actorOf, callerOf } from './authenticate.ts';
 
 export type RouteDependencies = {
   /** For reads. */
@@ -44,7 +46,7 @@ export const blueprintParams = Type.Object({
 const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
 const keyed: ErrorCode[] = [...open, 'unauthorized', 'suspended', 'unavailable'];
 
-export type InternalContext = RouteDependencies & { actor: Actor };
+export type InternalContext = RouteDependencies & { actor: Actor; change: Change };
 export const operation = operationFor<InternalContext>();
 
 export const openSurface = {
@@ -67,7 +69,13 @@ export function surfaceOf(dependencies: RouteDependencies): Surface<InternalCont
       id: uuid({ description: 'The id of the run.' }),
       appId: uuid({ description: 'The id of the app.' }),
     },
-    contextOf: (request) => ({ ...dependencies, actor: actorOf(request) }),
+    contextOf: (request) => ({
+      ...dependencies,
+      actor: actorOf(request),
+      change: confirmedChange(dependencies.writes, async (tx) => {
+        if (!(await holdKey(tx, callerOf(request)))) throw unauthorized();
+      }),
+    }),
   };
 }
 

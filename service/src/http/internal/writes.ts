@@ -205,7 +205,7 @@ function deleteOperation<Entry extends object>(noun: Noun<Entry>) {
 
 /** `write` returns the entry after it, null if that is gone. */
 function inTransaction<Entry extends object>(
-  { writes, actor, publicUrl, request }: InternalContext & { request: FastifyRequest },
+  { change, actor, publicUrl, request }: InternalContext & { request: FastifyRequest },
   kind: EntryKind,
   write: Write<Entry, Entry | null>,
 ): Promise<Entry | null> {
@@ -214,7 +214,7 @@ function inTransaction<Entry extends object>(
   let before: Entry | null = null;
   const check = (current: Entry | null) => precondition((before = current));
   const options = { actor, publicUrl, check, keepName };
-  return writes.transaction().execute(async (tx) => {
+  return change(async (tx) => {
     const after = await write(tx, nameOf(request), request.body, options);
     await auditEntry(tx, actor, kind, { before, after });
     return after;

@@ -45,10 +45,9 @@ export const announcementOperations = [
     returns: { 201: 'It is shown.' },
     response: oneOf(MadeAnnouncement, 'MadeAnnouncementResponse', { id: exampleId, mails: 12 }),
     errors: ['conflict'],
-    async run({ database, actor, body: { severity, text, startsAt, endsAt, mail } }) {
+    async run({ change, actor, body: { severity, text, startsAt, endsAt, mail } }) {
       const given = { severity, text, startsAt: toTime(startsAt), endsAt: toTime(endsAt) };
-      const run = database.transaction();
-      return envelope(await run.execute((tx) => announce(tx, actor, given, { mailed: mail })));
+      return envelope(await change((tx) => announce(tx, actor, given, { mailed: mail })));
     },
   }),
   operation({
@@ -59,8 +58,8 @@ export const announcementOperations = [
     description: 'It is no longer shown, and mails that were not sent yet are not.',
     returns: { 200: 'It is no longer shown.' },
     response: oneOf(Ended, 'EndedAnnouncementResponse', { id: exampleId, deleted: true }),
-    async run({ database, actor, params: { id } }) {
-      await database.transaction().execute((tx) => endAnnouncement(tx, actor, id));
+    async run({ change, actor, params: { id } }) {
+      await change((tx) => endAnnouncement(tx, actor, id));
       return envelope({ id, deleted: true });
     },
   }),

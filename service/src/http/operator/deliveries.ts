@@ -69,8 +69,8 @@ const changeOperation = (verb: RefusedVerb, summary: string, description: string
     returns: { 200: 'It is done.' },
     response: oneOf(ChangedRows, 'ChangedRowsResponse', { count: 2 }),
     errors: ['conflict'],
-    run: async ({ database, actor, body: { ids } }) =>
-      envelope({ count: await changeRefused(database, actor, verb, ids) }),
+    run: async ({ database, change, actor, body: { ids } }) =>
+      envelope({ count: await changeRefused(database, actor, verb, ids, change) }),
   });
 
 export const operatorDeliveries = [
@@ -106,8 +106,8 @@ export const operatorDeliveries = [
     errors: ['conflict'],
     returns: { 200: 'The URL.' },
     response: oneOf(RevealedUrl, 'RevealedUrlResponse', { url: 'https://hooks.example.org/in' }),
-    run: ({ database, actor, params: { id }, body }) =>
-      database.transaction().execute(async (tx) => {
+    run: ({ change, actor, params: { id }, body }) =>
+      change(async (tx) => {
         const reason = requireReason(body.reason);
         const { rows } = await sql<{ id: string; appId: string; url: string; format: string }>`
           select id, app_id as "appId", url, format from webhooks where id = ${id}

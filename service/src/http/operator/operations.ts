@@ -1,6 +1,5 @@
 /** The operations of the console. */
 import { Type } from 'typebox';
-import type { Actor } from '../../access/actor.ts';
 import { searchApps, type FoundApp } from '../../access/apps.ts';
 import { searchKeys, type FoundKey } from '../../access/keys.ts';
 import { listUsedApps } from '../../access/usage.ts';
@@ -90,18 +89,13 @@ const RestoreQuery = Type.Object(
 );
 const changedExample = { id: exampleId, changed: true, cancelled: 12, mailed: 1 };
 
-async function change(
-  {
-    database,
-    serviceName,
-    publicUrl,
-  }: Pick<OperatorContext, 'database' | 'serviceName' | 'publicUrl'>,
-  actor: Actor,
+async function setSuspension(
+  { change, actor, ...context }: OperatorContext,
   request: SuspensionRequest,
 ) {
-  const { id, changed, cancelled, mailed } = await database
-    .transaction()
-    .execute((tx) => changeSuspension(tx, actor, request, { serviceName, publicUrl }));
+  const { id, changed, cancelled, mailed } = await change((tx) =>
+    changeSuspension(tx, actor, request, context),
+  );
   return envelope({ id, changed, cancelled: cancelled ?? null, mailed: mailed.length });
 }
 
@@ -313,10 +307,10 @@ const ownOperations = [
     returns: { 200: 'It is suspended.' },
     response: oneOf(ChangedSuspension, 'SuspendedResponse', changedExample),
     errors: ['conflict'],
-    async run({ actor, params: { kind, id }, body, ...context }) {
-      if (id.toLowerCase() === actor.id)
+    async run({ params: { kind, id }, body, ...context }) {
+      if (id.toLowerCase() === context.actor.id)
         throw new ServiceError('conflict', 'You cannot suspend your own account.');
-      return change(context, actor, { kind: kindOf(kind), id, reason: body.reason });
+      return setSuspension(context, { kind: kindOf(kind), id, reason: body.reason });
     },
   }),
   operation({
@@ -328,8 +322,8 @@ const ownOperations = [
     query: RestoreQuery,
     returns: { 200: 'It is not suspended.' },
     response: oneOf(ChangedSuspension, 'RestoredResponse', { ...changedExample, cancelled: null }),
-    run: ({ actor, params: { kind, id }, query, ...context }) =>
-      change(context, actor, {
+    run: ({ params: { kind, id }, query, ...context }) =>
+      setSuspension(context, {
         kind: kindOf(kind),
         id,
         reason: null,

@@ -33,8 +33,8 @@ export const quotaOperations = [
     description:
       'Takes effect in every process within a second. What the app has beyond a quota stays, and it gets no more.',
     body: QuotaChanges,
-    run: ({ database, actor, params: { id }, body }) =>
-      database.transaction().execute(async (tx) => {
+    run: ({ change, actor, params: { id }, body }) =>
+      change(async (tx) => {
         await changeQuotas(tx, actor, id, body);
         return onOnePage(await readQuotas(tx, id));
       }),

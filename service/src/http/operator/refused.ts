@@ -1,7 +1,7 @@
 /** Events that were rejected and rows that were set aside: lists, retries and drops them, for the console and the command line. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
-import type { Database, Executor, Transaction } from '../../database/database.ts';
+import type { Change, Database, Executor, Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import type { EventFilter } from '../../events/list-events.ts';
 import {
@@ -53,13 +53,14 @@ export async function changeRefused(
   actor: Actor,
   verb: RefusedVerb,
   ids: string[] | null,
+  change: Change = (work) => database.transaction().execute(work),
 ): Promise<number> {
   const { past, steps } = verbs[verb];
   const chosen = ids ?? (await listRefusedIds(database));
   let done = 0;
   for (let start = 0; start < chosen.length; start += batchSize)
     done += await explainRefusal(done, () =>
-      database.transaction().execute(async (tx) => {
+      change(async (tx) => {
         const batch = chosen.slice(start, start + batchSize);
         let count = 0;
         for (const step of steps) count += await step(tx, batch);

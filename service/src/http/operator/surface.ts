@@ -6,10 +6,12 @@ import { Type } from 'typebox';
 import { suspendableKinds } from '../../contract/suspension.ts';
 import type { OperatorCheck } from '../../contract/operator.ts';
 import { uuid } from '../../contract/shapes.ts';
-import { ServiceError } from '../../errors.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
 import type { InternalContext } from '../internal/surface.ts';
+import { holdOperator, readOnly } from '../../sign-in/operators.ts';
+import { holdSession } from '../../sign-in/sessions.ts';
+import { confirmedChange } from '../confirmed-change.ts';
 import { operationFor, type Operation, type Surface } from '../operations.ts';
 import { readMethods, signedInOf } from '../portal/authenticate.ts';
 import { surfaceOf, type PortalContext, type PortalRouteDependencies } from '../portal/surface.ts';
@@ -72,12 +74,16 @@ export function operatorSurfaceOf(
     async contextOf(request) {
       if (!readMethods.has(request.method)) requireFullRole(request);
       const context = await portal.contextOf(request);
-      return { ...context, ...more, actor: { ...context.actor, kind: 'operator' } };
+      const { sessionId, userId } = signedInOf(request);
+      const change = confirmedChange(database, async (tx) => {
+        await holdOperator(tx, userId);
+        await holdSession(tx, sessionId);
+      });
+      return { ...context, ...more, change, actor: { ...context.actor, kind: 'operator' } };
     },
   };
 }
 
 function requireFullRole(request: FastifyRequest): void {
-  if (signedInOf(request).operatorRole !== 'operator')
-    throw new ServiceError('forbidden', 'Your role in the console is read-only.');
+  if (signedInOf(request).operatorRole !== 'operator') throw readOnly();
 }

@@ -64,7 +64,7 @@ export async function redeliverSeveral(
 }
 
 /** The errors that are about one delivery or its webhook. */
-const reasons = ['conflict', 'not_found', 'suspended'];
+const reasons = new Set<string>(['conflict', 'not_found', 'suspended']);
 
 /** Returns why the delivery cannot be sent, or null. */
 async function redeliverOne(
@@ -77,7 +77,7 @@ async function redeliverOne(
     await redeliver(tx, appId, webhookId, deliveryId);
     return null;
   } catch (error) {
-    if (error instanceof ServiceError && reasons.includes(error.code)) return error.message;
+    if (error instanceof ServiceError && reasons.has(error.code)) return error.message;
     throw error;
   }
 }
