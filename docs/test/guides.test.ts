@@ -94,7 +94,8 @@ test('poll /events', async () => {
   await eventually(async () => (await service.call('/events')).body.data.length > 0);
   const output = await runGuide('guides/poll-events.md', {
     waitFor: /org\.created/,
-    then: 'cp cursor before; KEY=none sh poll.sh && exit 1; cmp cursor before && echo "kept the cursor"',
+    finally:
+      'cp cursor before; KEY=none sh poll.sh && exit 1; cmp cursor before && echo "kept the cursor"',
   });
   assert.match(output, /kept the cursor/);
   assert.match(output, /^org\.created [0-9a-f-]{36}[^]*Waiting[^]*^org\.created [0-9a-f-]{36}$/m);
@@ -128,13 +129,13 @@ type Options = {
   replace?: Record<string, string>;
   waitFor?: RegExp;
   /** What the reader does in the end. */
-  then?: string;
+  finally?: string;
 };
 
 /** Returns what the blocks and the programs in the background have printed. `waitFor` ends the guide. */
 async function runGuide(
   name: string,
-  { env = {}, replace = {}, waitFor, then = '' }: Options = {},
+  { env = {}, replace = {}, waitFor, finally: last = '' }: Options = {},
 ): Promise<string> {
   const reader = await createReader();
   const port = await freePort();
@@ -163,7 +164,7 @@ async function runGuide(
     else if (/ run\b/.test(lang)) script.push(code);
   }
   if (waitFor) script.push(untilPrinted(waitFor.source));
-  script.push(then);
+  script.push(last);
   await reader.write('guide.sh', script.join('\n'));
   return reader.run('bash', ['guide.sh'], {
     API: `${service.url}/api/v1`,

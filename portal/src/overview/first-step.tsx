@@ -59,8 +59,8 @@ function Step({ created, setCreated }: StepProps) {
     return (
       <NewWebhook
         app={addsTo}
-        done={(webhook) => {
-          setCreated(webhook);
+        done={(added) => {
+          setCreated(added);
           setAdded(true);
           setAddsTo(null);
         }}

@@ -36,11 +36,11 @@ export function useFirstSteps() {
   });
   const isTested = tests && tests.pagination.total > 0;
   const done = [app, webhook, isTested].filter(Boolean).length;
-  const setOpen = (isOpen: boolean) =>
+  const setOpen = (opens: boolean) =>
     setAddress(
       (before) => {
         const after = new URLSearchParams(before);
-        if (isOpen) after.set(openParameter, '');
+        if (opens) after.set(openParameter, '');
         else after.delete(openParameter);
         return after;
       },
