@@ -197,6 +197,24 @@ test('pages follow each other, of one transaction too, and end with a cursor for
   assert.deepEqual(await changesSince(cursor), { changed: [], removed: [] });
 });
 
+test('changes name the entry that left the list while pages were read, but not the one that moved to an earlier page', async () => {
+  const some = Array.from({ length: 4 }, (_, index) => ({ slug: `paged-${index}`, name: 'Paged' }));
+  await put(database, 'orgs', some);
+  const start = await now();
+  const pageOf = async (number: number): Promise<string[]> => {
+    const { body } = await service.call(`/orgs?search=paged&sort=createdAt&limit=2&page=${number}`);
+    return body.data.map(({ slug }: Entry) => slug);
+  };
+  const first = await pageOf(1);
+  const left = await idOf('paged-0');
+  await update('paged-0', sql`listed = false`);
+  await service.settled();
+  const seen = [...first, ...(await pageOf(2))];
+  assert.deepEqual(await changesSince(start), { changed: [], removed: [left] });
+  assert.deepEqual(seen, ['paged-0', 'paged-1', 'paged-3']);
+  assert.deepEqual([...(await pageOf(1)), ...(await pageOf(2))], ['paged-1', 'paged-2', 'paged-3']);
+});
+
 test('a transaction that began earlier and commits later is not missed', async () => {
   const start = await now();
   let cursor = '';
