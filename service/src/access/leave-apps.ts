@@ -56,7 +56,8 @@ export async function leaveApps(
   `.execute(tx);
   const { rows } = await sql<{ id: string }>`${deletedWith(email)} order by app_id`.execute(tx);
   const ids = rows.map(({ id }) => id);
-  if (ids.length !== agreed.length || !ids.every((id) => agreed.includes(id)))
+  const isAgreed = new Set(agreed.map((id) => id.toLowerCase()));
+  if (ids.length !== agreed.length || !ids.every((id) => isAgreed.has(id)))
     throw new ServiceError(
       'conflict',
       'The apps that would be deleted have changed. Check them and confirm again.',

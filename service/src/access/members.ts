@@ -104,7 +104,7 @@ export async function transferApp(
   await nameActor(tx, actor);
   await lockApp(tx, appId);
   const members = await listMembers(tx, appId);
-  const next = members.find(({ id }) => id === memberId);
+  const next = members.find(({ id }) => id === memberId.toLowerCase());
   const previous = members.find(({ email }) => email === from);
   if (!next || !previous) throw new ServiceError('not_found');
   if (next === previous)

@@ -1,26 +1,32 @@
-/** Validates requests by their route schemas. Query strings are parsed strictly: no value is clamped or ignored. */
+/**
+ * Validates requests by their route schemas. Query strings are parsed strictly: no value is clamped or ignored. Ids are passed on
+ * as the database writes them, in lower case: secrets are bound to them, and they are compared as text.
+ */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { createValidator } from '../contract/validate.ts';
 import { invalid, ServiceError, type Issue } from '../errors.ts';
 
+type Parameters = Record<string, unknown>;
+
 export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const validate = createValidator(schema);
-  const root = httpPart === 'querystring' ? 'query' : (httpPart ?? 'body');
-  const types = httpPart === 'querystring' ? parameterTypes(schema) : null;
+  const isQuery = httpPart === 'querystring';
+  const root = isQuery ? 'query' : (httpPart ?? 'body');
+  const types = isQuery || httpPart === 'params' ? parameterTypes(schema) : null;
   return (received: unknown) => {
-    const query = types && (received as Record<string, unknown>);
-    const result = validate(query ? readQuery(query, types) : received, root);
+    const result = validate(types ? readParameters(received as Parameters, types) : received, root);
     if (result.ok) return { value: result.value };
-    if (query) return { error: invalid(...describeQuery(result.issues, query, types)) };
     // A malformed identifier gets the same 404 as one that does not exist.
-    return {
-      error: httpPart === 'params' ? new ServiceError('not_found') : invalid(...result.issues),
-    };
+    if (httpPart === 'params') return { error: new ServiceError('not_found') };
+    const issues = types
+      ? describeQuery(result.issues, received as Parameters, types)
+      : result.issues;
+    return { error: invalid(...issues) };
   };
 };
 
-type ParameterType = 'integer' | 'boolean' | 'string' | 'date-time' | string[];
+type ParameterType = 'integer' | 'boolean' | 'string' | 'date-time' | 'uuid' | string[];
 
 function parameterTypes(schema: TSchema): Map<string, ParameterType> {
   const { properties = {} } = schema as {
@@ -29,19 +35,16 @@ function parameterTypes(schema: TSchema): Map<string, ParameterType> {
   return new Map(
     Object.entries(properties).map(([name, { type, format }]) => [
       name,
-      format === 'date-time' ? format : type,
+      format === 'date-time' || format === 'uuid' ? format : type,
     ]),
   );
 }
 
 /** `page=7` is a number, `page=07`, `page=7.0` and `page=%207` are not; `true` and `false` are the only booleans. */
-function readQuery(
-  query: Record<string, unknown>,
-  types: Map<string, ParameterType>,
-): Record<string, unknown> {
+function readParameters(parameters: Parameters, types: Map<string, ParameterType>): Parameters {
   // `defineProperty` instead of an assignment: `__proto__` must be an unknown parameter like any other.
   return Object.fromEntries(
-    Object.entries(query).map(([name, text]) => [name, readParameter(text, types.get(name))]),
+    Object.entries(parameters).map(([name, text]) => [name, readParameter(text, types.get(name))]),
   );
 }
 
@@ -51,6 +54,7 @@ function readParameter(text: unknown, type: ParameterType | undefined): unknown 
   if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   // Generated clients in Python write offsets with `%z`, without a colon.
   if (type === 'date-time') return text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2');
+  if (type === 'uuid') return text.toLowerCase();
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
 }
@@ -58,7 +62,7 @@ function readParameter(text: unknown, type: ParameterType | undefined): unknown 
 /** Says what a message of the schema does not: how often a parameter may be given, and how a number is written. */
 function describeQuery(
   issues: Issue[],
-  query: Record<string, unknown>,
+  query: Parameters,
   types: Map<string, ParameterType>,
 ): Issue[] {
   const described = issues.map(({ path, message }): [string, Issue] => {

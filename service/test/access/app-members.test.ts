@@ -456,7 +456,9 @@ test('a transfer makes the other the owner and the caller a developer', async ()
   const { appId, path, pathOf } = await makeApp(owner, { [other.email]: 'viewer' });
   const transfer = (email: string) => ({ memberId: pathOf(email).split('/').at(-1) });
   assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(owner.email)), 'conflict');
-  const app = await send(owner, 'POST', `${path}/transfer`, transfer(other.email));
+  const { memberId = '' } = transfer(other.email);
+  const json = { memberId: memberId.toUpperCase() };
+  const app = await send(owner, 'POST', `${path}/transfer`, json);
   assert.equal(app.role, 'developer');
   assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner', [owner.email]: 'developer' });
   assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(other.email)), 'forbidden');

@@ -161,6 +161,15 @@ test('only the named event is sent, and a name that does not exist is refused', 
   assert.equal(refused.status, 400);
 });
 
+test('a stream of a webhook whose id is in upper case has its events', async () => {
+  const { key } = await newKey();
+  const json = { url: 'https://example.org', events: ['org.created'] };
+  const { body } = await service.call('/webhooks', { method: 'POST', key, json });
+  const stream = await follow(key, { query: `?webhook=${body.data.id.toUpperCase()}` });
+  const id = await announce(database);
+  assert.equal(await nextId(stream), id);
+});
+
 test('events of an organisation go to apps bound to it, from the binding to its end', async () => {
   const [bound, other, owner] = [
     await newKey({ bindTo: acme }),

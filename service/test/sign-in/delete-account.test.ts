@@ -178,7 +178,7 @@ test('nothing opens a deleted account, and a new one with the address is empty',
   await local.signIn.accounts.requestLink(cleo.email);
   const token = tokenOf(local.printed.at(-1) ?? '');
   const { appsToDelete } = await preview(cleo);
-  assert.equal((await remove(cleo, [appsToDelete[0].id])).status, 200);
+  assert.equal((await remove(cleo, [appsToDelete[0].id.toUpperCase()])).status, 200);
   const used = await postPortal(service, '/password', { token, password, name: 'Mallory' });
   assert.equal(used.status, 403);
   const { rows } = await sql`

@@ -308,7 +308,7 @@ const ownOperations = [
     response: oneOf(ChangedSuspension, 'SuspendedResponse', changedExample),
     errors: ['conflict'],
     async run({ params: { kind, id }, body, ...context }) {
-      if (id.toLowerCase() === context.actor.id)
+      if (id === context.actor.id)
         throw new ServiceError('conflict', 'You cannot suspend your own account.');
       return setSuspension(context, { kind: kindOf(kind), id, reason: body.reason });
     },

@@ -142,6 +142,20 @@ test('after a rotation both secrets verify during the overlap', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE' });
 });
 
+test('a secret that is rotated under the id in upper case signs deliveries', async () => {
+  const receiver = await startReceiver();
+  const { id } = await register(receiver.url);
+  const { body } = await post(`/webhooks/${id.toUpperCase()}/rotate-secret`, { overlapSeconds: 0 });
+  const { status } = await post(`/webhooks/${id}/test`);
+  assert.equal(status, 200);
+  const [request] = receiver.received;
+  assert.equal(
+    request?.headers['x-service-signature'],
+    githubSignature(body.data.secret, String(request?.body)),
+  );
+  await service.call(`/webhooks/${id}`, { method: 'DELETE' });
+});
+
 test('zero bytes of any type are no body, as generated clients send them, and null is refused', async () => {
   const receiver = await startReceiver();
   const { key } = await makeKey(service);
