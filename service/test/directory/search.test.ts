@@ -109,6 +109,8 @@ const spelled = [
   { slug: 'kuka-roboter', name: 'KUKA' },
   { slug: 'loewe', name: 'Loewe' },
   { slug: 'mueller', name: 'Müller' },
+  { slug: 'oebb', name: 'OEBB Holding' },
+  { slug: 'boeing', name: 'Boeing' },
   { slug: 'telekom', name: 'Ростелеком' },
   { slug: 'kremlin', name: 'Shokolad' },
 ];
@@ -125,6 +127,7 @@ test('an entry is found however its name is spelled', async () => {
     ['c.e.i.a', 'ceia'],
     ['löwe', 'loewe'],
     ['mueller', 'mueller'],
+    ['Ö.B.B. Holding', 'oebb'],
     ['rostelekom', 'telekom'],
     ['шоколад', 'kremlin'],
   ] as const) {

@@ -49,16 +49,17 @@ const equals = new Map(
 
 const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' };
 const umlaut = /[äöüøå]/g;
+const otherThanUmlauts = /[^äöüøå]+/g;
 const writtenUmlaut = /([aou])e|(?<=a)a/g;
 
 /** The different words of a search text, longest first. Empty if it has none. */
 export function termsOf(search: string): Term[] {
   const texts = wordsIn(foldText(search));
-  const withUmlauts = search
-    .toLowerCase()
-    .normalize('NFC')
-    .replace(umlaut, (each) => umlauts[each] ?? '');
-  const spellings = wordsIn(foldText(withUmlauts));
+  // Split before an umlaut becomes two letters: `Ö.B.B.` is an abbreviation, `oe.b.b.` is none.
+  const withUmlauts = search.toLowerCase().normalize('NFC').replace(otherThanUmlauts, foldText);
+  const spellings = wordsIn(withUmlauts).map((word) =>
+    word.replace(umlaut, (each) => umlauts[each] ?? ''),
+  );
   const terms = new Map(texts.map((text, index) => [text, termOf(text, spellings[index] ?? text)]));
   return [...terms.values()].sort((a, b) => b.text.length - a.text.length).slice(0, termsMax);
 }
