@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { generateApiKey } from '../../src/access/api-key.ts';
 import { createKey, createPlatformKey, createTemporaryKey, scopes } from '../../src/access/keys.ts';
 import { testActor } from '../support/actor.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { put } from '../support/directory.ts';
-import { makeKey, startTestService, type Answer } from '../support/service.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeKey, startTestService, testPublicUrl, type Answer } from '../support/service.ts';
 
 const perMinute = 5;
 const beside = await openTestDatabase();
@@ -182,6 +186,38 @@ test('an invalid address does no harm', async () => {
     });
     assert.ok(status === 200 || status === 429, `${address.slice(0, 20)} ${status}`);
   }
+});
+
+test('a client that has reset its connection, so that it has no address any more, is no internal error', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+  const { app, url } = await startTestService({
+    beside,
+    log,
+    env: { RATE_LIMIT_PER_MINUTE: '60' },
+  });
+  const body = JSON.stringify({ email: 'ada@example.org', password: 'wrong' });
+  const origin = `Origin: ${testPublicUrl}\r\nContent-Type: application/json`;
+  for (const head of [
+    'GET /api/v1/orgs HTTP/1.1\r\nHost: x',
+    'GET /portal/api/sign-in-options HTTP/1.1\r\nHost: x',
+    `POST /portal/api/sign-in HTTP/1.1\r\nHost: x\r\n${origin}\r\nContent-Length: ${body.length}`,
+  ])
+    for (let count = 0; count < 50; count += 1) {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write(`${head}\r\n\r\n${head.startsWith('POST') ? body : ''}`, () =>
+        socket.resetAndDestroy(),
+      );
+      await once(socket, 'close');
+    }
+  await eventually(
+    () =>
+      new Promise<boolean>((resolve, reject) => {
+        app.server.getConnections((error, open) => (error ? reject(error) : resolve(open === 0)));
+      }),
+  );
+  assert.deepEqual(lines, []);
 });
 
 test('404 and 405 are not counted', async () => {

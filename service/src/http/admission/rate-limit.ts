@@ -77,9 +77,12 @@ export function createRequestCounter(
   }
 }
 
-/** One subscriber has a whole /64 of IPv6 addresses, so they count as one. */
-export function addressBucket(address: string): string {
-  if (!isIPv6(address)) return address;
+/**
+ * One subscriber has a whole /64 of IPv6 addresses, so they count as one. So do all who have none: Fastify's types do not say that a
+ * client that has reset its connection has no address.
+ */
+export function addressBucket(address: string | undefined): string {
+  if (address === undefined || !isIPv6(address)) return address ?? '';
   const parsed = ipaddr.parse(address) as ipaddr.IPv6;
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
   return parsed.parts.slice(0, 4).join(':');

@@ -109,7 +109,8 @@ export function emailOf(request: FastifyRequest): string {
 /** The address and browser of a sign-in request. */
 export function callerOf({ ip, headers }: FastifyRequest): Caller {
   const userAgent = headers['user-agent']?.slice(0, userAgentCharsMax) ?? null;
-  return { ip, userAgent, cookie: headers.cookie ?? null };
+  // A client that has reset its connection has no address.
+  return { ip: ip ?? '', userAgent, cookie: headers.cookie ?? null };
 }
 
 /** The actor of this request, for the audit log. */
