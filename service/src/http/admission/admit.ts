@@ -9,8 +9,9 @@ import { refuseSuspended } from '../../access/suspensions.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Health } from '../../system/health.ts';
 import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
+import { within } from '../within.ts';
 import { createCallerCounter, type CallerUsage } from './caller-counter.ts';
-import type { KeyCounterDependencies } from './key-counter.ts';
+import { patienceMs, type KeyCounterDependencies } from './key-counter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,10 +47,10 @@ export function registerAdmission(app: FastifyInstance, dependencies: AdmitDepen
     const key = presentedKey(request);
     const found = key === null ? null : keyCache.authenticate(key);
     if (!(found instanceof Promise)) return admit(request, reply, scope, found, done);
-    // Operations without a key work while the database is away, even if the caller sends a key.
-    const known = scope === null ? found.catch(() => null) : found;
+    // Operations without a key work while the database is away or silent, even if the caller sends a key.
+    const known = scope === null ? within(patienceMs, found) : found;
     // oxlint-disable-next-line promise/no-callback-in-promise -- a Fastify hook uses one callback for both cases
-    known.then((caller) => admit(request, reply, scope, caller, done)).catch(done);
+    known.then((caller) => admit(request, reply, scope, caller ?? null, done)).catch(done);
   });
 
   function admit(

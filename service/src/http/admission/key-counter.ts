@@ -37,7 +37,7 @@ type Window = {
 };
 
 /** If a request waits longer, the database counts as away: pages are not served from memory for longer either. */
-const patienceMs = 1_000;
+export const patienceMs = 1_000;
 const retryMs = 500;
 /** Keys in one statement. */
 const batchMax = 1_000;

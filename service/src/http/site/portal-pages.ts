@@ -18,6 +18,7 @@ import { createLimit } from '../admission/admit.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { toPortalSession } from '../portal/portal-session.ts';
 import { signInOptionsOf } from '../portal/sign-in-options.ts';
+import { within } from '../within.ts';
 import type { Brand } from './brand.ts';
 import { basePathOf, renderPolicy } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
@@ -145,21 +146,6 @@ function createReadSession({
     if (limit?.(request, reply, null)) return undefined;
     return within(sessionWaitMs, read(cookie, reply));
   };
-}
-
-/** Returns undefined if the promise fails or takes longer. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** `</script>` in a name would end the element; the escaped text is the same JSON. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { version } from '../../../src/runtime/version.ts';
 import { blueprint, put } from '../../support/directory.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, within } from '../../support/eventually.ts';
 import { startTestService } from '../../support/service.ts';
 
 test('the status has version, time, components and counts, without a key', async () => {
@@ -70,4 +70,16 @@ test('the status reports an unavailable database, reads are 503, and both recove
   mend();
   await eventually(async () => (await service.call('/orgs/acme')).status === 200);
   await eventually(async () => (await service.call('/status')).body.data.status === 'ok');
+});
+
+test('the status and the description wait a second for a silent database, whatever key is sent', async () => {
+  const { opened, freeze, thaw } = await openCuttableDatabase();
+  const service = await startTestService({ beside: opened });
+  freeze();
+  let left = 2;
+  for (const path of ['/status', '/openapi.json'])
+    void service.call(path).then(({ status }) => status === 200 && (left -= 1));
+  // A second to look up the key, and one to write a description that nobody has asked for yet.
+  await within(4_000, async () => left === 0);
+  thaw();
 });
