@@ -414,6 +414,15 @@ test('a request that is not HTTP gets an envelope too', async () => {
   }
 });
 
+test('an address that is not encoded says so', async () => {
+  const head = 'GET /api/v1/orgs?search=müller HTTP/1.1\r\nHost: x\r\n\r\n';
+  const [, body = ''] = (await sendBytes(service.url, head)).split('\r\n\r\n');
+  assert.equal(
+    JSON.parse(body).error.message,
+    'request: must have its address in percent-encoded UTF-8',
+  );
+});
+
 test('an internal error reveals nothing and is logged', async () => {
   const { rows, service: broken } = await startBroken();
   const { status, body, text } = await broken.call('/orgs');

@@ -49,6 +49,8 @@ function describe({ code }: ClientError, arrivesWithin: string): string {
       return `must arrive within ${arrivesWithin}`;
     case 'HPE_HEADER_OVERFLOW':
       return 'must have at most 16 KiB of headers';
+    case 'HPE_INVALID_URL':
+      return 'must have its address in percent-encoded UTF-8';
     default:
       return 'must be HTTP/1.1';
   }
