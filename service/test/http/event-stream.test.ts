@@ -12,6 +12,7 @@ import { suspend } from '../../src/access/suspensions.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import {
+  reconnectSeconds,
   streamsPerAddressMax,
   streamsPerAppMax,
   waitingBytesMax,
@@ -291,6 +292,28 @@ test('maintenance ends all streams, and a stream can be opened after it', async 
   const again = await follow(key, { query });
   const id = await announce(database);
   assert.equal(await nextId(again), id);
+});
+
+test('a stream that is asked for while the process stops is refused, and says when to try again', async () => {
+  const stopping = await startTestService({ beside: service });
+  const { key } = await newKey();
+  const open = await openStream(stopping.url, stopping.key);
+  const asked = await inTransaction(async (tx) => {
+    await sql`lock table api_keys`.execute(tx);
+    const late = openStream(stopping.url, key);
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from pg_locks where relation = 'api_keys'::regclass and not granted
+      `.execute(tx);
+      return rows.length > 0;
+    });
+    const closing = stopping.app.close();
+    assert.equal((await open.next())?.event, 'stream.ended');
+    return { closing, late };
+  });
+  const { status, headers } = await asked.late;
+  assert.deepEqual([status, headers.get('retry-after')], [503, String(reconnectSeconds)]);
+  await asked.closing;
 });
 
 test('an app has five streams, an address twenty, and one that ends makes room', async () => {

@@ -36,6 +36,7 @@ export const streamsPerAddressMax = 20;
 export const heartbeatSeconds = 15;
 /** How long a client waits before it connects again, unless it knows better. */
 export const reconnectSeconds = 3;
+const again = { headers: { 'retry-after': String(reconnectSeconds) } };
 /** Of what waits to be read, in this process. A client that has more is sent the rest when it has read that. */
 export const waitingBytesMax = 256 * 1024;
 /** How long it may take to read what waits. */
@@ -93,7 +94,7 @@ export class EventStreams {
     const { caller, socket } = opening;
     const { appId } = caller;
     // It may have gone while its key was looked up.
-    if (this.#isClosed || socket.destroyed) throw new ServiceError('unavailable');
+    if (this.#isClosed || socket.destroyed) throw new ServiceError('unavailable', undefined, again);
     this.#enforce('An app', streamsPerAppMax, (stream) => stream.appId === appId);
     this.#enforce('An address', streamsPerAddressMax, ({ address }) => address === opening.address);
     const stream = new EventStream(this.#dependencies, {
@@ -128,9 +129,7 @@ export class EventStreams {
   #enforce(whose: string, max: number, isOne: (stream: EventStream) => boolean): void {
     const count = [...this.#open].filter(isOne).length;
     if (count < max) return;
-    throw new ServiceError('rate_limited', `${whose} can have at most ${max} streams.`, {
-      headers: { 'retry-after': String(reconnectSeconds) },
-    });
+    throw new ServiceError('rate_limited', `${whose} can have at most ${max} streams.`, again);
   }
 
   #close(stream: EventStream): void {
