@@ -749,7 +749,7 @@ export interface Organisation {
   url: string;
   /** When the object was created. */
   createdAt: string;
-  /** When a field of this object last changed. */
+  /** When a field of this object last changed, `alliance` only if it is another one. */
   updatedAt: string;
 }
 

@@ -1517,7 +1517,7 @@ export interface ManagedOrganisation {
   url: string;
   /** When the object was created. */
   createdAt: string;
-  /** When a field of this object last changed. */
+  /** When a field of this object last changed, `alliance` only if it is another one. */
   updatedAt: string;
   /** Whether the organisation is public. An unlisted organisation appears in no public list, count or event. */
   listed: boolean;

@@ -13,7 +13,7 @@ import {
 } from './field.ts';
 import { languagePattern } from './patterns.ts';
 import { aliases, links, managers, name, times } from './shared-fields.ts';
-import { nullable, objectUrl, slug, strictObject, uuid } from './shapes.ts';
+import { nullable, objectUrl, slug, strictObject, time, uuid } from './shapes.ts';
 
 const AllianceReference = strictObject(
   {
@@ -76,7 +76,14 @@ export const orgFields = {
   status: choice('status', orgStatuses, '`closed` organisations stay in the directory.'),
   foundedAt: optionalTime('founded_at', 'When the organisation was founded.'),
   url: { schema: objectUrl('orgs/acme-corporation') },
-  ...times,
+  createdAt: times.createdAt,
+  updatedAt: {
+    ...times.updatedAt,
+    schema: time({
+      description:
+        'When a field of this object last changed, `alliance` only if it is another one.',
+    }),
+  },
 } satisfies Fields;
 
 /** The fields that `search` looks in. Only public ones: a search over private fields would reveal them. */

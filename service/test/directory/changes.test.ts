@@ -104,14 +104,17 @@ for (const folded of [false, true]) {
     assert.deepEqual(await changesSince(hiddenAt), { changed: ['gamma'], removed: [] });
   });
 
-  test(`a change of an alliance's name is one of its organisations, ${which}`, async () => {
+  test(`a change of an alliance's name is one of its organisations, but not of their \`updatedAt\`, ${which}`, async () => {
     const start = await now();
+    const updatedAt = async () => (await service.call('/orgs/acme')).body.data.updatedAt;
+    const before = await updatedAt();
     await update('north', sql`name = name || ' again'`, 'alliances');
     await settle();
     await service.settled();
     const { changed } = await since(start);
     assert.deepEqual(changed.map(({ slug }) => slug).sort(), ['acme', 'beta']);
     for (const { alliance } of changed) assert.match(alliance?.name ?? '', /again$/);
+    assert.equal(await updatedAt(), before);
     await update('north', sql`description = gen_random_uuid()::text`, 'alliances');
     await settle();
     assert.deepEqual((await changesSince(start)).changed, ['acme', 'beta']);
