@@ -17,7 +17,7 @@ import { readNdjson } from '../directory/import-source.ts';
 import { readCsv } from '../directory/read-csv.ts';
 import { ArgumentsError } from './arguments-error.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
-import { createProgressBar } from './progress-bar.ts';
+import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
@@ -98,7 +98,7 @@ async function importSources(
       });
   }
   const sizes = await Promise.all(sources.map(({ file }) => fileSize(file)));
-  const bar = await createBar(sumOf(sizes));
+  const progress = createProgress(sumOf(sizes));
   const results: Imported['results'] = [];
   try {
     await withDatabase(async ({ database }, { publicUrl }) => {
@@ -106,7 +106,7 @@ async function importSources(
         await nameActor(tx, cliActor());
         for (const { kind, file } of sources) {
           const bytes = file === '-' ? process.stdin : createReadStream(file);
-          const input = bar.watch(refuseGzip({ kind, file }, bytes));
+          const input = progress.watch(refuseGzip({ kind, file }, bytes));
           const lines = isCsv(file) ? readCsv(input, importSchemas[kind]) : readNdjson(input);
           const options = {
             kind,
@@ -131,7 +131,7 @@ async function importSources(
     process.exitCode = 1;
     return { kept: false, results: [{ kind, result: error.result }] };
   } finally {
-    bar.stop();
+    progress.clear();
   }
 }
 
@@ -197,19 +197,19 @@ function printResult(kind: ImportKind, result: ImportResult, kept: boolean, line
     );
 }
 
-/** A progress bar that counts the bytes read. */
-async function createBar(sizeBytes: number | null) {
-  const bar = await createProgressBar('Importing');
+/** Shows how many bytes were read. */
+function createProgress(sizeBytes: number | null) {
+  const show = createProgressLine();
   let readBytes = 0;
   return {
     async *watch(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of input) {
         readBytes += chunk.length;
-        bar.update(readBytes, sizeBytes, progressText(readBytes, sizeBytes));
+        show(progressText(readBytes, sizeBytes));
         yield chunk;
       }
     },
-    stop: () => bar.stop(`${Math.round(readBytes / 1024)} KiB read`),
+    clear: () => show(null),
   };
 }
 

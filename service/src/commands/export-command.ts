@@ -4,6 +4,7 @@ import { csvColumns, exportLines, toCsv } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
 import { ArgumentsError } from './arguments-error.ts';
 import { toJsonLine } from './escape-controls.ts';
+import { createProgressLine } from './progress-line.ts';
 import { print, withDatabase } from './with-database.ts';
 import {
   PipeClosedError,
@@ -136,36 +137,17 @@ async function writeKind(
     format === 'csv'
       ? toCsv(entries, columns)
       : entries.map((entry) => `${toJsonLine(entry)}\n`).join('');
-  const showProgress = createProgress(kind, write === writeToStandardOutput);
+  const isOnTerminal = write === writeToStandardOutput && process.stdout.isTTY;
+  const showProgress = isOnTerminal ? () => {} : createProgressLine();
   let count = 0;
   if (format === 'csv') await write(`${columns.join(',')}\n`);
   for await (const entries of exportLines(tx, kind)) {
     await write(toText(entries));
     count += entries.length;
-    showProgress(count);
+    showProgress(`Exporting, ${count} ${kind}`);
   }
   showProgress(null);
   return count;
-}
-
-/** Shows progress on standard error if that is a terminal and the export itself does not go there; null clears it. */
-function createProgress(kind: ImportKind, toStandardOutput: boolean) {
-  if (!process.stderr.isTTY || (toStandardOutput && process.stdout.isTTY))
-    return (_count: number | null): void => {};
-  let shown = 0;
-  return (count: number | null): void => {
-    if (count === null) return clear();
-    if (shown === 0) process.once('exit', clear);
-    shown = count;
-    process.stderr.write(`\rExporting, ${count} ${kind}`);
-  };
-
-  /** Also called when a signal ends the process. */
-  function clear(): void {
-    if (shown > 0) process.stderr.write('\r\u001B[K');
-    shown = 0;
-    process.off('exit', clear);
-  }
 }
 
 function printCounts(counts: Counts, target: string, json: boolean | undefined): void {

@@ -12,7 +12,7 @@ import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
-import { createProgressBar, type ProgressBar } from './progress-bar.ts';
+import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { checkedBy, parseInteger } from './parse-option.ts';
 import { signalCodes } from '@orgdir/client/command/catch-signals';
@@ -88,11 +88,11 @@ type Perform = (
   opened: OpenedDatabase,
   config: Config,
   signal: AbortSignal,
-  bar: ProgressBar,
+  showProgress: (text: string) => void,
 ) => Promise<RunOutcome>;
 
 async function blueprints(given: SourceLocation | undefined, flags: BlueprintFlags): Promise<void> {
-  await perform('blueprints', flags, ({ connection }, config, signal, bar) =>
+  await perform('blueprints', flags, ({ connection }, config, signal, showProgress) =>
     syncBlueprints(connection, {
       location: given ?? configuredLocation(config),
       trigger: 'cli',
@@ -102,8 +102,7 @@ async function blueprints(given: SourceLocation | undefined, flags: BlueprintFla
       publicUrl: config.publicUrl,
       userAgent: `${config.serviceName}-Sync/${version}`,
       signal,
-      onProgress: (readBytes, sizeBytes) =>
-        bar.update(readBytes, sizeBytes, `Reading, ${Math.round(readBytes / 1024)} KiB`),
+      onProgress: (readBytes) => showProgress(`Reading, ${Math.round(readBytes / 1024)} KiB`),
     }),
   );
 }
@@ -121,23 +120,26 @@ function configuredLocation({ syncs }: Config): SourceLocation {
 }
 
 async function chat(flags: SyncFlags): Promise<void> {
-  await perform('chat', flags, async ({ connection }, { syncs, publicUrl }, signal, bar) => {
-    if (!syncs.chat)
-      throw new StartError('CHAT_TOKEN must be set to sync chat: the token of a Discord bot');
-    const provider = createChatProvider(syncs.chat, { publicUrl, version });
-    try {
-      return await syncChat(connection, {
-        provider,
-        trigger: 'cli',
-        actor: cliActor(),
-        signal,
-        onProgress: (asked, servers) =>
-          bar.update(asked, servers, `Asking, ${asked} of ${servers} servers`),
-      });
-    } finally {
-      await provider.close();
-    }
-  });
+  await perform(
+    'chat',
+    flags,
+    async ({ connection }, { syncs, publicUrl }, signal, showProgress) => {
+      if (!syncs.chat)
+        throw new StartError('CHAT_TOKEN must be set to sync chat: the token of a Discord bot');
+      const provider = createChatProvider(syncs.chat, { publicUrl, version });
+      try {
+        return await syncChat(connection, {
+          provider,
+          trigger: 'cli',
+          actor: cliActor(),
+          signal,
+          onProgress: (asked, servers) => showProgress(`Asking, ${asked} of ${servers} servers`),
+        });
+      } finally {
+        await provider.close();
+      }
+    },
+  );
 }
 
 /** A signal first ends the run, so that it is recorded as stopped, and then the command. */
@@ -150,16 +152,12 @@ async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise
       stop.abort();
     });
   }
-  const bar = await createProgressBar(`Syncing ${kind}`);
-  try {
-    const outcome = await withDatabase((opened, config) => work(opened, config, stop.signal, bar), {
-      endsOnSignal: false,
-    });
-    bar.stop('Done');
-    printOutcome(kind, outcome, flags);
-  } finally {
-    bar.stop('');
-  }
+  const showProgress = createProgressLine();
+  const outcome = await withDatabase(
+    (opened, config) => work(opened, config, stop.signal, showProgress),
+    { endsOnSignal: false },
+  ).finally(() => showProgress(null));
+  printOutcome(kind, outcome, flags);
   if (code !== null) process.exitCode = code;
 }
 

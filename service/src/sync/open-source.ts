@@ -21,7 +21,6 @@ export type OpenedSource =
       kind: 'content';
       /** Throws a `SyncFailure` if it is incomplete. */
       bytes: AsyncIterable<Buffer>;
-      sizeBytes: number | null;
       /** Whether the transport shows where the source ends. */
       tellsItsEnd: boolean;
       state: SourceState;
@@ -55,7 +54,7 @@ async function openFile(path: string, { signal }: OpenOptions): Promise<OpenedSo
   if (!found.isFile()) throw new SyncFailure('unreachable', 'the source is not a file');
   refuseSize(found.size);
   const bytes = explained(createReadStream(path, { signal }), fileFailure);
-  return { kind: 'content', bytes, sizeBytes: found.size, tellsItsEnd: true, state: noState };
+  return { kind: 'content', bytes, tellsItsEnd: true, state: noState };
 }
 
 const noState: SourceState = { etag: null, lastModified: null };
@@ -86,7 +85,6 @@ async function openUrl(location: UrlLocation, options: OpenOptions): Promise<Ope
   return {
     kind: 'content',
     bytes: explained(answer.body, (error) => urlFailure(httpFault(error))),
-    sizeBytes,
     tellsItsEnd: sizeBytes !== null || header(answer, 'transfer-encoding') === 'chunked',
     state: { etag: header(answer, 'etag'), lastModified: header(answer, 'last-modified') },
   };

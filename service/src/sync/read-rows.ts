@@ -22,13 +22,10 @@ const blankBytesMax = 1024;
 
 /** Throws a `SyncFailure` for an unreadable source, at once or while reading. */
 export async function readRows(
-  { bytes, sizeBytes, tellsItsEnd }: Content,
-  onProgress: (readBytes: number, sizeBytes: number | null) => void,
+  { bytes, tellsItsEnd }: Content,
+  onProgress: (readBytes: number) => void,
 ): Promise<SourceRows> {
-  const raw = await peek(
-    watch(bytes, (readBytes) => onProgress(readBytes, sizeBytes)),
-    2,
-  );
+  const raw = await peek(watch(bytes, onProgress), 2);
   const zipped = raw.first[0] === 0x1f && raw.first[1] === 0x8b;
   const text = await peek(zipped ? watch(unzip(raw.all)) : raw.all, blankBytesMax, isSign);
   const sign = skipMark(text.first).find((byte) => !isSpace(byte));

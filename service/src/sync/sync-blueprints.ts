@@ -36,7 +36,7 @@ export type BlueprintSyncRequest = StartedBy & {
   timeoutMs?: number;
   signal: AbortSignal;
   onStart?: (run: SyncRun) => void;
-  onProgress?: (readBytes: number, sizeBytes: number | null) => void;
+  onProgress?: (readBytes: number) => void;
   due?: DueTime;
 };
 

@@ -1,12 +1,16 @@
 /** `orgdir import` with real files, as its users run it. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sql } from '../../src/database/database.ts';
+import { lockDirectory } from '../../src/directory/lock-directory.ts';
+import { startCommand } from '../support/command.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCommand, type CommandResult } from '../support/run-command.ts';
 import { runHere } from '../support/run-here.ts';
 import { testPublicUrl } from '../support/service.ts';
@@ -140,3 +144,53 @@ test('a file without slugs is refused the second time, and says how to import it
   const allowed = await importText('names.csv', text, '--allow-duplicates');
   assert.deepEqual([allowed.code, allowed.stdout], [0, '3 orgs created, 0 updated.\n']);
 });
+
+const noScript = spawnSync('script', ['--version']).error ? 'script is not installed' : false;
+const options = { skip: noScript };
+
+/** `script` gives the command a terminal, on which it types its own input. */
+function importOnTerminal(source: string) {
+  const bin = new URL('../../bin/orgdir.js', import.meta.url).pathname;
+  const line = `stty cols 80; exec ${process.execPath} ${bin} import orgs ${source}`;
+  return startCommand([line, '/dev/null'], { node: 'script', command: '-qec', env });
+}
+
+test('Ctrl-C on a terminal ends an import with 130, and nothing is imported', options, async () => {
+  const before = await orgs();
+  const file = join(folder, 'waits.ndjson');
+  await writeFile(file, '{"name":"Waits"}\n');
+  await database.transaction().execute(async (tx) => {
+    await lockDirectory(tx, 'orgs');
+    const terminal = importOnTerminal(file);
+    await terminal.waitFor(/Importing, 100 %/);
+    terminal.write('\u0003');
+    assert.deepEqual(await terminal.ended, { code: 130, signal: null });
+  });
+  assert.equal(await orgs(), before);
+});
+
+test('on a terminal nothing of a piped import is shown', options, async () => {
+  const before = await orgs();
+  const pipe = join(folder, 'pipe');
+  assert.equal(spawnSync('mkfifo', [pipe]).status, 0);
+  const terminal = importOnTerminal(`- < ${pipe}`);
+  // Also for reading, so that opening it waits for nobody.
+  const lines = await open(pipe, 'r+');
+  await lines.write('{"name":"Secret"}\n'.repeat(1_000));
+  await eventually(() => isWriting());
+  terminal.write('\u0003');
+  assert.deepEqual(await terminal.ended, { code: 130, signal: null });
+  await lines.close();
+  assert.match(terminal.stdout, /Importing, 18 KiB read/);
+  assert.ok(!terminal.stdout.includes('Secret'));
+  assert.equal(await orgs(), before);
+});
+
+/** Whether an import has its turn. */
+async function isWriting(): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database()
+    where l.locktype = 'advisory' and l.classid = 70420004 and l.granted
+  `.execute(database);
+  return rows.length > 0;
+}

@@ -89,7 +89,7 @@ const owners: [RegExp, RegExp][] = [
   [/^undici$/, /^(webhooks\/sending\/(attempt|guard)|sync\/http-client)\.ts$/],
   [/^croner$/, /^runtime\/cron\.ts$/],
   [/^stream-(json|chain)(\/.*)?$/, /^sync\/read-array\.ts$/],
-  [/^(commander|@clack\/prompts|@orgdir\/client(\/.*)?)$/, /^commands\//],
+  [/^(commander|@orgdir\/client(\/.*)?)$/, /^commands\//],
   [/^prom-client$/, /^runtime\/metrics\.ts$/],
   [/^@opentelemetry\//, /^runtime\/otlp-tracing\.ts$/],
   [/^nodemailer$/, /^runtime\/mail\.ts$/],

@@ -30,7 +30,7 @@ async function* cut(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 async function read(bytes: Buffer, size: number): Promise<SourceLine[]> {
-  const content = { bytes: cut(bytes, size), sizeBytes: bytes.length, tellsItsEnd: true };
+  const content = { bytes: cut(bytes, size), tellsItsEnd: true };
   const state = { etag: null, lastModified: null };
   const { rows } = await readRows({ kind: 'content', ...content, state }, () => {});
   return Array.fromAsync(rows);
@@ -152,7 +152,7 @@ test('an entry over the limit is reported by its number and never fills the memo
     yield Buffer.from('"},{"key":"after"}]');
   }
   const state = { etag: null, lastModified: null };
-  const content = { bytes: long(), sizeBytes: null, tellsItsEnd: true, state } as const;
+  const content = { bytes: long(), tellsItsEnd: true, state } as const;
   const { rows } = await readRows({ kind: 'content', ...content }, () => {});
   assert.deepEqual(await Array.fromAsync(rows), [
     { number: 1, fault: `is longer than ${lineBytesMax / 1024} KiB` },
@@ -166,7 +166,7 @@ test('nesting without end is refused', async () => {
     for (;;) yield Buffer.alloc(64 * 1024, '[');
   }
   const state = { etag: null, lastModified: null };
-  const content = { bytes: deep(), sizeBytes: null, tellsItsEnd: true, state } as const;
+  const content = { bytes: deep(), tellsItsEnd: true, state } as const;
   const { rows } = await readRows({ kind: 'content', ...content }, () => {});
   await assert.rejects(
     Array.fromAsync(rows),
