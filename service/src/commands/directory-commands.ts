@@ -30,6 +30,9 @@ type ImportFlags = {
 };
 type Source = { kind: ImportKind; file: string };
 
+/** It waits for other writers. */
+const importing = { waits: true };
+
 export function addDirectoryCommands(program: Command): void {
   program
     .command('import')
@@ -122,7 +125,7 @@ async function importSources(
         }
       });
       for (const { kind, result } of results) await tidyAfterImport(database, kind, result);
-    });
+    }, importing);
     return { kept: true, results };
   } catch (error) {
     const { kind } = sources[results.length] ?? {};

@@ -9,6 +9,8 @@ type Options = {
   /** False for a command that must clean up on a signal before the database is closed. */
   endsOnSignal?: boolean;
   unmigrated?: boolean;
+  /** Whether statements may take as long as it takes. */
+  waits?: boolean;
   /** Refuses an embedded database that a service uses, and keeps services from using it meanwhile. */
   alone?: boolean;
 };
@@ -19,13 +21,14 @@ export const toolName = `orgdir tool, pid ${process.pid}`;
 /** Runs a command on the configured database: next to a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
-  { endsOnSignal = true, unmigrated = false, alone = false }: Options = {},
+  { endsOnSignal = true, unmigrated = false, waits = false, alone = false }: Options = {},
 ): Promise<T> {
   const config = loadConfig(process.env);
   const opening = openConfiguredDatabase(config, {
     purpose: alone && config.databaseUrl === null ? 'service' : 'tool',
     applicationName: toolName,
     unmigrated,
+    waits,
   });
   const signals = endsOnSignal ? endOnSignal(opening) : null;
   let isOpen = false;

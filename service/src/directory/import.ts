@@ -90,7 +90,7 @@ export async function importLines(
 
 /**
  * Vacuums after a large import, for the planner and for index-only scans. It cannot run inside a transaction. If it
- * fails, the import stands, and autovacuum does the same later.
+ * fails, or another session is at it, the import stands, and autovacuum does the same later.
  */
 export async function tidyAfterImport(
   database: Database,
@@ -98,7 +98,7 @@ export async function tidyAfterImport(
   result: ImportResult,
 ): Promise<void> {
   if (result.created + result.updated < batchSize) return;
-  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`searchable_${kind}`)}`
+  await sql`vacuum (analyze, skip_locked) ${sql.table(kind)}, ${sql.table(`searchable_${kind}`)}`
     .execute(database)
     .catch(() => {});
 }

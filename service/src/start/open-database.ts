@@ -30,6 +30,8 @@ export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost' | 'signal'>
   Pick<DatabaseOptions, 'applicationName' | 'poolSize'> & {
     /** Leaves the schema as it is: it may be older than this version. */
     unmigrated?: boolean;
+    /** Statements have no limit, on the server or here. A database that goes silent shows only when TCP gives it up. */
+    waits?: boolean;
     /** Called after a failover to another host. */
     onMoved?: (move: PrimaryMove) => void;
   };
@@ -55,6 +57,7 @@ export async function openConfiguredDatabase(
   const database = openDatabase(connection, {
     applicationName,
     ...(poolSize && { poolSize }),
+    ...(options.waits && { statementTimeoutMs: 0 }),
     // A command may wait in its transaction for input that somebody types.
     ...(options.purpose === 'service' && { idleInTransactionMs: shortTransactionMs }),
   });

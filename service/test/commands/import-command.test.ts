@@ -145,6 +145,27 @@ test('a file without slugs is refused the second time, and says how to import it
   assert.deepEqual([allowed.code, allowed.stdout], [0, '3 orgs created, 0 updated.\n']);
 });
 
+test('an import waits for its turn as long as it takes', async (t) => {
+  const before = await orgs();
+  const file = join(folder, 'behind.ndjson');
+  await writeFile(file, '{"name":"Behind"}\n');
+  let importing: Promise<CommandResult> | undefined;
+  await database.transaction().execute(async (tx) => {
+    await lockDirectory(tx, 'orgs');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    importing = runHere(['import', 'orgs', file], env);
+    await eventually(() => hasTurn(false));
+    t.mock.timers.tick(25_000);
+    t.mock.timers.reset();
+  });
+  assert.deepEqual(await importing, {
+    code: 0,
+    stdout: '1 orgs created, 0 updated.\n',
+    stderr: '',
+  });
+  assert.equal(await orgs(), before + 1);
+});
+
 const noScript = spawnSync('script', ['--version']).error ? 'script is not installed' : false;
 const options = { skip: noScript };
 
@@ -177,7 +198,7 @@ test('on a terminal nothing of a piped import is shown', options, async () => {
   // Also for reading, so that opening it waits for nobody.
   const lines = await open(pipe, 'r+');
   await lines.write('{"name":"Secret"}\n'.repeat(1_000));
-  await eventually(() => isWriting());
+  await eventually(() => hasTurn(true));
   terminal.write('\u0003');
   assert.deepEqual(await terminal.ended, { code: 130, signal: null });
   await lines.close();
@@ -186,11 +207,11 @@ test('on a terminal nothing of a piped import is shown', options, async () => {
   assert.equal(await orgs(), before);
 });
 
-/** Whether an import has its turn. */
-async function isWriting(): Promise<boolean> {
+/** Whether an import has its turn, or waits for it. */
+async function hasTurn(granted: boolean): Promise<boolean> {
   const { rows } = await sql`
     select from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database()
-    where l.locktype = 'advisory' and l.classid = 70420004 and l.granted
+    where l.locktype = 'advisory' and l.classid = 70420004 and l.granted = ${granted}
   `.execute(database);
   return rows.length > 0;
 }
