@@ -125,3 +125,9 @@ test('the command at the top of compose.yaml writes secrets that only their owne
   const written = readFileSync(join(cwd, '.env'), 'utf8');
   assert.match(written, /^POSTGRES_PASSWORD=[\da-f]{32}\nSECRET_KEY=[\w+/]{43}=\n$/);
 });
+
+test('systemd goes on starting the service however often it fails', () => {
+  const [unit = '', service = ''] = read('orgdir.service').split('\n[Service]\n');
+  assert.match(unit, /^StartLimitIntervalSec=0$/m);
+  assert.match(service, /^Restart=on-failure$/m);
+});
