@@ -62,24 +62,26 @@ const waitMsMax = 30_000;
 const scrapeBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 /** A statement that still runs by then ends with its session and is rolled back. */
 const stopWithinMs = 5_000;
-/** Of the processes with a schedule one holds this advisory lock and follows it, so that a due time costs one connection. */
-const scheduleLock = 70420022;
-/** The pause while another run of the same kind is running, or another process follows the schedules. */
+/** Of the processes with a schedule one holds its advisory lock and follows it, so that a due time costs one connection. */
+const scheduleLocks: Record<SyncKind, number> = { blueprints: 70420022, chat: 70420027 };
+/** The pause while another run of the same kind is running, or another process follows the schedule. */
 const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
 export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const { config, database, session, metrics, log } = dependencies;
   const { syncs } = config;
-  const turn = session.createListener([], () => {}, { exclusive: scheduleLock });
   const stopping = new AbortController();
   const inFlight = new Set<Promise<unknown>>();
   const runner = createRunner(dependencies, stopping.signal);
   const configured = kinds.filter((kind) => syncs[kind]);
   metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
-  const loops = kinds.flatMap((kind) => {
+  const scheduled = kinds.flatMap((kind) => {
     const schedule = syncs[kind]?.schedule;
-    return schedule ? [createScheduleLoop({ ...dependencies, turn }, kind, schedule, runner)] : [];
+    if (!schedule) return [];
+    const turn = session.createListener([], () => {}, { exclusive: scheduleLocks[kind] });
+    const loop = createScheduleLoop({ ...dependencies, turn }, kind, schedule, runner);
+    return [{ turn, loop }];
   });
 
   return {
@@ -100,14 +102,16 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
       return Promise.race([begun, ended.then(asConflict)]);
     },
     start() {
-      if (loops.length > 0) turn.start();
-      for (const loop of loops) loop.start();
+      for (const { turn, loop } of scheduled) {
+        turn.start();
+        loop.start();
+      }
     },
     async stop() {
       stopping.abort();
-      const ended = Promise.all([...loops.map((loop) => loop.stop()), ...inFlight]);
+      const ended = Promise.all([...scheduled.map(({ loop }) => loop.stop()), ...inFlight]);
       await Promise.race([ended.catch(() => {}), wait(stopWithinMs, undefined, { ref: false })]);
-      await turn.stop();
+      await Promise.all(scheduled.map(({ turn }) => turn.stop()));
       await runner.close();
     },
   };

@@ -66,7 +66,7 @@ async function runs(): Promise<SyncRun[]> {
   return (await listRuns(database, { kind: null, page: 1, limit: 100 })).runs;
 }
 
-const isPlanned = () => eventually(async () => (await planOf())?.ahead);
+const isPlanned = (kind?: string) => eventually(async () => (await planOf(kind))?.ahead);
 
 test('a new schedule waits for its next time in UTC', async () => {
   const { receiver, env } = await sourceOf(ok);
@@ -208,9 +208,17 @@ test('both syncs have separate schedules', async () => {
     SYNC_CHAT_CRON: yearly,
   });
   await isPlanned();
-  await eventually(async () => (await planOf('chat'))?.ahead);
+  await isPlanned('chat');
   assert.deepEqual((await runs()).map(({ kind, status }) => `${kind} ${status}`).sort(), [
     'blueprints succeeded',
     'chat succeeded',
   ]);
+});
+
+test('a process with one schedule follows it beside a process with the other', async () => {
+  const { env } = await sourceOf(ok);
+  startProcess(env);
+  await isPlanned();
+  startProcess({ CHAT_TOKEN: 'token', SYNC_CHAT_CRON: yearly });
+  await isPlanned('chat');
 });
