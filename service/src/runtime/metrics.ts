@@ -62,7 +62,7 @@ export type Metrics = {
   expiringSecrets(read: () => Promise<number>): void;
   /** Sets the function that reads how often a standby has become the primary, and how many other hosts accept writes. */
   primary(read: () => { moves: number; others: number }): void;
-  /** Sets the function that reads when each sync last succeeded. */
+  /** Sets the function that reads when each sync with a schedule last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** Sets the function that reads the metrics of the worker processes that this process started. */
   workers(read: () => Promise<ProcessMetrics[]>): void;
@@ -199,7 +199,7 @@ function createSharedReaders(shared: Registry) {
     lastSyncs: (read) =>
       registerGauge(shared, {
         name: 'orgdir_sync_last_success_timestamp_seconds',
-        help: 'When the sync last succeeded in any process, in seconds since 1970. 0 if it never has.',
+        help: 'When the sync, which has a schedule here, last succeeded in any process, in seconds since 1970. 0 if it never has.',
         labelNames: ['kind'],
         read: async () => (await read()).map(({ kind, at }) => [{ kind }, at.getTime() / 1000]),
       }),

@@ -74,15 +74,15 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const stopping = new AbortController();
   const inFlight = new Set<Promise<unknown>>();
   const runner = createRunner(dependencies, stopping.signal);
-  const configured = kinds.filter((kind) => syncs[kind]);
-  metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
   const scheduled = kinds.flatMap((kind) => {
     const schedule = syncs[kind]?.schedule;
     if (!schedule) return [];
     const turn = session.createListener([], () => {}, { exclusive: scheduleLocks[kind] });
     const loop = createScheduleLoop({ ...dependencies, turn }, kind, schedule, runner);
-    return [{ turn, loop }];
+    return [{ kind, turn, loop }];
   });
+  const following = scheduled.map(({ kind }) => kind);
+  metrics.lastSyncs(coalesce(() => lastSuccessesOf(database, following), scrapeBounds));
 
   return {
     async begin(kind, options, actor) {
@@ -185,9 +185,10 @@ function asConflict(outcome: RunOutcome): StartedSync {
   return { kind: 'conflict', run: outcome.kind === 'conflict' ? outcome.run : null };
 }
 
-/** 1970 for a sync that is configured and has never succeeded, so that an alert on its age finds it too. */
-async function lastKnownSuccesses(database: Database, configured: SyncKind[]) {
+/** 1970 for a sync that has never succeeded, so that an alert on its age finds it too. */
+async function lastSuccessesOf(database: Database, wanted: SyncKind[]) {
   const known = await lastSuccesses(database);
-  const never = configured.filter((kind) => !known.some((each) => each.kind === kind));
-  return [...known, ...never.map((kind) => ({ kind, at: new Date(0) }))];
+  return wanted.map(
+    (kind) => known.find((each) => each.kind === kind) ?? { kind, at: new Date(0) },
+  );
 }

@@ -264,7 +264,10 @@ test('many webhooks that are deactivated within an hour', options, async () => {
 
 test('a sync that has never succeeded', options, async () => {
   const { url } = await start({
-    env: { SYNC_BLUEPRINTS_URL: 'https://example.org/blueprints.ndjson' },
+    env: {
+      SYNC_BLUEPRINTS_URL: 'https://example.org/blueprints.ndjson',
+      SYNC_BLUEPRINTS_CRON: '0 0 1 1 *',
+    },
   });
   const now = await scrape(url);
   assert.ok(fires('OrgdirSyncLate', [now, now], 52 * 60));

@@ -114,7 +114,7 @@ test('a failed run is repeated at the next time, not before', async () => {
   );
   const shown = await worker.metrics.render();
   assert.match(shown, /orgdir_sync_runs_total\{kind="blueprints",outcome="failed"\} 1/);
-  // An alert on the age of the last success finds a sync that never had one; one that is not configured has no age.
+  // An alert on the age of the last success finds a sync that never had one.
   assert.deepEqual(shown.match(/^orgdir_sync_last_success_timestamp_seconds\{.*$/gm), [
     'orgdir_sync_last_success_timestamp_seconds{kind="blueprints"} 0',
   ]);
@@ -221,4 +221,14 @@ test('a process with one schedule follows it beside a process with the other', a
   await isPlanned();
   startProcess({ CHAT_TOKEN: 'token', SYNC_CHAT_CRON: yearly });
   await isPlanned('chat');
+});
+
+test('a sync without a schedule has no time of its last success, whatever has run', async () => {
+  const { env } = await sourceOf(ok);
+  await makeDue();
+  startProcess(env);
+  await isPlanned();
+  assert.equal((await runs())[0]?.status, 'succeeded');
+  const later = startProcess({ ...env, SYNC_BLUEPRINTS_CRON: '', CHAT_TOKEN: 'token' });
+  assert.doesNotMatch(await later.metrics.render(), /^orgdir_sync_last_success/m);
 });
