@@ -13,6 +13,7 @@ import {
 } from '../../src/contract/periods.ts';
 import { usageDaysDefault } from '../../src/contract/usage.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { readSettings, settings } from '../../src/settings/settings.ts';
 
 const ops = join(import.meta.dirname, '../../../ops');
 const read = (name: string) => readFileSync(join(ops, name), 'utf8');
@@ -130,4 +131,24 @@ test('systemd goes on starting the service however often it fails', () => {
   const [unit = '', service = ''] = read('orgdir.service').split('\n[Service]\n');
   assert.match(unit, /^StartLimitIntervalSec=0$/m);
   assert.match(service, /^Restart=on-failure$/m);
+});
+
+test('compose.yaml passes every setting on, and an empty one has its default', () => {
+  const compose = readFileSync(join(ops, '../compose.yaml'), 'utf8');
+  const [, shared = ''] = /^x-environment:.*\n((?: .*\n)+)/m.exec(compose) ?? [];
+  const passed = [...shared.matchAll(/^ +([A-Z_]+): (.*)$/gm)];
+  // The image sets the addresses, each service its roles, and nothing is kept in a folder.
+  const own = new Set(['HOST', 'PORT', 'INTERNAL_PORT', 'DATA_DIR', 'ROLES']);
+  assert.deepEqual(
+    passed.map(([, name]) => name).sort(),
+    Object.keys(settings)
+      .filter((name) => !own.has(name))
+      .sort(),
+  );
+  const empty = passed.filter(([, name, value]) => value === `\${${name}:-}`);
+  assert.ok(empty.length > 30);
+  assert.deepEqual(
+    readSettings(Object.fromEntries(empty.map(([, name = '']) => [name, '']))),
+    readSettings({}),
+  );
 });
