@@ -66,6 +66,8 @@ export type Metrics = {
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** Sets the function that reads the metrics of the worker processes that this process started. */
   workers(read: () => Promise<ProcessMetrics[]>): void;
+  /** Counts ends of a worker process that nobody asked for. Zero makes its counter appear: a rate needs one to rise from. */
+  workerEnded(worker: number, times: number): void;
   /** Counts HTTP requests between two scrapes. */
   requests: RequestCounts;
   /** Sets the function that reads how often the response cache was asked. */
@@ -383,12 +385,19 @@ function createOutcomeMetrics(registry: Registry) {
     labelNames: ['kind', 'outcome'],
     registers,
   });
+  const workerEnds = new Counter({
+    name: 'orgdir_worker_process_ends_total',
+    help: 'How often a worker process of this process has ended without being asked to.',
+    labelNames: ['worker'],
+    registers,
+  });
   for (const reason of ['failing', 'gone']) deactivations.inc({ reason }, 0);
   for (const kind of ['blueprints', 'chat'])
     for (const outcome of ['succeeded', 'failed']) syncRuns.inc({ kind, outcome }, 0);
   return {
     deactivated: (reason) => deactivations.inc({ reason }),
     synced: (run) => syncRuns.inc(run),
+    workerEnded: (worker, times) => workerEnds.inc({ worker }, times),
   } satisfies Partial<Metrics>;
 }
 

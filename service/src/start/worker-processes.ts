@@ -25,7 +25,7 @@ export type WorkerProcessesOptions = {
   config: { workers: number };
   connection: ConnectionSettings;
   secretKeys: Buffer[];
-  metrics: Pick<Metrics, 'workers'>;
+  metrics: Pick<Metrics, 'workers' | 'workerEnded'>;
   log: Logger;
   /** Waits for its settings. */
   first?: ChildProcess | undefined;
@@ -52,6 +52,7 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
       // After a second signal, a fatal error or a bug in this process.
       process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
       const numbers = Array.from({ length: config.workers }, (_, index) => index + 1);
+      for (const number of numbers) metrics.workerEnded(number, 0);
       // Otherwise all would start at the speed of the slowest, and those that deliver already would wait for a processor.
       let previousIsUp = Promise.resolve();
       ended = Promise.all(
@@ -86,7 +87,7 @@ type Supervised = WorkerProcessesOptions & {
 };
 
 async function keepRunning(number: number, supervised: Supervised): Promise<void> {
-  const { log, running, up, stopping, onUp } = supervised;
+  const { log, metrics, running, up, stopping, onUp } = supervised;
   for (let failures = 0; !stopping.signal.aborted; failures += 1) {
     const startedAt = performance.now();
     const child = startProcess(number, supervised);
@@ -103,6 +104,7 @@ async function keepRunning(number: number, supervised: Supervised): Promise<void
     if (stopping.signal.aborted) return;
     if (performance.now() - startedAt > healthyAfterMs) failures = 0;
     const restartMs = Math.min(restartMsMin * 2 ** failures, restartMsMax);
+    metrics.workerEnded(number, 1);
     log.error({ worker: number, workerPid: child.pid, ...end, restartMs }, 'worker_process.ended');
     await wait(restartMs, undefined, { signal: stopping.signal }).catch(() => {});
   }
