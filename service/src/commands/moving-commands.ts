@@ -122,7 +122,7 @@ function openTarget(databaseUrl: string, { dataDir }: Config) {
 
 function printCounts(
   json: boolean | undefined,
-  done: string,
+  done: 'Would copy' | 'Copied' | 'Wrote' | 'Restored',
   counts: RowCounts,
   { secretKeys, databaseUrl, dataDir }: Config,
 ): void {
@@ -135,6 +135,16 @@ function printCounts(
       filled.map(([name, count]) => [name, String(count)]),
     ),
     `${done} ${rows} rows of ${filled.length} tables.`,
-    `The key in ${secretKey ?? 'SECRET_KEY'} is not copied. Keep it: every copy needs it, and nothing else decrypts the secrets.`,
+    done === 'Restored'
+      ? adviseKey(secretKey)
+      : `The key in ${secretKey ?? 'SECRET_KEY'} is not copied. Keep it: every copy needs it, and nothing else decrypts the secrets.`,
   ]);
+}
+
+function adviseKey(file: string | null): string {
+  const key = 'the key of the installation that the backup is of';
+  const how = file
+    ? `put ${key} into ${file}, or set SECRET_KEY to it`
+    : `set SECRET_KEY to ${key}`;
+  return `Before you start the service, ${how}: nothing else decrypts the secrets.`;
 }
