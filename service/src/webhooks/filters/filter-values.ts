@@ -55,7 +55,10 @@ function checkNumber(value: number, types: Set<string>): string | null {
 function checkFormat(text: string, choices: Schema[]): string | null {
   if (isOfFormat('date-time', choices) && parseTime(text) === null)
     return 'must be a time, such as 2026-11-20T12:00:00.000Z';
-  return isOfFormat('uuid', choices) && !uuidPattern.test(text) ? 'must be a UUID' : null;
+  if (!isOfFormat('uuid', choices)) return null;
+  // Texts are compared as they are.
+  const isAsInEvents = uuidPattern.test(text) && text === text.toLowerCase();
+  return isAsInEvents ? null : 'must be a UUID in lower case, as in the event';
 }
 
 /** The same of what a field is greater or less than. */

@@ -224,7 +224,8 @@ test('a filter that nothing can match is refused', () => {
   isRefused({ createdAt: '2026-11-20T12:00:00+01:00' });
   isRefused({ createdAt: { $in: 'T12:' } });
 
-  isRefused({ id: 'acme' }, 'id: must be a UUID');
+  for (const id of ['acme', '0198F2A4-5B7C-7D3E-9F10-2A3B4C5D6E7F'])
+    isRefused({ id }, 'id: must be a UUID in lower case, as in the event');
   isRefused({ memberCount: 1.5 }, 'memberCount: must be a whole number, as in the event');
   isRefused({ memberCount: { $gt: 1.5 } });
 
