@@ -951,6 +951,7 @@ table webhook_healing
   succeeded boolean not null default false
   healed_at timestamp(3) with time zone[] not null default '{}'::timestamp with time zone[]
   replay_since timestamp(3) with time zone
+  paused boolean not null default false
   webhook_healing_failed_probes_check: CHECK ((failed_probes >= 0))
   webhook_healing_healed_at_check: CHECK ((cardinality(healed_at) <= 3))
   webhook_healing_pkey: PRIMARY KEY (webhook_id)

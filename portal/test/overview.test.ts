@@ -87,6 +87,11 @@ test('what somebody else adds meanwhile takes no form and no secret away', optio
   assert.match(await dialog.getByTestId('secret').innerText(), /^whsec_/);
   await saved.click();
   await dialog.getByRole('button', { name: 'Send a test' }).waitFor();
+  const { body } = await person.call(`/apps/${app.id}/webhooks`);
+  const mine = body.data.find(({ url }: { url: string }) => url.endsWith('/mine'));
+  const sent = page.waitForRequest(/\/test$/);
+  await dialog.getByRole('button', { name: 'Send a test' }).click();
+  assert.ok((await sent).url().includes(mine.id));
 });
 
 test('it shows what fails, what expires, and the deliveries of the day', options, async () => {

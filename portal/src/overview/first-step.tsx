@@ -38,11 +38,11 @@ type StepProps = {
 };
 
 function Step({ created, setCreated }: StepProps) {
-  const { app, webhook, isTested } = useFirstSteps();
+  const [added, setAdded] = useState<{ app: PortalApp; webhook: Webhook } | null>(null);
+  const { app, webhook, isTested } = useFirstSteps(added);
   // The form stays what it is while somebody else changes what there is.
   const [addsTo, setAddsTo] = useState<PortalApp | null>(null);
-  const [isAdded, setAdded] = useState(false);
-  if (app?.webhookCount === 0 && !addsTo && !isAdded) setAddsTo(app);
+  if (app?.webhookCount === 0 && !addsTo && !added) setAddsTo(app);
   if (created)
     return (
       <>
@@ -59,9 +59,9 @@ function Step({ created, setCreated }: StepProps) {
     return (
       <NewWebhook
         app={addsTo}
-        done={(added) => {
-          setCreated(added);
-          setAdded(true);
+        done={(made) => {
+          setCreated(made);
+          setAdded({ app: addsTo, webhook: made });
           setAddsTo(null);
         }}
       />

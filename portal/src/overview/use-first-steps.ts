@@ -2,13 +2,16 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
 import { useSearchParams } from 'react-router';
+import type { PortalApp, Webhook } from '../api/types.ts';
 import { can } from '../apps/can.ts';
 import { moveFocus } from '../ui/move-focus.ts';
 
 const openParameter = 'first-steps';
 
-/** The way from an account to a webhook that works: how far somebody is, from what exists. */
-export function useFirstSteps() {
+type Added = { app: PortalApp; webhook: Webhook };
+
+/** The way from an account to a webhook that works: how far somebody is, from what exists. `added`: what they have just added. */
+export function useFirstSteps(added: Added | null = null) {
   // In this browser: after the last step, or when somebody has hidden them.
   const [isHidden, setHidden] = useLocalStorage({
     key: 'first-steps-hidden',
@@ -18,7 +21,7 @@ export function useFirstSteps() {
   const [address, setAddress] = useSearchParams();
   const apps = useQuery(appsOperation()).data?.entries;
   const usable = apps?.filter((each) => can(each, 'changeWebhooks'));
-  const app = usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
+  const app = added?.app ?? usable?.find(({ webhookCount }) => webhookCount > 0) ?? usable?.[0];
   const count = usable?.reduce((sum, { webhookCount }) => sum + webhookCount, 0) ?? 0;
   const isOpen = address.has(openParameter);
   // An open dialog stays, whatever others do meanwhile: it may show a secret.
@@ -28,10 +31,10 @@ export function useFirstSteps() {
     ...webhooks(app?.id ?? ''),
     enabled: isShown && (app?.webhookCount ?? 0) > 0,
   });
-  const webhook = hooks?.entries[0];
+  const webhook = added?.webhook ?? hooks?.entries[0];
   const accepted = { event: 'webhook.test', status: 'succeeded', limit: 1 } as const;
   const { data: tests } = useQuery({
-    ...deliveries(app?.id ?? '', accepted),
+    ...deliveries(app?.id ?? '', { ...accepted, ...(webhook && { webhookId: webhook.id }) }),
     enabled: isShown && webhook !== undefined,
   });
   const isTested = tests && tests.pagination.total > 0;

@@ -107,6 +107,7 @@ async function importSources(
     await withDatabase(async ({ database }, { publicUrl }) => {
       await database.transaction().execute(async (tx) => {
         await nameActor(tx, cliActor());
+        const later: (() => Promise<unknown>)[] = [];
         for (const { kind, file } of sources) {
           const bytes = file === '-' ? process.stdin : createReadStream(file);
           const input = progress.watch(refuseGzip({ kind, file }, bytes));
@@ -117,12 +118,14 @@ async function importSources(
             allowDuplicates: flags.allowDuplicates ?? false,
             emitEvents: flags.emitEvents ?? false,
             publicUrl,
+            later,
           };
           const result = await importLines(tx, lines, options);
           if (!mayBeEmpty && isEmpty(result))
             throw invalid({ path: 'file', message: 'is empty: it has no entries' });
           results.push({ kind, result });
         }
+        for (const announce of later) await announce();
       });
       for (const { kind, result } of results) await tidyAfterImport(database, kind, result);
     }, importing);

@@ -59,9 +59,10 @@ async function change(
   if (!changed) return [done, ['Nothing to change.']];
   const lines = [
     `${request.kind} ${id} is ${request.reason === null ? 'restored' : 'suspended'}.${cancelled === undefined ? '' : ` ${cancelled} pending deliveries are cancelled.`}`,
-    ...active.map(
-      ({ webhookId, since }) =>
-        `To replay: npx orgdir replay --webhook ${webhookId} --since ${since.toISOString()}`,
+    ...active.map(({ webhookId, since }) =>
+      request.withReplay
+        ? `The service replays what webhook ${webhookId} missed since ${since.toISOString()}.`
+        : `To replay: npx orgdir replay --webhook ${webhookId} --since ${since.toISOString()}`,
     ),
     mailed.length > 0
       ? `The service mails ${mailed.join(', ')}, if it sends mail.`

@@ -24,23 +24,39 @@ export async function applyMigration(
 ): Promise<void> {
   const deadline = Date.now() + lockPatienceMs;
   const index = parseIndex(text);
-  if (index) await createIndex(connection, index, transact);
+  if (index) await createIndexWithin(connection, index);
   await transact(async (tx) => {
     if (!index) await sql.raw(text).execute(tx);
     await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`.execute(tx);
   });
+
+  /** It waits for all transactions that are open: backups hold theirs for as long as they run. */
+  async function createIndexWithin(session: Database, statement: IndexStatement): Promise<void> {
+    await sql`set lock_timeout = ${sql.lit(lockPatienceMs)}`.execute(session);
+    try {
+      await createIndex(session, statement, transact);
+    } catch (error) {
+      throw isLockFault(error) ? await locked(session, name) : error;
+    } finally {
+      await sql`reset lock_timeout`.execute(session);
+    }
+  }
 
   async function transact(act: (tx: Transaction) => Promise<unknown>): Promise<void> {
     for (;;) {
       try {
         return await transactOnce(connection, act);
       } catch (error) {
-        if (!lockFaults.has((error as { code?: string }).code ?? '')) throw error;
+        if (!isLockFault(error)) throw error;
         if (Date.now() >= deadline) throw await locked(connection, name);
       }
       await wait(lockRetryMs);
     }
   }
+}
+
+function isLockFault(error: unknown): boolean {
+  return lockFaults.has((error as { code?: string }).code ?? '');
 }
 
 async function transactOnce(

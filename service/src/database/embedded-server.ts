@@ -12,6 +12,7 @@ export type Server = { pid: number; socketDir: string };
 
 const stopDeadlineMs = 30_000;
 const pollMs = 20;
+const socketName = '.s.PGSQL.5432';
 /** A socket's path has at most 103 bytes on macOS and 107 on Linux, its lock file included. */
 const socketPathBytesMax = 103;
 const shortSocketDir = /^\/tmp\/orgdir-[A-Za-z0-9]{6}$/;
@@ -22,9 +23,19 @@ export async function findServer(installation: Installation): Promise<Server | n
   return file && (await isServer(installation, file.pid)) ? file : null;
 }
 
-/** The socket folder of the current or the killed server; null if none ever ran or the last one was stopped. */
+/**
+ * The socket folder of the current or the killed server; null if none ever ran or the last one was stopped, and for the file
+ * of another folder's server, which was copied with the data.
+ */
 export async function lastSocketDir(installation: Installation): Promise<string | null> {
-  return (await readPidFile(installation))?.socketDir ?? null;
+  const file = await readPidFile(installation);
+  return file && (await isOfFolder(installation, file)) ? file.socketDir : null;
+}
+
+/** Whether the server that runs on these files is not ready yet. After a crash that takes as long as there is to read. */
+export async function isStarting(installation: Installation): Promise<boolean> {
+  const file = await readPidFile(installation);
+  return file?.status === 'starting' && (await isServer(installation, file.pid));
 }
 
 /** `isPermanent`: the next try would fail in the same way. */
@@ -64,7 +75,7 @@ export function logFile(installation: Installation): string {
   return join(installation.dataDir, 'postgres.log');
 }
 
-type PidFile = Server & { text: string; status: string };
+type PidFile = Server & { folder: string; text: string; status: string };
 
 function pidFile(installation: Installation): string {
   return join(installation.clusterDir, 'postmaster.pid');
@@ -75,7 +86,12 @@ async function readPidFile(installation: Installation): Promise<PidFile | null> 
   const lines = text.split('\n');
   const pid = Number(lines[0]);
   if (!(pid > 0)) return null;
-  return { pid, socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '', text };
+  const [, folder = '', , , socketDir = '', , , status = ''] = lines;
+  return { pid, folder, socketDir, status: status.trim(), text };
+}
+
+function isOfFolder(installation: Installation, { folder }: PidFile): Promise<boolean> {
+  return isSameFolder(folder, installation.clusterDir);
 }
 
 /** Whether a process is the server of these files. After a reboot another program may have its number. */
@@ -102,9 +118,14 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
  */
 async function clearPidFile(installation: Installation): Promise<void> {
   const found = await readPidFile(installation);
-  if (!found) return;
-  if (isAlive(found.pid)) await removePidFile(installation, found.text);
-  await removeShortSocketDir(found.socketDir);
+  // Another start may have put its own there just now.
+  if (!found || (await isServer(installation, found.pid))) return;
+  if (isAlive(found.pid)) {
+    await removePidFile(installation, found.text);
+    // It names the same program.
+    await rm(join(installation.dataDir, 'run', `${socketName}.lock`), { force: true });
+  }
+  if (await isOfFolder(installation, found)) await removeShortSocketDir(found.socketDir);
 }
 
 /** If another start has put its own file there in the meantime, it is put back. */
@@ -119,7 +140,7 @@ async function removePidFile(installation: Installation, expected: string): Prom
 /** Next to the data, or, if that path is too long, in a folder in /tmp with an unpredictable name. */
 async function makeSocketDir(installation: Installation): Promise<string> {
   const inside = join(installation.dataDir, 'run');
-  const fits = Buffer.byteLength(join(inside, '.s.PGSQL.5432.lock')) <= socketPathBytesMax;
+  const fits = Buffer.byteLength(join(inside, `${socketName}.lock`)) <= socketPathBytesMax;
   const folder = fits ? inside : await mkdtemp('/tmp/orgdir-');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (installation.user) await lchown(folder, installation.user.uid, installation.user.gid);
@@ -159,11 +180,8 @@ async function start(
   while (ended === null && !(await isReady(installation, server.pid))) {
     // Nobody can have joined it yet.
     if (signal?.aborted) server.kill('SIGINT');
-    else if (Date.now() > deadline)
-      return {
-        reason: 'it is not ready yet, perhaps because it recovers from a crash',
-        isPermanent: false,
-      };
+    else if (Date.now() > deadline && !(await isStarting(installation)))
+      return { reason: 'it does not become ready', isPermanent: false };
     await wait(pollMs);
   }
   if (ended === null) return null;

@@ -15,6 +15,7 @@ import {
 } from './embedded-installation.ts';
 import {
   findServer,
+  isStarting,
   lastSocketDir,
   logFile,
   startIfStopped,
@@ -85,7 +86,8 @@ async function join(installation: Installation, options: EmbeddedOptions): Promi
     if (client && (await enter(installation, options, client))) return client;
     const failure = client ? null : await startIfStopped(installation, deadline, options.signal);
     if (failure) options.signal?.throwIfAborted();
-    if (failure?.isPermanent || Date.now() > deadline) {
+    const isLate = Date.now() > deadline && !(await isStarting(installation));
+    if (failure?.isPermanent || isLate) {
       throw new StartError(
         `the embedded database in ${installation.dataDir} does not start: ${failure?.reason ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,
       );
@@ -176,7 +178,7 @@ async function rejoin(
 ): Promise<string | null> {
   const deadline = Date.now() + rejoinDeadlineMs;
   try {
-    while (Date.now() < deadline && !membership.leaving) {
+    while (!membership.leaving && (Date.now() < deadline || (await isStarting(installation)))) {
       if ((await findServer(installation)) === null)
         return `the embedded database has stopped; its log is ${logFile(installation)}`;
       const client = await connect(installation, options);

@@ -134,6 +134,7 @@ async function loadRows(client: pg.Client, snapshot: Snapshot): Promise<RowCount
     [mark],
   );
   await snapshot.requireUnchanged?.(counts);
+  await requireStopped(client, 'the target');
   await client.query('commit');
   // The planner knows nothing of the new rows yet.
   await client.query(`analyze ${Object.keys(counts).map(qualified).join(', ')}`);
@@ -144,7 +145,11 @@ async function loadTable(client: pg.Client, table: SnapshotTable): Promise<numbe
   const name = qualified(table.name);
   // The rows are as their triggers made them.
   await client.query(`alter table ${name} disable trigger user`);
-  await client.query(`delete from ${name}`);
+  const { rowCount } = await client.query(`delete from ${name}`);
+  if (rowCount && !filledByStart.has(table.name))
+    throw new StartError(
+      `somebody has written to ${table.name} of the target meanwhile, so nothing was loaded; stop everything that writes there, and run the command again`,
+    );
   const columns = table.columns.map(escapeIdentifier).join(', ');
   await pipeline(table.text, client.query(copyFrom(`copy ${name} (${columns}) from stdin`)));
   await client.query(`alter table ${name} enable trigger user`);

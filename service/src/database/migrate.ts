@@ -8,6 +8,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { applyMigration, type Migration } from './apply-migration.ts';
 import { sql, type Database } from './database.ts';
+import { noticeDeadClients } from './session.ts';
 import { StartError } from '../errors.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
@@ -46,6 +47,7 @@ export async function migrate(database: Database, options: MigrateOptions = {}):
   const { lockPatienceMs: patienceMs = lockPatienceMs, only } = options;
   await requireSupportedServer(database);
   return database.connection().execute(async (connection) => {
+    await noticeDeadClients(connection);
     await takeTurn(connection);
     try {
       await prepare(connection);

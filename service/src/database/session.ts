@@ -5,7 +5,13 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import { directConnection, openClient, type ConnectionSettings } from './database.ts';
+import {
+  directConnection,
+  openClient,
+  sql,
+  type ConnectionSettings,
+  type Database,
+} from './database.ts';
 
 export type Listener = {
   start(): void;
@@ -174,4 +180,9 @@ async function close(client: pg.Client): Promise<void> {
 
 async function inTime(ended: Promise<void>): Promise<void> {
   await Promise.race([ended, wait(endTimeoutMs, undefined, { ref: false })]);
+}
+
+/** Ends a session's statement, and its locks, within seconds after its client was killed. Not every server supports this. */
+export async function noticeDeadClients(session: Database): Promise<void> {
+  await sql`set client_connection_check_interval = '2s'`.execute(session).catch(() => {});
 }

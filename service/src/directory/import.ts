@@ -38,6 +38,8 @@ export type ImportOptions = {
   /** The base of addresses in events. */
   publicUrl: string;
   onProgress?: (lines: number) => void;
+  /** Gets the announcements that need what is imported next in the transaction: an alliance counts its organisations. */
+  later?: (() => Promise<unknown>)[];
 };
 
 export const importSchemas: Record<ImportKind, TSchema> = {
@@ -216,9 +218,11 @@ const writers: Record<
     await writeManagers(tx, 'orgs', inputs);
     return written;
   },
-  async alliances(tx, inputs, { emitEvents, publicUrl }) {
+  async alliances(tx, inputs, { emitEvents, publicUrl, later }) {
     const written = await upsertAlliances(tx, inputs);
-    if (emitEvents) await announceAlliances(tx, written, publicUrl);
+    const announce = () => announceAlliances(tx, written, publicUrl);
+    if (emitEvents && later) later.push(announce);
+    else if (emitEvents) await announce();
     await writeManagers(tx, 'alliances', inputs);
     return written;
   },

@@ -235,7 +235,7 @@ const orgMessage =
         Language: org.language,
         Location: org.location,
       },
-      org.links?.website ?? org.url,
+      org.links?.website,
     );
 
 const allianceMessage =
@@ -244,7 +244,7 @@ const allianceMessage =
     message(
       { title: `${alliance.name} ${what}`, text: alliance.description, color },
       { Tag: alliance.tag, Organisations: alliance.orgCount, Members: alliance.memberCount },
-      alliance.links?.website ?? alliance.url,
+      alliance.links?.website,
     );
 
 const resourceMessage = (

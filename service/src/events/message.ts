@@ -1,9 +1,11 @@
+import { toUtc } from '../contract/parse-time.ts';
+
 /** An event as a person reads it in a chat channel, before `webhooks/sending/render-message.ts` writes it for a platform. */
 export type Message = {
   title: string;
   text: string | null;
   fields: { name: string; value: string }[];
-  /** A page about the subject. */
+  /** A page about the subject that anybody may open. */
   url: string | null;
   /** What happened: `good` for something new, `info` for a change, `warning` for a limit, `bad` for a loss. */
   color: 'good' | 'info' | 'warning' | 'bad';
@@ -28,6 +30,5 @@ export function message(parts: Parts, values: Values = {}, url?: string | null):
 /** `2026-11-20 12:00 UTC`, from a time in any time zone; null stays null. */
 export function timeText(time: string | null | undefined): string | null {
   if (!time) return null;
-  const utc = new Date(time).toISOString();
-  return `${utc.slice(0, 16).replace('T', ' ')} UTC`;
+  return `${toUtc(time).slice(0, 16).replace('T', ' ')} UTC`;
 }

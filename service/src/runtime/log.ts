@@ -21,11 +21,7 @@ export function createLogger(level: string): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: ['req.headers.authorization', 'req.headers["x-api-key"]', '*.secret', '*.password'],
   };
-  if (!pretty)
-    return pino(
-      options,
-      batchLines(pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax })),
-    );
+  if (!pretty) return pino(options, batchLines(openOutput()));
   return pino(
     options,
     pretty({
@@ -38,6 +34,20 @@ export function createLogger(level: string): Logger {
   );
 }
 
+/** A full disk ends the log, not the service. It goes on once there is room. */
+function openOutput(): Destination {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax });
+  let isFull = false;
+  output.on('error', () => (isFull = true));
+  output.on('drain', () => (isFull = false));
+  const flush = output.flush.bind(output);
+  const flushSync = output.flushSync.bind(output);
+  // Otherwise a process that ends would try for ever.
+  output.flush = (done) => void (isFull || flush(done));
+  output.flushSync = () => void (isFull || flushSync());
+  return output;
+}
+
 /** Writes lines that another process logged with `createLogger`, next to those of `log`. */
 export function writeLines(log: Logger, lines: string): void {
   const stream = (log as unknown as Record<symbol, Pick<Destination, 'write'>>)[streamSymbol];
@@ -45,6 +55,13 @@ export function writeLines(log: Logger, lines: string): void {
 }
 
 type Destination = ReturnType<typeof pino.destination>;
+
+/** Of all logs of the process: it has one listener for them. */
+const flushes: (() => void)[] = [];
+
+function flushAll(): void {
+  for (const flush of flushes) flush();
+}
 
 /**
  * Joins lines before the destination gets them. It counts its whole buffer again for each line: with its own `minLength`
@@ -62,8 +79,10 @@ function batchLines(destination: Destination): { write(line: string): void } {
   }
 
   // Runs before the destination flushes at the end of the process.
-  process.prependListener('beforeExit', flush);
-  process.prependListener('exit', flush);
+  if (flushes.push(flush) === 1) {
+    process.prependListener('beforeExit', flushAll);
+    process.prependListener('exit', flushAll);
+  }
   return {
     write(line) {
       text += line;

@@ -142,8 +142,9 @@ export class Accounts {
     });
   }
 
-  async rename(account: Account, name: string, caller: Caller): Promise<void> {
+  async rename(account: SignedInAccount, name: string, caller: Caller): Promise<void> {
     await this.#inTransaction(async (tx) => {
+      await lockSignedIn(tx, account);
       await sql`
         update users set name = ${name}, updated_at = now() where id = ${account.id}
       `.execute(tx);
@@ -187,13 +188,19 @@ export class Accounts {
    * Sends a link to the new address and announces it to the old one. Resolves before the mails are sent, and in the same
    * way if the new address has an account already; its owner is told so. Throws `validation_failed`.
    */
-  async requestAddressChange(account: Account, given: string, caller: Caller): Promise<void> {
+  async requestAddressChange(
+    account: SignedInAccount,
+    given: string,
+    caller: Caller,
+  ): Promise<void> {
     const { mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
     if (email === account.email)
       throw invalid({ path: 'body.email', message: 'is already the address of your account' });
     requireRoomForLink(mail);
     const { token, isTaken } = await this.#inTransaction(async (tx) => {
+      // A reset withdraws what it finds: it must not run at the same time.
+      await lockSignedIn(tx, account);
       await recordActivity(tx, 'account.address_requested', account, caller, { email });
       return createAddressChange(tx, account.id, email);
     });

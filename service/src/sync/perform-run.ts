@@ -7,11 +7,11 @@ import {
   directConnection,
   isConnectionFault,
   openDatabase,
-  sql,
   type ConnectionSettings,
   type Database,
   type Transaction,
 } from '../database/database.ts';
+import { noticeDeadClients } from '../database/session.ts';
 import { recordEvent } from '../events/record-event.ts';
 import {
   beginRun,
@@ -133,11 +133,6 @@ async function complete(
     },
   });
   return ended;
-}
-
-/** Ends a statement, and its lock, within seconds after its client was killed. Not every server supports this. */
-async function noticeDeadClients(session: Database): Promise<void> {
-  await sql`set client_connection_check_interval = '2s'`.execute(session).catch(() => {});
 }
 
 /** Records errors that are not the source's fault too, and throws them again. */

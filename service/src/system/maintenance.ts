@@ -2,7 +2,13 @@
 import type { Actor } from '../access/actor.ts';
 import { statusDays } from '../contract/periods.ts';
 import { recordAudit } from '../access/audit-log.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Change,
+  type Database,
+  type Executor,
+  type Transaction,
+} from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import { recordEvent } from '../events/record-event.ts';
 
@@ -50,9 +56,10 @@ export async function enableMaintenance(
   actor: Actor,
   announcement: Announcement,
   check?: Check,
+  change: Change = (work) => database.transaction().execute(work),
 ): Promise<MaintenanceState> {
   requireAnnouncement(announcement);
-  return database.transaction().execute(async (tx) => {
+  return change(async (tx) => {
     if (check) await checkLocked(tx, check);
     const { message, expectedEnd } = announcement;
     // If two requests come at once, the second waits here and finds it on.
@@ -81,8 +88,9 @@ export async function disableMaintenance(
   database: Database,
   actor: Actor,
   check?: Check,
+  change: Change = (work) => database.transaction().execute(work),
 ): Promise<boolean> {
-  return database.transaction().execute(async (tx) => {
+  return change(async (tx) => {
     if (check) await checkLocked(tx, check);
     const { rows } = await sql<{ since: Date; ended_at: Date }>`
       delete from maintenance returning since, now()::timestamptz(3) as ended_at

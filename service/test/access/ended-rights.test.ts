@@ -30,9 +30,13 @@ const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(work);
 
 /** Locks rows until it is called, and may change them then. */
-async function holdRows(rows: ReturnType<typeof sql>) {
+function holdRows(rows: ReturnType<typeof sql>) {
+  return hold(sql`${rows} for update`);
+}
+
+async function hold(lock: ReturnType<typeof sql>) {
   const holder = await database.startTransaction().execute();
-  await sql`${rows} for update`.execute(holder);
+  await lock.execute(holder);
   return async (change?: ReturnType<typeof sql>) => {
     await change?.execute(holder);
     await holder.commit().execute();
@@ -235,17 +239,38 @@ test('a change of somebody who is no operator any more, or in a session that has
   const name = (role: OperatorRole) =>
     inTransaction((tx) => setOperator(tx, testActor, { account: operator.email, role }));
   const reason = { reason: 'Spam.' };
-  for (const [rows, method, path, json] of [
-    [sql`select from orgs where slug = 'operated'`, 'DELETE', '/orgs/operated', undefined],
-    [sql`select from orgs where slug = 'operated'`, 'PATCH', '/orgs/operated', { memberCount: 1 }],
-    [sql`select from apps where id = ${appId}`, 'PATCH', `/apps/${appId}/quotas`, { keys: 50 }],
-    [sql`select from webhooks where id = ${id}`, 'PUT', `/webhooks/${id}/suspension`, reason],
+  for (const [lock, method, path, json] of [
+    [
+      sql`select from orgs where slug = 'operated' for update`,
+      'DELETE',
+      '/orgs/operated',
+      undefined,
+    ],
+    [
+      sql`select from orgs where slug = 'operated' for update`,
+      'PATCH',
+      '/orgs/operated',
+      { memberCount: 1 },
+    ],
+    [sql`lock table maintenance in exclusive mode`, 'PUT', '/maintenance', { enabled: true }],
+    [
+      sql`select from apps where id = ${appId} for update`,
+      'PATCH',
+      `/apps/${appId}/quotas`,
+      { keys: 50 },
+    ],
+    [
+      sql`select from webhooks where id = ${id} for update`,
+      'PUT',
+      `/webhooks/${id}/suspension`,
+      reason,
+    ],
   ] as const)
     for (const [expected, end] of [
       [404, () => inTransaction((tx) => removeOperator(tx, testActor, operator.email))],
       [403, () => name('read-only')],
     ] as const) {
-      const release = await holdRows(rows);
+      const release = await hold(lock);
       const change = operator.call(`/operator${path}`, { method, ...(json && { json }) });
       await waiting(1);
       await end();
@@ -266,14 +291,16 @@ test('a change of somebody who is no operator any more, or in a session that has
 test('writes with a platform key that is revoked', async () => {
   const internal = await startInternalApi(service);
   await put(database, 'orgs', [{ slug: 'written', name: 'Written' }]);
-  for (const [path, json] of [
-    ['/orgs/written', { name: 'Other' }],
-    ['/orgs/written/managers', { managers: ['eve@example.org'] }],
+  const written = sql`select from orgs where slug = 'written' for update`;
+  for (const [lock, path, json] of [
+    [written, '/orgs/written', { name: 'Other' }],
+    [written, '/orgs/written/managers', { managers: ['eve@example.org'] }],
+    [sql`lock table maintenance in exclusive mode`, '/maintenance', { enabled: true }],
   ] as const) {
     const { id, key } = await inTransaction((tx) =>
       createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }),
     );
-    const release = await holdRows(sql`select from orgs where slug = 'written'`);
+    const release = await hold(lock);
     const change = internal.call(path, { method: 'PUT', key, json });
     await waiting(1);
     await inTransaction((tx) => revokeKey(tx, testActor, id));

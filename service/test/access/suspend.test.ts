@@ -186,6 +186,9 @@ test('suspending an app refuses its keys and stops its webhooks; restoring it of
     [one.id],
   );
   await admitted(one.key, null);
+  await eventually(async () =>
+    mailbox.mails.some(({ text }) => text.includes(`The service replays what webhook ${one.id}`)),
+  );
   await eventually(async () => (await deliveriesOf(one.id)).join() === 'succeeded,succeeded');
   assert.equal(one.receiver.received.length, 3);
 });
@@ -301,8 +304,18 @@ test('a failing webhook is not probed while it is suspended', async () => {
   `.execute(database);
   await inTransaction((tx) => startProbes(tx, [one.id]));
   assert.deepEqual(await deliveriesOf(one.id), ['probe']);
+  for (const [kind, id] of [
+    ['webhook', one.id],
+    ['app', one.appId],
+  ] as const) {
+    await suspend(kind, id);
+    assert.deepEqual(await deliveriesOf(one.id), [], kind);
+    await restore(kind, id);
+    assert.deepEqual(await deliveriesOf(one.id), ['probe'], kind);
+  }
+  await admitted(one.key, null);
+  await one.patch({ selfHealing: false });
   await suspend('webhook', one.id);
-  assert.deepEqual(await deliveriesOf(one.id), []);
   await one.patch({ selfHealing: true });
   assert.deepEqual(await deliveriesOf(one.id), []);
   assert.equal((await one.call()).body.data.deactivatedReason, 'failing');

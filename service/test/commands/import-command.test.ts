@@ -1,7 +1,7 @@
 /** `orgdir import` with real files, as its users run it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -215,3 +215,23 @@ async function hasTurn(granted: boolean): Promise<boolean> {
   `.execute(database);
   return rows.length > 0;
 }
+
+test('an alliance of a folder is announced with the organisations that come after it', async () => {
+  const all = join(folder, 'all');
+  await mkdir(all);
+  await writeFile(join(all, 'alliances.ndjson'), '{"slug":"league","name":"League"}\n');
+  await writeFile(
+    join(all, 'orgs.ndjson'),
+    '{"slug":"in-league","name":"In","alliance":"league","memberCount":7}\n',
+  );
+  await writeFile(join(all, 'blueprints.ndjson'), '');
+  const { code, stderr } = await runHere(['import', 'all', all, '--emit-events'], env);
+  assert.equal(code, 0, stderr);
+  const { rows } = await sql<{ data: { orgCount: number; memberCount: number } }>`
+    select data::json as data from outbox where name = 'alliance.created'
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ data }) => [data.orgCount, data.memberCount]),
+    [[1, 7]],
+  );
+});

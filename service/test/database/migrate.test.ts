@@ -172,14 +172,29 @@ test('an index is created on every partition while others write, also after an i
   assert.equal(applied.length, 1);
 });
 
+test('an index that waits for a transaction of somebody names it after a while', async (t) => {
+  const { database, connection } = await openTestDatabase();
+  const release = await holdEvents(t, connection, 'begin isolation level repeatable read');
+  const text = 'create index concurrently events_by_name on events (name, id);\n';
+  const file = { name: '9000_index.sql', text, checksum: 'x' };
+  const apply = (patienceMs: number) =>
+    database.connection().execute((own) => applyMigration(own, file, patienceMs));
+  await assert.rejects(
+    apply(50),
+    /9000_index\.sql does not get its locks.*\(forgotten psql, idle in transaction, /,
+  );
+  await release();
+  await apply(60_000);
+});
+
 /** A session that has read `events` in a transaction and left it open. Returns how to end it. */
-async function holdEvents(t: TestContext, connection: ConnectionSettings) {
+async function holdEvents(t: TestContext, connection: ConnectionSettings, begin = 'begin') {
   const holder = openClient(connection, { applicationName: 'forgotten psql' });
   // Dropping the database may end it first.
   holder.on('error', () => {});
   await holder.connect();
   t.after(() => holder.end());
-  await holder.query('begin; select from events limit 0');
+  await holder.query(`${begin}; select from events limit 0`);
   return () => holder.query('rollback');
 }
 

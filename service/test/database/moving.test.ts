@@ -310,6 +310,33 @@ test('a move copies nothing while somebody publishes by SQL into the source', op
   assert.equal(rows.length, 2);
 });
 
+test('a restore keeps what somebody writes to the target meanwhile', options, async () => {
+  const source = await openTestDatabase();
+  await put(source.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  const file = join(dirname(await newFolder()), 'orgdir.backup');
+  const secret = { SECRET_KEY: randomKey() };
+  const from = { ...secret, DATABASE_URL: toUrl(source.connection) };
+  assert.equal((await runCommand(['backup', file], { env: from })).code, 0);
+  const { database, connection } = await openTestDatabase();
+  const restoring = await database.transaction().execute(async (tx) => {
+    await sql`lock table apps in share mode`.execute(tx);
+    const env = { ...secret, DATABASE_URL: toUrl(connection) };
+    const command = startCommand(['restore', file], { env });
+    await eventually(() => isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)));
+    await sql`
+      insert into published_events (id, name, org_id, data) values (uuid_v7(), 'event.created', uuid_v7(), '{}')
+    `.execute(database);
+    return command;
+  });
+  assert.equal((await restoring.ended).code, 1);
+  assert.match(
+    restoring.stderr,
+    /^somebody has written to published_events of the target meanwhile/,
+  );
+  const { rows } = await sql`select from published_events`.execute(database);
+  assert.equal(rows.length, 1);
+});
+
 test('a target in use is refused, and so is a source whose service runs', options, async () => {
   const { database, connection } = await openTestDatabase();
   const service = await startTestService({ beside: { database, connection } });

@@ -34,6 +34,8 @@ export const healingRules: Rules<'set-healing' | 'replay-healed'> = {
   },
   'replay-healed'(state, _, seen) {
     for (const webhook of state.webhooks.values()) {
+      // It is owed once the webhook is restored.
+      if (webhook.reason === 'suspended') continue;
       if (webhook.healing.replays && webhook.active) replayAll(state, webhook, seen);
       webhook.healing.replays = false;
     }
@@ -46,23 +48,26 @@ export function startProbes(state: State, webhook: Webhook): void {
   const waits =
     healing.failed !== null && probesOf(state, webhook).some(({ lease }) => lease === null);
   if (active || reason !== 'failing' || !selfHealing || waits) return;
+  // The restoration starts them.
+  healing.paused = isSuspended(state, webhook);
+  if (healing.paused) return;
   const first = healing.activations.at(-healsPerWeekMax) ?? -Infinity;
   Object.assign(healing, { failed: 0, succeeded: false, replays: false });
-  // The restoration makes the first probe.
-  if (isSuspended(state, webhook)) return;
   const from = Math.max(state.now + hourMs, first + weekMs);
   probe(state, webhook, from, Math.max(from, state.now + hourMs + firstProbeJitterMs));
 }
 
 /** A probe in flight ends by itself. */
 export function endProbes(state: State, webhook: Webhook): void {
-  webhook.healing.failed = null;
-  pauseProbes(state, webhook);
+  Object.assign(webhook.healing, { failed: null, paused: false });
+  for (const delivery of probesOf(state, webhook))
+    if (delivery.lease === null) state.deliveries.delete(`${delivery.event}/${webhook.key}`);
 }
 
 export function pauseProbes(state: State, webhook: Webhook): void {
-  for (const delivery of probesOf(state, webhook))
-    if (delivery.lease === null) state.deliveries.delete(`${delivery.event}/${webhook.key}`);
+  const { failed, paused } = webhook.healing;
+  endProbes(state, webhook);
+  webhook.healing.paused = failed !== null || paused;
 }
 
 /** Has no effect on a webhook that is not probed any more, or whose next probe is on its way. */
@@ -70,7 +75,7 @@ export function addProbe(state: State, { webhook: key, kind }: Outcome): void {
   const webhook = webhookByKey(state, key);
   if (!webhook || webhook.active || probesOf(state, webhook).length > 0) return;
   const { healing } = webhook;
-  if (healing.failed === null || isSuspended(state, webhook)) return;
+  if (healing.failed === null) return;
   if (kind === 'probe_interrupted') return probe(state, webhook, state.now + confirmMs);
   const wasSuccess = healing.succeeded;
   healing.succeeded = kind === 'probe_succeeded';
@@ -92,6 +97,7 @@ function heal(state: State, webhook: Webhook): void {
   webhook.exhausted = 0;
   webhook.healing = {
     failed: null,
+    paused: false,
     succeeded: false,
     activations: [...activations, state.now],
     replays: webhook.replayAfterHealing,

@@ -52,7 +52,7 @@ export const webhookRules: Rules<
       exhausted: 0,
       selfHealing: !isChat(webhook),
       replayAfterHealing: false,
-      healing: { failed: null, succeeded: false, activations: [], replays: false },
+      healing: { failed: null, paused: false, succeeded: false, activations: [], replays: false },
     });
   },
   subscribe(state, { webhook, events }) {
@@ -139,7 +139,7 @@ function stopOrStart(state: State, webhook: Webhook): void {
   if (!isSuspended(state, webhook)) {
     if (webhook.reason === 'suspended') Object.assign(webhook, { active: true, reason: null });
     // An owner may have ended the probes meanwhile.
-    if (webhook.healing.failed !== null) startProbes(state, webhook);
+    if (webhook.healing.paused) startProbes(state, webhook);
     return;
   }
   if (webhook.active) Object.assign(webhook, { active: false, reason: 'suspended' });

@@ -33,6 +33,8 @@ export type Webhook = {
 type Healing = {
   /** Probes that failed since the deactivation; null while it is not probed. */
   failed: number | null;
+  /** Whether a suspension has stopped the probes, and nobody has ended them since. */
+  paused: boolean;
   /** Whether the last probe succeeded. */
   succeeded: boolean;
   /** When probes activated it. */

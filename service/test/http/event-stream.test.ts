@@ -126,6 +126,23 @@ test('a stream that ends before its first event can go on from where it began', 
   assert.equal(await nextId(again), missed);
 });
 
+test('where a stream begins does not tell that others have events', async () => {
+  const { key } = await newKey();
+  const begins = async () => {
+    const stream = await follow(key);
+    stream.close();
+    return stream.lastId();
+  };
+  const before = await begins();
+  await distributed(await publish('application.created', 'acme', application));
+  assert.equal(await begins(), before);
+  const seen = await announce(database);
+  await distributed(seen);
+  const stream = await follow(key, { headers: { 'last-event-id': await begins() } });
+  const later = await announce(database);
+  assert.equal(await nextId(stream), later);
+});
+
 test('a stream that its client ends, and a HEAD, are no warning in the log', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });

@@ -168,6 +168,7 @@ const sessionState =
   /\b(un)?listen \$\{|pg_(try_)?advisory_(un)?lock|temporary table (?!.* on commit drop)|sql`\s*set (?!local |constraints )|set_config\([^()]*(\([^()]*\)[^()]*)*, false\)|\bwith hold\b|\bdiscard (all|temp)|\bdeallocate\b|\.connection\(\)/;
 /** These run on the direct connection only, because a pooler shares connections by transaction. */
 const direct = [
+  'database/apply-migration.ts',
   'database/embedded.ts',
   'database/load-snapshot.ts',
   'database/migrate.ts',

@@ -1,24 +1,23 @@
 /** The log of a separate process: all lines are written, in order, soon, however the process ends. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { test } from 'node:test';
 
 const logUrl = new URL('../../src/runtime/log.ts', import.meta.url).href;
 
-function start(script: string) {
+const noFullDisk = !existsSync('/dev/full') && 'there is no /dev/full';
+
+function start(script: string, stdio: StdioOptions = ['ignore', 'pipe', 'ignore']) {
   const whole = `import { createLogger } from '${logUrl}'; const log = createLogger('info'); ${script}`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', whole], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  child.stdout.setEncoding('utf8');
-  return child;
+  return spawn(process.execPath, ['--input-type=module', '--eval', whole], { stdio });
 }
 
 async function linesOf(script: string): Promise<{ n: number }[]> {
   const child = start(script);
   let text = '';
-  child.stdout.on('data', (chunk: string) => (text += chunk));
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   await once(child, 'close');
   return text
     .split('\n')
@@ -42,9 +41,22 @@ for (const [end, script] of [
     );
   });
 
+test('a process whose log goes to a full disk goes on', { skip: noFullDisk }, async () => {
+  const full = openSync('/dev/full', 'w');
+  const script = `${logAll(1)} setTimeout(() => { log.info('another'); setTimeout(() => process.send('on'), 300); }, 300);`;
+  const child = start(script, ['ignore', full, 'pipe', 'ipc']);
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  const [message] = (await once(child, 'message')) as [string];
+  assert.equal(message, 'on');
+  child.disconnect();
+  assert.deepEqual(await once(child, 'exit'), [0, null], errors);
+  closeSync(full);
+});
+
 test('a single log line is flushed while the process runs', async () => {
   const child = start(`${logAll(1)} setInterval(() => {}, 1000);`);
-  const [chunk] = (await once(child.stdout, 'data')) as [string];
-  assert.equal((JSON.parse(chunk) as { n: number }).n, 0);
+  const [chunk] = (await once(child.stdout!, 'data')) as [Buffer];
+  assert.equal((JSON.parse(String(chunk)) as { n: number }).n, 0);
   child.kill('SIGKILL');
 });

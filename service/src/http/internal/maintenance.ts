@@ -84,12 +84,14 @@ export const maintenanceOperations = [
     response,
     errors: ['precondition_failed'],
     tagged: true,
-    async run({ writes, actor, body, request }) {
-      const change = requireConsistent(body);
+    async run({ writes, change, actor, body, request }) {
+      const given = requireConsistent(body);
       const precondition = preconditionOf(request);
       const check = (current: MaintenanceState | null) => precondition(toSwitch(current));
-      if (!change.enabled) await disableMaintenance(writes, actor, check);
-      const state = change.enabled ? await enableMaintenance(writes, actor, change, check) : null;
+      if (!given.enabled) await disableMaintenance(writes, actor, check, change);
+      const state = given.enabled
+        ? await enableMaintenance(writes, actor, given, check, change)
+        : null;
       return envelope(toSwitch(state));
     },
   }),

@@ -95,7 +95,7 @@ function ownersOf({ kind, appId, details }: SuspensionSubject) {
 
 function renderMail(
   { kind, id, appId, details }: SuspensionSubject,
-  { reason }: SuspensionRequest,
+  { reason, withReplay = false }: SuspensionRequest,
   { active = [] }: Omit<Change, 'subject'>,
   { serviceName, publicUrl }: SuspensionContext,
 ): { subject: string; text: string } {
@@ -110,9 +110,10 @@ function renderMail(
     text: [
       `The operator has ${verb} the ${kind} ${quoted} (${id}).`,
       ...(reason === null ? [] : [`Reason: ${reason.trim()}`]),
-      ...active.map(
-        ({ webhookId, since }) =>
-          `To replay: ${publicUrl}/profile/developer/apps/${appId}/webhooks/${webhookId}/deliveries since ${since.toISOString()}`,
+      ...active.map(({ webhookId, since }) =>
+        withReplay
+          ? `The service replays what webhook ${webhookId} missed since ${since.toISOString()}.`
+          : `To replay: ${publicUrl}/profile/developer/apps/${appId}/webhooks/${webhookId}/deliveries since ${since.toISOString()}`,
       ),
       `If you have questions, contact the operator.\n`,
     ].join('\n\n'),

@@ -194,11 +194,11 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
   async function render(): Promise<Entry> {
     const { counts, maintenance, components } = health.snapshot();
     const query = { page: 1, limit: newestShown, sort: '-createdAt' } as const;
+    const isUp = components.database === 'ok';
     // Without the database, the page has no organisations.
-    const list =
-      components.database === 'ok'
-        ? await listOrgs(dependencies, query, publicUrl).catch(() => null)
-        : null;
+    const list = isUp ? await listOrgs(dependencies, query, publicUrl).catch(() => null) : null;
+    // The next request reads again.
+    if (isUp && list === null) shown = null;
     const newest = list?.rows ?? [];
     return publicEntry(Buffer.from(renderLanding(site, { counts, maintenance, newest })));
   }

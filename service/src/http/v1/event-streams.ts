@@ -112,6 +112,7 @@ export class EventStreams {
     try {
       // From here on it is counted, and nothing is lost between what it has missed and what comes.
       await this.#dependencies.feed.follow(stream);
+      await stream.findBeginning();
     } catch (error) {
       this.#close(stream);
       throw error;
@@ -202,6 +203,7 @@ class EventStream implements Follower {
   readonly #response: ServerResponse;
   /** That of the last event that was sent. */
   #position: number | null;
+  #beginning = 0;
   /** While it is sent what it has missed, others come that the next page will have. */
   #isCatchingUp = true;
   #mayHaveMore = false;
@@ -219,18 +221,26 @@ class EventStream implements Follower {
     this.#position = after;
   }
 
+  /** Whoever has no cursor begins after the newest event that it may have: one that moved would tell that others have events. */
+  async findBeginning(): Promise<void> {
+    if (this.#position !== null) return;
+    const { event, webhookId, readers } = this.#given;
+    const newest = { start: 0, newest: true, limit: 1, event, webhookId };
+    const { database } = this.#dependencies;
+    this.#beginning = (await readers(() => readEvents(database, this.appId, newest))).end;
+  }
+
   begin(headers: Record<string, unknown>): void {
     const { feed } = this.#dependencies;
     if (this.isEnding || this.#isGone()) return;
     // Whoever has no cursor has missed nothing, and gets one at once: the connection may break before the first event.
     this.#isCatchingUp = this.#position !== null;
-    this.#position ??= feed.position;
+    const cursor = this.#cursor(this.#position ?? this.#beginning);
+    this.#position ??= Math.max(feed.position, this.#beginning);
     // The end of the connection ends it. In chunks, each write would be three.
     this.#response.useChunkedEncodingByDefault = false;
     this.#response.writeHead(200, headers as Record<string, string>);
-    this.#response.write(
-      `retry: ${reconnectSeconds * 1_000}\nid: ${this.#cursor(this.#position)}\n\n`,
-    );
+    this.#response.write(`retry: ${reconnectSeconds * 1_000}\nid: ${cursor}\n\n`);
     this.#beatsAt = performance.now() + heartbeatSeconds * 1_000;
     if (this.#isCatchingUp) this.#catchUp();
   }

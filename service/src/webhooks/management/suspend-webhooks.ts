@@ -39,7 +39,7 @@ export async function suspendWebhooks(
     where ${isOf(subject)} and active
   `.execute(tx);
   const ids = await listIds(tx, subject);
-  for (const id of ids) await pauseProbes(tx, id);
+  await pauseProbes(tx, ids);
   const { counts } = await cancelPending(tx, ids, 'suspension');
   return { subject, changed, cancelled: [...counts.values()].reduce((sum, n) => sum + n, 0) };
 }

@@ -9,7 +9,7 @@ import { invalid, type Issue } from '../../errors.ts';
 import type { Filters } from '../filters/compile-filters.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { endProbes, startProbes } from '../queue/health/healing.ts';
+import { endProbes, resumeLater, startProbes } from '../queue/health/healing.ts';
 import type { OwnHeaders } from '../../contract/own-headers.ts';
 import { checkRequest } from './check-chat-url.ts';
 import type { GuardOptions } from './check-webhook-url.ts';
@@ -170,7 +170,10 @@ async function adjustDelivery(
 ): Promise<void> {
   // An owner who says whether the webhook is active decides instead of the probes.
   if (active !== undefined || selfHealing === false) await endProbes(tx, id);
-  if (selfHealing === true && active === undefined) await startProbes(tx, [id]);
+  if (selfHealing === true && active === undefined) {
+    await startProbes(tx, [id]);
+    await resumeLater(tx, id);
+  }
   if (active === false) {
     await cancelPending(tx, [id], 'deactivation');
     await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);

@@ -65,7 +65,7 @@ export async function claimMails(
         'suspendedReason', s."suspendedReason", 'exhaustedInARow', coalesce(h.exhausted_in_a_row, 0)) as now, a.name as "appName", cardinality(e.mailed_to) > 0 as "isMailed", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails
-          and m.email <> all(e.mailed_to)
+          and m.email <> all(e.mailed_to) and m.email not like '%.invalid'
         order by m.email
       ) as recipients
   `.execute(database);

@@ -47,7 +47,7 @@ export async function recordOperationalEvents(
     ),
     -- Except the one whose mail is being sent, which mentions only itself.
     waiting as materialized (
-      select e.id, e.webhook_id, e.kind, e.repeats, e.mail_attempts, e.next_mail_at
+      select e.id, e.webhook_id, e.kind, e.repeats, e.mail_attempts, e.next_mail_at, cardinality(e.mailed_to) > 0 as is_mailed
       from operational_events e join given g using (webhook_id, kind)
       where e.next_mail_at is not null
         and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
@@ -64,7 +64,9 @@ export async function recordOperationalEvents(
       coalesce(w.next_mail_at, told.at + interval '1 hour', (select now from clock))
     from given g
     left join lateral (
-      select sum(repeats + 1)::int as repeats, max(mail_attempts) as attempts, max(next_mail_at) as next_mail_at
+      -- If somebody got the mail of one whose others are tried again, the hour begins anew.
+      select sum(repeats + 1) filter (where not is_mailed)::int as repeats, max(mail_attempts) as attempts,
+        greatest(max(next_mail_at), (select now from clock) + case when bool_or(is_mailed) then interval '1 hour' end) as next_mail_at
       from waiting where webhook_id = g.webhook_id and kind = g.kind
     ) w on true
     left join lateral (

@@ -303,15 +303,23 @@ async function replayAfterHealing(
   // The number of events decides how they are best read.
   await sql`set local plan_cache_mode = force_custom_plan`.execute(tx);
   await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
-  type Healed = { appId: string; active: boolean; replaySince: Date; since: Date; until: Date };
+  type Healed = {
+    appId: string;
+    active: boolean;
+    isSuspended: boolean;
+    replaySince: Date;
+    since: Date;
+    until: Date;
+  };
   const { rows } = await sql<Healed>`
-    select w.app_id as "appId", w.active, h.replay_since as "replaySince", now() as until,
+    select w.app_id as "appId", w.active, w.deactivated_reason is not distinct from 'suspended' as "isSuspended", h.replay_since as "replaySince", now() as until,
       greatest(h.replay_since, now() - ${recoverDaysMax} * interval '1 day') as since
     from webhook_healing h join webhooks w on w.id = h.webhook_id
     where h.webhook_id = ${webhookId} and h.replay_since is not null
   `.execute(tx);
   const [healed] = rows;
-  if (!healed) return;
+  // What is owed to a suspended webhook is owed once it is restored.
+  if (!healed || healed.isSuspended) return;
   const { active, appId, replaySince, since, until } = healed;
   await takeTurn(tx, appId);
   // Locks the webhook before its healing, as changes by owners do.
@@ -356,7 +364,7 @@ function missed(webhookId: string, from: Statement, to: Statement) {
       from webhooks w left join bindings b on b.app_id = w.app_id cross join events e
       -- However many versions there are, each event looks up its own.
       cross join lateral (
-        select events, filter_path from webhook_versions
+        select active, events, filter_path from webhook_versions
         where webhook_id = w.id and valid_from <= e.fanned_out_at and coalesce(valid_to > e.fanned_out_at, true)
         order by valid_from desc limit 1
       ) v
@@ -367,7 +375,8 @@ function missed(webhookId: string, from: Statement, to: Statement) {
         and takes_event(true, v.events, e.name) and passes_filter(v.filter_path, e.name, filterable(e.data))
         and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
         and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, from, to)}
-        and not exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached)
+        -- A later slice of its broadcast makes it, if the webhook was active then.
+        and not (v.active and exists (select from broadcasts x where x.event_id = e.id and w.id > x.reached))
         -- The delivery gets the day of its event, which retention drops earlier than the event.
         and to_regclass('orgdir.deliveries_' || to_char(e.fanned_out_at at time zone 'utc', 'YYYYMMDD')) is not null
   `;

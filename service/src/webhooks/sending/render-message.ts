@@ -80,10 +80,13 @@ function fit(text: string, max: number, escape = (some: string) => some): string
   return `${escape(characters.slice(0, low).join(''))}…`;
 }
 
+/** For the address of another host, such as `intranet` or `my_host.example.org`, Discord refuses the whole message. */
+const linkedHost = /^(\d+(\.\d+){3}|([a-z\d-]+\.)+[a-z\d-]*[a-z][a-z\d-]*)$/;
+
 /** A link that no format can take for something else; null unless it is one. */
 function webLink(text: string | null): string | null {
   const url = text === null ? null : URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) return null;
+  if (!url || !/^https?:$/.test(url.protocol) || !linkedHost.test(url.hostname)) return null;
   const link = url.href.replaceAll(/[|<>"'()*_~`{}\\]/g, percentEncode);
   return link.length <= 2_000 ? link : null;
 }

@@ -239,6 +239,16 @@ test('a former slug leads to the entry while it is listed and the slug is reserv
   assert.equal((await get('/orgs/old')).status, 404, 'somebody else may take it');
 });
 
+test('a slug from before an organisation was listed leads nowhere', async () => {
+  await createOrgs({ slug: 'project-secret', name: 'Secret', listed: false });
+  await sql`
+    update orgs set slug = 'known-name', listed = true where slug = 'project-secret'
+  `.execute(database);
+  await service.settled();
+  assert.equal((await get('/orgs/known-name')).status, 200);
+  assert.equal((await get('/orgs/project-secret')).text, (await get('/orgs/unknown')).text);
+});
+
 test('hostile texts are shown as texts', async () => {
   const texts = { name: hostile, tag: '<b>"\'&</b>', description: hostile, location: hostile };
   await put(database, 'alliances', [{ slug: 'hostile', ...texts, location: undefined }]);

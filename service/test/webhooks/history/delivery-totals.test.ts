@@ -138,11 +138,24 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ do: 'fold' as const }) },
 );
 
+/** For a moment. */
+async function deactivate(webhookId: string): Promise<void> {
+  await database.transaction().execute(async (tx) => {
+    const where = sql`where id = ${webhookId}`;
+    await sql`
+      update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'owner' ${where}
+    `.execute(tx);
+    await cancelPending(tx, [webhookId], 'deactivation');
+    await sql`
+      update webhooks set active = true, deactivated_at = null, deactivated_reason = null ${where}
+    `.execute(tx);
+  });
+}
+
 async function perform(one: Command): Promise<void> {
   if (one.do === 'record') await record(one.made, one.ends);
   else if (one.do === 'redeliver') await redeliverSome(one.count);
-  else if (one.do === 'cancel')
-    await cancelPending(database, [webhooks[one.webhook] ?? ''], 'deactivation');
+  else if (one.do === 'cancel') await deactivate(webhooks[one.webhook] ?? '');
   else if (one.do === 'drop') await drop(one.retentionDays);
   else await foldDeliveryChanges(database);
 }
@@ -264,7 +277,7 @@ test('statistics count the first outcome of each delivery, and no tests', async 
   ];
   assert.deepEqual(await stats(webhookId), first);
   await database.transaction().execute((tx) => requeue(tx, appId, webhookId, [failed]));
-  await cancelPending(database, [webhookId], 'deactivation');
+  await deactivate(webhookId);
   await foldAll();
   // The one that waited for its retry has ended now, and the redelivery has not changed the past.
   assert.deepEqual(await stats(webhookId), [

@@ -418,6 +418,40 @@ test('a mail whose process died after the last recipient counts as mailed', asyn
   assert.deepEqual(server.mails, []);
 });
 
+test('whoever got the mail gets no other within the hour while it is tried for somebody else', async () => {
+  const deferred = 'greylisted@example.org';
+  const server = await startSmtpServer({
+    refuseRecipient: (address) => (address === deferred ? 451 : null),
+  });
+  const webhook = await makeWebhook();
+  await database
+    .transaction()
+    .execute((tx) =>
+      setMember(tx, testActor, { appId: webhook.appId, email: deferred, role: 'owner' }),
+    );
+  startMailSender(server);
+  await happen(webhook);
+  await server.received(1);
+  await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'deferred');
+  await happen(webhook);
+  const [, next] = await rowsOf(webhook);
+  assert.deepEqual([next?.waits_seconds, next?.repeats], [3_600, 0]);
+});
+
+test('no failure mail goes to an address that no provider has verified', async () => {
+  const server = await startSmtpServer();
+  const webhook = await makeWebhook();
+  const member = { appId: webhook.appId, email: '1@oidc.invalid', role: 'owner' } as const;
+  await database.transaction().execute((tx) => setMember(tx, testActor, member));
+  startMailSender(server);
+  await happen(webhook);
+  assert.ok((await settledRow(webhook)).mailed_at);
+  assert.deepEqual(
+    server.mails.map(({ to }) => to),
+    [[webhook.owner]],
+  );
+});
+
 test('a webhook that keeps failing gets one mail per hour with the count', async () => {
   const server = await startSmtpServer();
   startMailSender(server);

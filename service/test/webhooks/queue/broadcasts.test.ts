@@ -207,10 +207,20 @@ test('an app that loses its binding during a broadcast is sent nothing more of i
 
 test('until its last slice, a broadcast waits for its other webhooks, and a replay leaves it to them', async () => {
   const webhooks = await openWith(many);
+  const [first, off, last] = [webhooks[0], webhooks.at(-2), webhooks.at(-1)] as [
+    string,
+    string,
+    string,
+  ];
+  await sql`
+    update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'owner' where id = ${off}
+  `.execute(database);
   const event = await announce(database);
   await fanOutWith(database);
   await advance();
-  const [first, last] = [webhooks[0] as string, webhooks.at(-1) as string];
+  await sql`
+    update webhooks set active = true, deactivated_at = null, deactivated_reason = null where id = ${off}
+  `.execute(database);
   const explain = async (webhookId: string) =>
     (await explainEvent(database, { appId: service.appId, webhookId }, event)).result;
   assert.deepEqual([await explain(first), await explain(last)], ['delivered', 'waiting']);
@@ -222,7 +232,9 @@ test('until its last slice, a broadcast waits for its other webhooks, and a repl
       )
     ).missed;
   const before = await replayable(last);
+  assert.equal(await replayable(off), 1, 'no slice makes one of a webhook that was inactive');
   await advanceToEnd();
+  assert.equal(await replayable(off), 1);
   assert.equal(await explain(last), 'delivered');
   assert.equal(await replayable(last), before);
 });

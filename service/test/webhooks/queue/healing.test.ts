@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { createApp } from '../../../src/access/apps.ts';
-import { sql } from '../../../src/database/database.ts';
+import { sql, type Transaction } from '../../../src/database/database.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -17,7 +17,11 @@ import {
 import { firstProbeJitter, probeHours } from '../../../src/webhooks/queue/health/healing.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
-import { listHealed } from '../../../src/webhooks/replay/replay.ts';
+import { listHealed, replayHealed } from '../../../src/webhooks/replay/replay.ts';
+import {
+  restoreWebhooks,
+  suspendWebhooks,
+} from '../../../src/webhooks/management/suspend-webhooks.ts';
 import { recoverLeases } from '../../../src/webhooks/queue/record/recover-leases.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
@@ -278,6 +282,13 @@ test('a replay after healing begins before the deactivation, and only a deactiva
   await update(webhook, { active: true });
   await update(webhook, { selfHealing: false });
   assert.deepEqual(await listHealed(database), [webhook.id]);
+  const target = { kind: 'webhook', id: webhook.id } as const;
+  const inTransaction = (work: (tx: Transaction) => Promise<unknown>) =>
+    database.transaction().execute(work);
+  await inTransaction((tx) => suspendWebhooks(tx, testActor, target, 'Spam.'));
+  await replayHealed(database, webhook.id);
+  await inTransaction((tx) => restoreWebhooks(tx, testActor, target, false));
+  assert.deepEqual(await listHealed(database), [webhook.id], 'a suspension puts it off');
   await update(webhook, { active: false });
   assert.deepEqual(await listHealed(database), []);
 });

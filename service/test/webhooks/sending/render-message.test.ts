@@ -63,6 +63,21 @@ test('a test of an event shows the message of that event', () => {
 
 test('a time with an offset is shown in UTC', () => {
   assert.equal(timeText('2026-11-20T20:00:00+02:00'), '2026-11-20 18:00 UTC');
+  assert.equal(timeText('2026-12-31T23:59:60Z'), '2027-01-01 00:00 UTC');
+});
+
+test('an address for which Discord refuses a message is left out', () => {
+  const linked = (website: string) =>
+    render('discord', 'org.created', { name: 'Acme', links: { website } }).embeds[0].url;
+  for (const website of ['http://intranet/', 'https://my_guild.example.org/', 'http://[::1]/'])
+    assert.equal(linked(website), undefined, website);
+  for (const website of ['http://192.0.2.1/', 'https://xn--knyvtr-0ta2c.example.org:8443/a?b=c'])
+    assert.equal(linked(website), website);
+});
+
+test('an entry without a website has no link, because its address in the API needs a key', () => {
+  const url = 'https://directory.example.org/api/v1/orgs/acme';
+  assert.equal(render('discord', 'org.created', { name: 'Acme', url }).embeds[0].url, undefined);
 });
 
 const hostile = fc.oneof(

@@ -27,28 +27,26 @@ export type ProbeOutcome = {
   error: Parameters<typeof recordOperationalEvents>[1][number]['error'];
 };
 
-/**
- * Starts to probe those of the webhooks that were deactivated as failing and may be activated by probes. Those that are
- * suspended are probed once they are restored.
- */
+/** Starts to probe those of the webhooks that were deactivated as failing and may be activated by probes. */
 export async function startProbes(tx: Transaction, webhookIds: string[]): Promise<void> {
   await sql`
     with started as (
       insert into webhook_healing as h (webhook_id, failed_probes)
       select id, 0 from webhooks
       where id = any(${webhookIds}::uuid[]) and not active and deactivated_reason = 'failing' and self_healing
+        and not exists (select from suspensions s where s.webhook_id = webhooks.id or s.app_id = webhooks.app_id)
         -- One in flight, or one that waits while the webhook is not probed, is of an earlier deactivation and has no effect.
         and not exists (
           select from pending_deliveries p join webhook_healing probed using (webhook_id)
           where webhook_id = webhooks.id and trigger = 'probe' and lease_token is null and failed_probes is not null)
-      on conflict (webhook_id) do update set failed_probes = 0, succeeded = false, replay_since = null
+      on conflict (webhook_id) do update set failed_probes = 0, succeeded = false, replay_since = null, paused = false
       returning webhook_id, healed_at
     ),
     ${insertProbes(sql`
       select webhook_id, greatest(queue_now() + ${probeHours[0]}::float8 * interval '1 hour' * (1 + random() * ${firstProbeJitter}::float8),
         -- The fourth activation follows the first by a week or more.
         healed_at[${healsPerWeekMax}::int - 2] + case when cardinality(healed_at) = ${healsPerWeekMax}::int then interval '7 days' end)
-      from started where not exists (${suspensionsOf(sql`started.webhook_id`)})
+      from started
     `)}
   `.execute(tx);
 }
@@ -56,31 +54,47 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
 /** Stops probing a webhook. A probe in flight ends by itself and has no effect. */
 export async function endProbes(tx: Transaction, webhookId: string): Promise<void> {
   await sql`
-    update webhook_healing set failed_probes = null where webhook_id = ${webhookId}
+    update webhook_healing set failed_probes = null, paused = false where webhook_id = ${webhookId}
   `.execute(tx);
-  await pauseProbes(tx, webhookId);
-}
-
-/** For a webhook that is suspended: `resumeProbes` begins anew, unless the owner ends the probes meanwhile. */
-export async function pauseProbes(tx: Transaction, webhookId: string): Promise<void> {
   await sql`
     delete from pending_deliveries where webhook_id = ${webhookId} and trigger = 'probe' and lease_token is null
+  `.execute(tx);
+}
+
+/** For webhooks that are suspended. */
+export async function pauseProbes(tx: Transaction, webhookIds: string[]): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    select webhook_id as id from webhook_healing
+    where webhook_id = any(${webhookIds}::uuid[]) and (failed_probes is not null or paused)
+  `.execute(tx);
+  for (const { id } of rows) await endProbes(tx, id);
+  await setPaused(tx, rows);
+}
+
+/** For a webhook whose healing is switched on while it is suspended. */
+export async function resumeLater(tx: Transaction, webhookId: string): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    select id from webhooks w where id = ${webhookId} and not active and deactivated_reason = 'failing'
+      and exists (select from suspensions s where s.webhook_id = w.id or s.app_id = w.app_id)
+  `.execute(tx);
+  await setPaused(tx, rows);
+}
+
+async function setPaused(tx: Transaction, webhooks: { id: string }[]): Promise<void> {
+  await sql`
+    insert into webhook_healing (webhook_id, paused)
+    select id, true from unnest(${webhooks.map(({ id }) => id)}::uuid[]) as paused(id)
+    on conflict (webhook_id) do update set paused = true
   `.execute(tx);
 }
 
 /** Probes those of restored webhooks that were probed when they were suspended. */
 export async function resumeProbes(tx: Transaction, webhookIds: string[]): Promise<void> {
   const { rows } = await sql<{ id: string }>`
-    select webhook_id as id from webhook_healing where webhook_id = any(${webhookIds}::uuid[]) and failed_probes is not null
+    select webhook_id as id from webhook_healing where webhook_id = any(${webhookIds}::uuid[]) and paused
   `.execute(tx);
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) await startProbes(tx, ids);
-}
-
-function suspensionsOf(webhookId: ReturnType<typeof sql>) {
-  return sql`
-    select from suspensions s join webhooks w on w.id = ${webhookId} where s.webhook_id = w.id or s.app_id = w.app_id
-  `;
 }
 
 /**
@@ -126,7 +140,7 @@ type Probed = {
   succeeded: boolean;
 };
 
-/** Null if the webhook is not probed any more or suspended, or if another probe waits: this one was of an earlier deactivation. */
+/** Null if the webhook is not probed any more, or if another probe waits: this one was of an earlier deactivation. */
 async function readProbed(tx: Transaction, webhookId: string): Promise<Probed | null> {
   const { rows } = await sql<Probed>`
     select w.id as "webhookId", w.app_id as "appId", w.url, coalesce(health.exhausted_in_a_row, 0) as exhausted,
@@ -136,7 +150,6 @@ async function readProbed(tx: Transaction, webhookId: string): Promise<Probed | 
     from webhooks w join webhook_healing h on h.webhook_id = w.id
       left join webhook_health health on health.webhook_id = w.id
     where w.id = ${webhookId} and not w.active and h.failed_probes is not null
-      and not exists (${suspensionsOf(sql`h.webhook_id`)})
       and not exists (select from pending_deliveries where webhook_id = w.id and trigger = 'probe')
   `.execute(tx);
   return rows[0] ?? null;

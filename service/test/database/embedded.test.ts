@@ -1,0 +1,67 @@
+/** Which server is that of a folder, and how long a start waits for it. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, mock, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { openClient } from '../../src/database/database.ts';
+import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-embedded-'));
+// As root, PostgreSQL runs as another user.
+await chmod(folder, 0o755);
+const opened: EmbeddedDatabase[] = [];
+after(async () => {
+  await Promise.all(opened.map((each) => each.close()));
+  await rm(folder, { recursive: true });
+});
+
+async function open(name: string): Promise<EmbeddedDatabase> {
+  const settings = ['fsync=off'];
+  const embedded = await openEmbedded({ dataDir: join(folder, name), purpose: 'tool', settings });
+  opened.push(embedded);
+  return embedded;
+}
+
+async function query({ connection }: EmbeddedDatabase, text: string) {
+  const client = openClient(connection, { applicationName: 'test' });
+  await client.connect();
+  const { rows } = await client.query(text);
+  await client.end();
+  return rows;
+}
+
+test('a copy of a folder whose server runs is a database of its own', async () => {
+  const original = await open('original');
+  await query(original, 'create table only_here ()');
+  await promisify(execFile)('cp', ['-a', join(folder, 'original'), join(folder, 'copy')]);
+  const copy = await open('copy');
+  await query(copy, 'drop table only_here');
+  assert.deepEqual(await query(original, 'select from only_here'), []);
+});
+
+test('a server that still starts is waited for, however long that takes', async (t) => {
+  const dataDir = join(folder, 'starting');
+  await open('starting');
+  const file = join(dataDir, 'postgres/postmaster.pid');
+  const text = await readFile(file, 'utf8');
+  // As it is until a crash is recovered from.
+  const lines = text.split('\n');
+  lines[4] = join(dataDir, 'nowhere');
+  lines[7] = 'starting';
+  await writeFile(file, lines.join('\n'));
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  t.after(() => mock.timers.reset());
+  let isOver = false;
+  const another = open('starting').finally(() => (isOver = true));
+  for (let times = 0; times < 10; times += 1) {
+    mock.timers.tick(61_000);
+    await wait(30);
+  }
+  assert.equal(isOver, false);
+  await writeFile(file, text);
+  await another;
+});
