@@ -322,9 +322,10 @@ test('a restore keeps what somebody writes to the target meanwhile', options, as
     await sql`lock table apps in share mode`.execute(tx);
     const env = { ...secret, DATABASE_URL: toUrl(connection) };
     const command = startCommand(['restore', file], { env });
-    await eventually(() => isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)));
+    const query: Query = (text) => sql.raw<{ blocked: boolean }>(text).execute(tx);
+    await eventually(() => isBlocked(query, 'apps'));
     await sql`
-      insert into published_events (id, name, org_id, data) values (uuid_v7(), 'event.created', uuid_v7(), '{}')
+      insert into published_events (id, name, org_id, data, created_at) values (uuid_v7(), 'event.created', uuid_v7(), '{}', now())
     `.execute(database);
     return command;
   });
@@ -667,9 +668,9 @@ async function readRows(database: Database): Promise<Record<string, string[]>> {
 
 type Query = (text: string) => Promise<{ rows: { blocked: boolean }[] }>;
 
-async function isBlocked(query: Query): Promise<boolean> {
+async function isBlocked(query: Query, table = 'webhooks'): Promise<boolean> {
   const { rows } = await query(
-    `select exists (select from pg_locks where not granted and relation = 'orgdir.webhooks'::regclass) as blocked`,
+    `select exists (select from pg_locks where not granted and relation = 'orgdir.${table}'::regclass) as blocked`,
   );
   return rows[0]?.blocked === true;
 }
