@@ -62,6 +62,7 @@ test('a search ends where a link leads to the whole list', options, async () => 
   const search = page.getByRole('searchbox', { name: 'Search' });
   const other = page.getByRole('rowheader', { name: 'Other Makers' });
   for (const _ of ['once', 'and again']) {
+    await other.waitFor();
     await search.fill('acme');
     await other.waitFor({ state: 'detached' });
     await page.getByRole('navigation').getByRole('link', { name: 'Directory' }).click();
