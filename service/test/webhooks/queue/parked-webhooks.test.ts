@@ -66,6 +66,27 @@ test('nobody waits behind channels that a chat platform has closed, and these go
   );
 });
 
+test('where room is scarce, webhooks that answer at once do not wait behind others that are quick', (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const room = new Room(webhooks);
+  const parked = new ParkedWebhooks(room, createFloor(null));
+  const answer = (webhookId: string, ms: number) => {
+    const place = room.take({ webhookId, owner: '', url: 'https://example.org/', latencyMs: ms });
+    room.start(place, true);
+    now += ms;
+    room.release(place);
+  };
+  const others = Array.from({ length: 200 }, (_, index) => index.toString(16).padStart(6, '0'));
+  for (const webhookId of others) answer(webhookId, 900);
+  answer('a', 5);
+  parked.add(others);
+  parked.add(['a']);
+  const [first, ...rest] = parked.takeWithRoom(64).keys();
+  assert.equal(first, 'a');
+  assert.ok(rest.length > 40, 'the others have the rest');
+});
+
 test('those that are taken get no more than the room that there is, and the others are kept', () => {
   // Each may have two until its first attempt has ended.
   for (const [most, expected] of [

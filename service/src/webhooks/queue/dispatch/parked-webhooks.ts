@@ -13,8 +13,11 @@ const pageMs = 10;
 const consideredMax = 1_000;
 /** What webhooks of one speed may take of what quicker ones have left of a claim, if slower ones wait. */
 const sharePerSpeed = 0.75;
-/** Those of channels that a chat platform has closed are apart, so that nobody waits behind them. */
-type Queue = Speed | 'closed';
+/**
+ * Those that answer at once come before the other quick ones: where room is scarce it is free again the soonest. Those of
+ * channels that a chat platform has closed are apart, so that nobody waits behind them.
+ */
+type Queue = 'prompt' | Speed | 'closed';
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 export class ParkedWebhooks {
@@ -24,6 +27,7 @@ export class ParkedWebhooks {
   /** The time up to which everything due was parked. */
   readonly #due: Floor<null>;
   readonly #queues: Record<Queue, Set<string>> = {
+    prompt: new Set(),
     quick: new Set(),
     slow: new Set(),
     unknown: new Set(),
@@ -68,9 +72,13 @@ export class ParkedWebhooks {
   /** They have more parked deliveries than were claimed. */
   keep(webhookIds: string[]): void {
     for (const webhookId of webhookIds) {
-      const queue = this.#room.isClosed(webhookId) ? 'closed' : this.#room.speedOf(webhookId);
-      this.#queues[queue].add(webhookId);
+      this.#queues[this.#queueOf(webhookId)].add(webhookId);
     }
+  }
+
+  #queueOf(webhookId: string): Queue {
+    if (this.#room.isClosed(webhookId)) return 'closed';
+    return this.#room.isPrompt(webhookId) ? 'prompt' : this.#room.speedOf(webhookId);
   }
 
   /** Keeps those of which as many deliveries were leased as had room: they may have more. */
@@ -85,9 +93,10 @@ export class ParkedWebhooks {
     const rooms = new Map<string, number>();
     let left = most;
     const queues = Object.entries(this.#queues).filter(
-      (each): each is [Speed, Set<string>] => each[0] !== 'closed' && each[1].size > 0,
+      (each): each is ['prompt' | Speed, Set<string>] => each[0] !== 'closed' && each[1].size > 0,
     );
-    for (const [index, [speed, webhooks]] of queues.entries()) {
+    for (const [index, [queue, webhooks]] of queues.entries()) {
+      const speed = queue === 'prompt' ? 'quick' : queue;
       const share = index < queues.length - 1 ? sharePerSpeed : 1;
       const roomsMax = rooms.size + Math.ceil((webhooksMax - rooms.size) * share);
       const kept = speed === 'slow' ? this.#room.freeForSlow() : 0;

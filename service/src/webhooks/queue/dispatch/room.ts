@@ -178,6 +178,13 @@ export class Room {
     return this.#speedOf(this.#find(webhookId) ?? unknownReceiver(webhookId));
   }
 
+  /** Whether it answers so quickly that its deliveries may be leased ahead. */
+  isPrompt(webhookId: string): boolean {
+    const receiver = this.#find(webhookId);
+    if (!receiver || this.#speedOf(receiver) !== 'quick') return false;
+    return Math.max(receiver.latencyMs ?? Infinity, unansweredMs(receiver)) <= aheadMs;
+  }
+
   /** Whether `close` keeps it from starting attempts now. */
   isClosed(webhookId: string): boolean {
     return performance.now() < (this.#find(webhookId)?.closedUntil ?? -Infinity);
