@@ -47,7 +47,8 @@ export async function withDataDirErrors<T>(dataDir: string, act: () => Promise<T
     return await act();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
+    // That of an interrupted start is a number.
+    if (typeof code !== 'string') throw error;
     throw new StartError(
       `DATA_DIR ${dataDir} cannot be used (${code}); choose a folder that you may write to, for example DATA_DIR=./data`,
       { cause: error },

@@ -85,8 +85,10 @@ async function join(installation: Installation, options: EmbeddedOptions): Promi
     const client = await connect(installation, options);
     if (client && (await enter(installation, options, client))) return client;
     const failure = client ? null : await startIfStopped(installation, deadline, options.signal);
-    if (failure) options.signal?.throwIfAborted();
-    const isLate = Date.now() > deadline && !(await isStarting(installation));
+    // One that another process has started goes on; its own is ready here, and is stopped by whoever closes it.
+    const othersStarts = !client && !failure && (await isStarting(installation));
+    if (failure || othersStarts) options.signal?.throwIfAborted();
+    const isLate = Date.now() > deadline && !othersStarts;
     if (failure?.isPermanent || isLate) {
       throw new StartError(
         `the embedded database in ${installation.dataDir} does not start: ${failure?.reason ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,

@@ -70,7 +70,7 @@ export type Operation<
   tagged?: boolean;
   /** Of a conditional read. Default: as for responses that require a key. */
   cacheControl?: string;
-  /** Whether the caller must have proved recently who they are, always or if \`run\` asks. Holds where people sign in. */
+  /** Whether the caller must have proved recently who they are, always or if `run` asks. Holds where people sign in. */
   recentProof?: true | 'if asked';
   /** Returns the body of the response, or the reply if it has sent it; a conditional read may return its bytes. */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;

@@ -56,12 +56,19 @@ test('a server that still starts is waited for, however long that takes', async 
   mock.timers.enable({ apis: ['Date'], now: Date.now() });
   t.after(() => mock.timers.reset());
   let isOver = false;
+  const stopping = new AbortController();
+  const stopped = assert.rejects(
+    openEmbedded({ dataDir, purpose: 'tool', signal: stopping.signal }),
+    { name: 'AbortError' },
+  );
   const another = open('starting').finally(() => (isOver = true));
   for (let times = 0; times < 10; times += 1) {
     mock.timers.tick(61_000);
     await wait(30);
   }
   assert.equal(isOver, false);
+  stopping.abort();
+  await stopped;
   await writeFile(file, text);
   await another;
 });
