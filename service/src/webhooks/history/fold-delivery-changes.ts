@@ -109,17 +109,24 @@ async function fold(database: Database, floor: string, changes: Change[] | null)
 
 type Statement = ReturnType<typeof sql>;
 
-/** Drops the totals of a day whose partition of `deliveries` is dropped in this transaction, which keeps folds out. */
+/**
+ * Drops the totals of a day whose partition of `deliveries` is dropped in this transaction. Waits for a running fold, and keeps
+ * others out until the end of the transaction. By the hour: many webhooks have more totals in a day than one statement deletes
+ * in its time.
+ */
 export async function dropTotals(tx: Transaction, day: Statement): Promise<void> {
-  for (const table of ['delivery_totals', 'delivery_changes'])
-    await sql`
-      delete from ${sql.table(table)} where id_hour >= ${day} and id_hour < ${day} + interval '1 day'
-    `.execute(tx);
+  await sql`select pg_advisory_xact_lock(${sql.lit(foldLock)})`.execute(tx);
+  for (let hour = 0; hour < 24; hour += 1)
+    await sql`delete from delivery_totals where id_hour = ${day} + ${hour} * interval '1 hour'`.execute(
+      tx,
+    );
 }
 
-/** Waits for a running fold, and keeps others out until the end of the transaction. */
-export async function keepFoldsOut(tx: Transaction): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${sql.lit(foldLock)})`.execute(tx);
+/** Drops what changed since `dropTotals`, and was to be added to them. */
+export async function dropChanges(tx: Transaction, day: Statement): Promise<void> {
+  await sql`
+    delete from delivery_changes where id_hour >= ${day} and id_hour < ${day} + interval '1 day'
+  `.execute(tx);
 }
 
 export async function dropOldStats(database: Database): Promise<void> {

@@ -12,7 +12,7 @@ import {
   type Transaction,
 } from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
-import { dropTotals, keepFoldsOut } from './fold-delivery-changes.ts';
+import { dropChanges, dropTotals } from './fold-delivery-changes.ts';
 
 /** One worker at a time; two that lock and drop the same tables would deadlock. */
 const dropLock = 70420007;
@@ -126,7 +126,6 @@ async function dropDay(
       const need = await findNeed(tx, day);
       if (need) return need;
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
-      await keepFoldsOut(tx);
       // Before the tables are locked, because it takes a moment.
       await dropTotals(tx, startOf(day));
       // Locks the parents, which dropping a partition locks anyway, always in this order. From here on no delivery
@@ -136,8 +135,7 @@ async function dropDay(
       );
       const needMeanwhile = await findNeed(tx, day);
       if (needMeanwhile) throw new NeededMeanwhile(needMeanwhile);
-      // Those that were added meanwhile.
-      await dropTotals(tx, startOf(day));
+      await dropChanges(tx, startOf(day));
       await sql`drop table ${sql.join(partitions.map((name) => sql.table(name)))}`.execute(tx);
       return 'dropped' as const;
     })

@@ -9,6 +9,8 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
+  isConnectionFault,
+  isStatementTimeout,
   openDatabase,
   shortTransactionMs,
   type ConnectionSettings,
@@ -360,21 +362,37 @@ async function pruneHistory(
   { retentionDays, entryChanges, log }: WorkerDependencies,
 ): Promise<number> {
   let waitMs = rarelyMs;
-  // They wait for up to a week, which may be longer than history is kept.
-  await renewProbes(database, retentionDays);
-  const dropped = await rotatePartitions(database, retentionDays, (kept) => {
-    log.warn(kept, 'partitions.kept');
-    if (kept.reason === 'locked') waitMs = lockedDayAgainMs;
-  });
-  if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
-  await dropOldOperationalEvents(database, retentionDays);
-  await dropOldNotices(database);
-  const rows = await dropOldSetAside(database, retentionDays);
-  if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
-  await dropOldVersions(database, retentionDays);
-  await dropExpiredKeys(database);
-  await dropChatLimits(database);
-  await dropOldStats(database);
-  while (await entryChanges.dropOld(database));
+  const steps: (() => Promise<unknown>)[] = [
+    // They wait for up to a week, which may be longer than history is kept.
+    () => renewProbes(database, retentionDays),
+    async () => {
+      const dropped = await rotatePartitions(database, retentionDays, (kept) => {
+        log.warn(kept, 'partitions.kept');
+        if (kept.reason === 'locked') waitMs = lockedDayAgainMs;
+      });
+      if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
+    },
+    () => dropOldOperationalEvents(database, retentionDays),
+    () => dropOldNotices(database),
+    async () => {
+      const rows = await dropOldSetAside(database, retentionDays);
+      if (rows > 0) log.warn({ rows }, 'set_aside.dropped');
+    },
+    () => dropOldVersions(database, retentionDays),
+    () => dropExpiredKeys(database),
+    () => dropChatLimits(database),
+    () => dropOldStats(database),
+    async () => {
+      while (await entryChanges.dropOld(database));
+    },
+  ];
+  const failures: unknown[] = [];
+  // One that fails, as by its time, keeps no other from its turn.
+  for (const step of steps)
+    await step().catch((error: unknown) => {
+      if (isConnectionFault(error) && !isStatementTimeout(error)) throw error;
+      failures.push(error);
+    });
+  if (failures.length > 0) throw failures[0];
   return waitMs;
 }

@@ -164,6 +164,42 @@ test('the worker drops and logs what nobody has retried within the retention per
   assert.deepEqual(rows, [{ reason: '29' }, { reason: '29' }]);
 });
 
+test('a step that fails keeps no other from its turn, also if it takes too long', async () => {
+  const { database: own, start, logged } = await openService();
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'too long' using errcode = '57014'; end $$
+  `.execute(own);
+  await sql`create trigger refuse before delete on operational_events execute function refuse()`.execute(
+    own,
+  );
+  await sql`
+    insert into webhook_stats (webhook_id, hour, status, bucket, deliveries)
+    values (uuid_v7(), now() - interval '20 days', 'succeeded', 1, 1)
+  `.execute(own);
+  start();
+  await logged('worker.failed');
+  await eventually(
+    async () => (await sql`select from webhook_stats`.execute(own)).rows.length === 0,
+  );
+});
+
+test('the totals of a dropped day go with it, and those of the next stay', async () => {
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  const at = (days: number) =>
+    sql`(current_date - ${days}::int)::timestamp at time zone 'utc' + hour * interval '1 hour'`;
+  for (const days of [40, 39, 20])
+    await sql`
+      insert into delivery_totals (webhook_id, hour, id_hour, event, status, deliveries)
+      select uuid_v7(), ${at(days)}, ${at(days)}, 'org.created', 'succeeded', 1 from generate_series(0, 23) hour
+    `.execute(database);
+  await rotatePartitions(database, 30);
+  const { rows } = await sql<{ days: number; count: number }>`
+    select current_date - (id_hour at time zone 'utc')::date as days, count(*) as count from delivery_totals group by 1
+  `.execute(database);
+  assert.deepEqual(rows, [{ days: 20, count: 24 }]);
+});
+
 test('a day that another session has locked is dropped within a minute after it has ended', async (t) => {
   const { database: own, start, logged } = await openService();
   await sql`select ensure_partitions(current_date - 32, current_date - 32)`.execute(own);
