@@ -93,6 +93,8 @@ export class SlugAllocator {
         and (f.slug = base or (f.slug >= base || '-' and f.slug < base || '.'))
     `.execute(this.#tx);
     for (const { base, slug } of rows) {
+      // Also if its number is too long to be counted from.
+      this.#taken.add(slug);
       const number =
         slug === base ? 1 : Number(/^\d{1,6}$/.exec(slug.slice(base.length + 1))?.[0] ?? 0);
       this.#nextNumber.set(base, Math.max(this.#nextNumber.get(base) ?? 1, number + 1));

@@ -50,6 +50,17 @@ test('slugs stay unique over batches, over what is stored, and over names that l
   });
 });
 
+test('a number that is too long to be counted from is not given out again', async () => {
+  for (const name of ['Squad 999999', 'Squad', 'SQUAD']) await put(database, 'orgs', [{ name }]);
+  const { rows } = await sql<{ slug: string }>`
+    select slug from orgs where slug like 'squad%' order by id
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ slug }) => slug),
+    ['squad-999999', 'squad-1000000', 'squad-1000001'],
+  );
+});
+
 test('any names make distinct, well-formed slugs', async () => {
   await fc.assert(
     fc.asyncProperty(
