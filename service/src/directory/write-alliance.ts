@@ -115,9 +115,11 @@ async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Pr
       : [{ path: `body.orgs.${index}`, message: `there is no organisation ${slug}` }],
   );
   if (issues.length > 0) throw invalid(...issues.slice(0, issuesMax));
+  const id = sql`(select id from alliances where slug = ${alliance})`;
+  // Two conditions that each have an index.
   await sql`
-    update orgs o set alliance_id = case when o.slug = any(${orgs}::text[]) then a.id end
-    from alliances a
-    where a.slug = ${alliance} and (o.alliance_id is not distinct from a.id) <> (o.slug = any(${orgs}::text[]))
+    update orgs set alliance_id = case when slug = any(${orgs}::text[]) then ${id} end
+    where alliance_id = ${id} and slug <> all(${orgs}::text[])
+      or slug = any(${orgs}::text[]) and alliance_id is distinct from ${id}
   `.execute(tx);
 }
