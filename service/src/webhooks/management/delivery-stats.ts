@@ -118,10 +118,9 @@ function endedByHour(ids: Sql): Sql {
 function endedLately(ids: Sql): Sql {
   return sql`
       select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(ms) else 0 end as bucket, deliveries,
-        case when cancelled_by = 'deactivation'
-          and (select deactivated_reason from webhooks w where w.id = webhook_id) in ('failing', 'gone') then deliveries else 0 end as by_failure
+        case when by_failure then deliveries else 0 end as by_failure
       from (
-        select webhook_id, date_bin('1 minute', created_at, 'epoch') as hour, status, cancelled_by, first_outcome_ms as ms, count(*) as deliveries
+        select webhook_id, date_bin('1 minute', created_at, 'epoch') as hour, status, by_failure, first_outcome_ms as ms, count(*) as deliveries
         from deliveries
         where webhook_id = any(${ids}) and event not in ('webhook.test', 'webhook.probe') and created_at >= (select start from since)
           -- Ids are made when an event is recorded, which may be a while before its deliveries.

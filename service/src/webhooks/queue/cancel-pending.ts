@@ -18,6 +18,14 @@ type Cancellation = {
  */
 const cancelledMax = 10_000;
 
+/** For the column `by_failure`: whether the webhook `webhook_id` has failed, if a deactivation cancels its deliveries. */
+export function byFailure(cancelledBy: ReturnType<typeof sql>) {
+  return sql`
+    case when ${cancelledBy} = 'deactivation'
+      then (select deactivated_reason in ('failing', 'gone') from webhooks w where w.id = webhook_id) end
+  `;
+}
+
 export async function cancelPending(
   executor: Executor,
   webhookIds: string[],
@@ -44,9 +52,9 @@ export async function cancelPending(
       returning id, event_id, event, webhook_id, attempt_count, created_at, trigger
     ),
     kept as (
-      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by, first_outcome_ms)
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by, by_failure, first_outcome_ms)
       select id, event_id, event, webhook_id, case ${reason}::text when 'waited' then 'failed' else 'cancelled' end,
-        attempt_count, created_at, nullif(${reason}::text, 'waited'),
+        attempt_count, created_at, nullif(${reason}::text, 'waited'), ${byFailure(sql`${reason}::text`)},
         case when trigger = 'event' then 0 end
       from ended
       returning webhook_id

@@ -299,8 +299,8 @@ for (const [reason, byFailure] of [
       insert into webhooks (id, app_id, url, secret, active, deactivated_at, deactivated_reason)
       values (${webhookId}, ${appId}, 'https://example.org/', '', false, now(), ${reason})
     `.execute(database);
-    const counts = async () => {
-      const { total } = await readDeliveryStats(database, [webhookId], 'day');
+    const counts = async (range: 'hour' | 'day' = 'day') => {
+      const { total } = await readDeliveryStats(database, [webhookId], range);
       return [total.succeeded, total.failed, total.cancelled, total.cancelledByFailure];
     };
     const made = { webhook: 0, event: 0, hoursAgo: 0, skewMinutes: 0 };
@@ -313,6 +313,11 @@ for (const [reason, byFailure] of [
     assert.deepEqual(await counts(), expected, 'before they are added to the totals');
     await foldAll();
     assert.deepEqual(await counts(), expected);
+    await sql`update webhooks set active = true, deactivated_at = null, deactivated_reason = null where id = ${webhookId}`.execute(
+      database,
+    );
+    for (const range of ['hour', 'day'] as const)
+      assert.deepEqual(await counts(range), expected, `${range}, and it is active again`);
   });
 
 test('statistics outlive their deliveries, until they are old themselves', async () => {

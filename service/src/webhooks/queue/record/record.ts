@@ -8,6 +8,7 @@ import { ensurePartitionsOf, withPartitions } from '../../../database/migrate.ts
 import { sql, type Database } from '../../../database/database.ts';
 import { isolateRefused, setAside, take } from '../../../events/set-aside.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
+import { byFailure } from '../cancel-pending.ts';
 
 /** The most attempts that are recorded with one statement. */
 export const recordMax = 512;
@@ -191,8 +192,8 @@ function listGiven(
 /** Each released delivery either ends or waits again. */
 const moveDeliveries = sql`
   ended as (
-    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at, first_outcome_ms)
-    select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by,
+    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, by_failure, attempt_count, created_at, first_outcome_ms)
+    select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by, ${byFailure(sql`cancelled_by`)},
       number - (not sent)::int, created_at, case when trigger = 'event' then case when sent then duration_ms else 0 end end
     from kept where verdict not in ('retry', 'postponed')
   ),
