@@ -47,6 +47,7 @@ table alliance_managers
   alliance_managers_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE CASCADE
   alliance_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   alliance_managers_pkey: PRIMARY KEY (alliance_id, email)
+  CREATE INDEX alliance_managers_by_email ON orgdir.alliance_managers USING btree (email)
   CREATE TRIGGER audit_added AFTER INSERT ON orgdir.alliance_managers REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('alliance', 'alliance_id', 'alliances')
   CREATE TRIGGER audit_removed AFTER DELETE ON orgdir.alliance_managers REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('alliance', 'alliance_id', 'alliances')
 
@@ -303,9 +304,7 @@ table blueprints
   blueprints_pkey: PRIMARY KEY (id)
   blueprints_slug_check: CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND ((length(slug) >= 1) AND (length(slug) <= 80))))
   blueprints_slug_key: UNIQUE (slug)
-  CREATE INDEX blueprints_by_category ON orgdir.blueprints USING btree (category, name_sort, id)
   CREATE INDEX blueprints_by_created ON orgdir.blueprints USING btree (created_at, id)
-  CREATE INDEX blueprints_by_ingredient ON orgdir.blueprints USING gin (ingredient_terms)
   CREATE INDEX blueprints_by_name ON orgdir.blueprints USING btree (name_sort, id)
   CREATE INDEX blueprints_by_updated ON orgdir.blueprints USING btree (updated_at, id)
   CREATE INDEX blueprints_retired ON orgdir.blueprints USING btree (name_sort, id) WHERE (NOT active)
@@ -357,6 +356,7 @@ table deliveries partition by RANGE (id)
   first_outcome_ms integer
   created_at timestamp(3) with time zone not null
   completed_at timestamp(3) with time zone not null default clock_timestamp()
+  by_failure boolean
   deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
   deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text, 'suspension'::text])))
   deliveries_check: CHECK (((status = 'cancelled'::text) = (cancelled_by IS NOT NULL)))
@@ -571,6 +571,7 @@ table org_managers
   org_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   org_managers_org_id_fkey: FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE
   org_managers_pkey: PRIMARY KEY (org_id, email)
+  CREATE INDEX org_managers_by_email ON orgdir.org_managers USING btree (email)
   CREATE TRIGGER audit_added AFTER INSERT ON orgdir.org_managers REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('organization', 'org_id', 'orgs')
   CREATE TRIGGER audit_removed AFTER DELETE ON orgdir.org_managers REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('organization', 'org_id', 'orgs')
 
@@ -615,12 +616,10 @@ table orgs
   orgs_status_check: CHECK ((status = ANY (ARRAY['active'::text, 'closed'::text])))
   CREATE INDEX orgs_by_alliance ON orgdir.orgs USING btree (alliance_id, name_sort, id) WHERE listed
   CREATE INDEX orgs_by_created ON orgdir.orgs USING btree (created_at, id) WHERE listed
-  CREATE INDEX orgs_by_language ON orgdir.orgs USING btree (language) WHERE listed
   CREATE INDEX orgs_by_members ON orgdir.orgs USING btree (member_count, id) WHERE listed
   CREATE INDEX orgs_by_name ON orgdir.orgs USING btree (name_sort, id) WHERE listed
-  CREATE INDEX orgs_by_primary_activity ON orgdir.orgs USING btree (primary_activity) WHERE listed
-  CREATE INDEX orgs_by_secondary_activity ON orgdir.orgs USING btree (secondary_activity) WHERE listed
   CREATE INDEX orgs_by_updated ON orgdir.orgs USING btree (updated_at, id) WHERE listed
+  CREATE INDEX orgs_of_alliance ON orgdir.orgs USING btree (alliance_id) WHERE (alliance_id IS NOT NULL)
   CREATE INDEX orgs_unlisted_by_name ON orgdir.orgs USING btree (name_sort) WHERE (NOT listed)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
@@ -762,9 +761,12 @@ table search_changes
   was_public boolean
   is_public boolean
   silent boolean not null default false
+  xid xid8 default pg_current_xact_id()
   search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
+  CREATE INDEX search_changes_by_age ON orgdir.search_changes USING btree (at) WHERE (entries IS NULL)
   CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
-  CREATE INDEX search_changes_by_time ON orgdir.search_changes USING btree (at)
+  CREATE INDEX search_changes_to_fold ON orgdir.search_changes USING btree (revision) WHERE (entries IS NOT NULL)
+  CREATE INDEX search_changes_unrevised ON orgdir.search_changes USING btree (xid) WHERE (revision IS NULL)
 
 table searchable_alliances
   id uuid not null
@@ -1577,6 +1579,7 @@ CREATE OR REPLACE FUNCTION orgdir.move_revision()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
+ SET enable_seqscan TO 'off'
 AS $function$
 declare
   changed_scope constant text := tg_argv[0];
@@ -1590,7 +1593,8 @@ begin
   perform set_config(setting, pg_current_xact_id()::text, true);
   -- One lock for all scopes: transactions that touch several cannot wait for each other in a circle.
   perform pg_advisory_xact_lock(70420001);
-  if changed_scope in ('directory', 'blueprints') then
+  -- One row per kind, unless something was counted.
+  if changed_scope in ('directory', 'blueprints') and (select count(*) > 3 from list_totals) then
     with folded as (delete from list_totals returning kind, entries)
     insert into list_totals select kind, sum(entries) from folded group by kind;
   end if;
@@ -1599,10 +1603,8 @@ begin
     -- Kept for 15 minutes from now, not from the start of the transaction: the changes of a long one could be removed before
     -- a process had read them.
     update search_changes set revision = moved_to, at = clock_timestamp()
-    where revision is null
+    where revision is null and xid = pg_current_xact_id()
       and kind = any(case changed_scope when 'blueprints' then '{blueprints}' else '{orgs,alliances}'::text[] end);
-    -- A process that has not read for so long loads everything again. A worker removes the notes of entries.
-    delete from search_changes where at < now() - interval '15 minutes' and entries is null;
   end if;
   perform pg_notify('orgdir_revision', changed_scope);
   return null;
@@ -1623,11 +1625,9 @@ begin
     insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries, durations, delays, by_failure)
     select webhook_id, event, status, date_bin('1 hour', created_at, 'epoch') as hour, uuid_v7_hour(id) as id_hour, count(*),
       array_agg(first_outcome_ms) filter (where counts),
-      array_agg(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int) filter (where counts),
-      -- The webhook is read once per group, and only for deliveries that its deactivation cancelled.
-      case when count(*) filter (where counts and cancelled_by = 'deactivation') > 0
-        and (select deactivated_reason from webhooks where webhooks.id = new_rows.webhook_id) in ('failing', 'gone')
-        then count(*) filter (where counts and cancelled_by = 'deactivation') end
+      -- Nothing ends before it begins, unless the database's clock was put back meanwhile, by weeks perhaps.
+      array_agg(greatest(0, least(extract(epoch from completed_at - created_at) * 1000, 2147483647))::int) filter (where counts),
+      nullif(count(*) filter (where counts and by_failure), 0)
     from (select *, tg_op = 'INSERT' and first_outcome_ms is not null as counts from new_rows) new_rows
     group by webhook_id, event, status, hour, id_hour;
   end if;

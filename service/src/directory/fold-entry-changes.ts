@@ -6,12 +6,15 @@
 import { changesKeptDays } from '../contract/periods.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { optInEvents } from '../events/catalogue.ts';
 
 /** Notes that a call looks at. */
 const notesMax = 200;
 /** Entries per call, about a second. A note of a statement over the whole directory is moved in parts. */
 export const foldedMax = 50_000;
+/** At least. A process that has read no notes for so long loads its search index again (`search/load-index.ts`). */
+const notesKeptMinutes = 15;
 /** Deleted per call, of each kind. */
 const deletedMax = 10_000;
 /** One process at a time: two would lock the same entries in different orders. */
@@ -81,8 +84,16 @@ export async function foldEntryChanges(database: Database): Promise<Folded> {
   return { more: notes === notesMax || entries > foldedMax, isAwaited };
 }
 
-/** Deletes changes that are older than cursors are accepted for. Returns whether there may be more. */
+/**
+ * Deletes changes that are older than cursors are accepted for, and notes that no search index needs. Returns whether there may
+ * be more changes.
+ */
 export async function dropOldEntryChanges(database: Database): Promise<boolean> {
+  await deleteInBatches(database, {
+    table: 'search_changes',
+    key: 'ctid',
+    condition: sql`entries is null and at < (select now()) - ${notesKeptMinutes} * interval '1 minute'`,
+  });
   const { rows } = await sql<{ dropped: number }>`
     with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(foldLock)}) as mine),
     old as (

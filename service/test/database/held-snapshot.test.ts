@@ -258,3 +258,27 @@ async function noteOutcome(verdict: 'succeeded' | 'retry', count = 1): Promise<v
     select ${webhookId}, ${verdict}, 200, false from generate_series(1, ${count}::int)
   `.execute(worker);
 }
+
+test('a commit to the directory reads no more pages after hundreds of others that a snapshot keeps', async () => {
+  const write = () =>
+    sql`update orgs set member_count = member_count + 1 where id = ${org.id}`.execute(worker);
+  // Those of this statement, of its triggers and of the end of its transaction, without the row's own versions.
+  const pagesOfNotes = async () => {
+    const read = async () => {
+      await sql`select pg_stat_force_next_flush()`.execute(worker);
+      const { rows } = await sql<{ pages: number }>`
+        select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
+        from pg_statio_user_tables where relname in ('search_changes', 'list_totals')
+      `.execute(worker);
+      return rows[0]?.pages ?? Number.NaN;
+    };
+    const before = await read();
+    await write();
+    return (await read()) - before;
+  };
+  await write();
+  const first = await pagesOfNotes();
+  for (let turn = 0; turn < 500; turn += 1) await write();
+  const last = await pagesOfNotes();
+  assert.ok(last <= 2 * first, `${first} pages, and then ${last}`);
+});

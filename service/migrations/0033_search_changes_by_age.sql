@@ -1,0 +1,1 @@
+create index concurrently search_changes_by_age on search_changes (at) where entries is null;
