@@ -61,7 +61,11 @@ async function listAwaited(database: Database, last: Recorded | null) {
     select kind, id, (extract(epoch from announce_at - now) * 1000)::float8 as "inMs"
     from entry_changes cross join clock
     where announce_at is not null
-      and not exists (select from outbox where xid = ${last?.xid ?? null}::xid8 and id = ${last?.id ?? null}::uuid)
+      and not exists (
+        select from outbox where xid = ${last?.xid ?? null}::xid8 and id = ${last?.id ?? null}::uuid
+        -- Fan-out leaves out one that somebody has locked, and so does this.
+        for share skip locked
+      )
     order by announce_at limit ${partMax}
   `.execute(database);
   return rows;

@@ -180,9 +180,6 @@ async function takeTurn(
   tx: Transaction,
   { kind, emitEvents }: ImportOptions,
 ): Promise<SlugAllocator> {
-  // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
-  // the connection after 65 s.
-  await sql`set local statement_timeout = 0`.execute(tx);
   await lockDirectory(tx, kind);
   if (!emitEvents) await announceNothing(tx);
   return SlugAllocator.start(tx, kind);

@@ -145,8 +145,6 @@ export function filtersByMembers(query: {
   return [{ name: 'memberCount', min: min ?? 0, max: max ?? Number.POSITIVE_INFINITY }];
 }
 
-export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
-
 function unfiltered(plan: ListPlan): Sql {
   const { column, descending } = sortOf(plan);
   return sql`

@@ -387,6 +387,24 @@ test('a large change is announced in parts, each after fan-out has taken the one
   assert.equal((await takeOutbox()).length, 1);
 });
 
+test('an event that somebody has locked does not stop the events of the next part', async () => {
+  await announceAll();
+  const rows = Array.from({ length: partMax + 1 }, (_, index) => ({
+    slug: `next-${index}`,
+    name: 'Next',
+  }));
+  await putLoud('orgs', rows);
+  while ((await fanOutParked(database)).events > 0);
+  await fold();
+  await pass();
+  await announce(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from outbox for update`.execute(tx);
+    await announce(database);
+  });
+  assert.equal((await takeOutbox()).length, partMax + 1);
+});
+
 test('events that were due before the clock was put back are made', async () => {
   await announceAll();
   await update('acme', sql`description = 'Put back'`);

@@ -159,7 +159,7 @@ test('an entry is edited under its version, and its history has the values befor
   );
 });
 
-test('saves that wait for a lock of somebody keep neither the platform nor the public waiting', async () => {
+test('saves that wait for an import keep nobody waiting, and are refused after a moment', async () => {
   const internal = await startInternalApi(service);
   await put(database, 'orgs', [{ slug: 'locked', name: 'Locked' }]);
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -170,7 +170,7 @@ test('saves that wait for a lock of somebody keep neither the platform nor the p
     await released;
   });
   await locked;
-  const saves = Array.from({ length: 6 }, (_, n) =>
+  const saves = Array.from({ length: 2 }, (_, n) =>
     send('PATCH', '/orgs/locked', { memberCount: n + 1 }),
   );
   await eventually(async () => {
@@ -185,9 +185,15 @@ test('saves that wait for a lock of somebody keep neither the platform nor the p
   });
   assert.equal(made.status, 201);
   assert.equal((await service.call('/orgs?limit=1')).status, 200);
+  for (const { status, body } of await Promise.all(saves)) {
+    assert.equal(status, 503);
+    assert.match(body.error.message, /such as an import, has locked this. Nothing was changed/);
+  }
+  const { appId } = await makeKey(service);
+  assert.equal((await send('PATCH', `/apps/${appId}/quotas`, { keys: 5 })).status, 200);
   release();
   await holder;
-  assert.deepEqual(new Set((await Promise.all(saves)).map(({ status }) => status)), new Set([200]));
+  assert.equal((await send('PATCH', '/orgs/locked', { memberCount: 3 })).status, 200);
 });
 
 test('alliances and blueprints are edited, too, and one that is created has a beginning', async () => {

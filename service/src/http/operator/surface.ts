@@ -1,6 +1,13 @@
 /** The surface of the console's operations: below the portal's server side, and absent for everybody but operators. */
 import { coalesce } from '../../database/coalesce.ts';
-import type { Database } from '../../database/database.ts';
+import {
+  isLockTimeout,
+  sql,
+  type Change,
+  type Database,
+  type Transaction,
+} from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { suspendableKinds } from '../../contract/suspension.ts';
@@ -38,6 +45,8 @@ export type OperatorContext = PortalContext &
 /** It looks at every webhook, and open pages of the console ask for it all the time. */
 const installationBounds = { timeoutMs: 10_000, reuseMs: 5_000 };
 /** They open connections, and look twice at a queue that is late. */
+/** Much shorter than a person waits, and longer than any change but an import takes. */
+const lockMaxMs = 3_000;
 const checksBounds = { timeoutMs: 25_000, reuseMs: 15_000, abandonAfterMs: 60_000 };
 
 export const operation = operationFor<OperatorContext>();
@@ -75,13 +84,30 @@ export function operatorSurfaceOf(
       if (!readMethods.has(request.method)) requireFullRole(request);
       const context = await portal.contextOf(request);
       const { sessionId, userId } = signedInOf(request);
-      const change = confirmedChange(database, async (tx) => {
+      const confirmed = confirmedChange(database, async (tx) => {
         await holdOperator(tx, userId);
         await holdSession(tx, sessionId);
       });
+      const change: Change = (work) => confirmed((tx) => withinLockTime(tx, work));
       return { ...context, ...more, change, actor: { ...context.actor, kind: 'operator' } };
     },
   };
+}
+
+/** An import locks the directory for as long as it runs. Two changes that wait for it must not keep the console's connections. */
+async function withinLockTime<Result>(
+  tx: Transaction,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  await sql`set local lock_timeout = ${sql.lit(lockMaxMs)}`.execute(tx);
+  return work(tx).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+    throw new ServiceError(
+      'unavailable',
+      'Another change, such as an import, has locked this. Nothing was changed. Try again in a moment.',
+      { headers: { 'retry-after': '5' }, cause: error },
+    );
+  });
 }
 
 function requireFullRole(request: FastifyRequest): void {

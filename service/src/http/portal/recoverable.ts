@@ -37,6 +37,7 @@ export const countRecoverableDeliveries = operation({
     { additionalProperties: false },
   ),
   returns: { 200: 'The count.' },
+  errors: ['conflict'],
   response: oneOf(Recoverable, 'RecoverableResponse', { count: 12 }),
   async run({ database, appId, params, query }) {
     const since =

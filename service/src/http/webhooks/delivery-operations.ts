@@ -13,12 +13,10 @@ import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { redeliver } from '../../webhooks/replay/redeliver.ts';
 import {
   countReplay,
-  inTurn,
   recover,
   replay,
   replaysPerSecond,
   runReplay,
-  transact,
 } from '../../webhooks/replay/replay.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
@@ -89,12 +87,15 @@ export const deliveryOperations = [
     returns: { 202: 'The deliveries are pending again.' },
     response: oneOf(Recovered, 'RecoveredResponse', { count: 12 }),
     errors: ['conflict'],
-    async run({ change, appLimits, appId, actor, params, body }) {
-      appLimits.redeliveries(appId);
+    async run({ database, change, appLimits, appId, actor, params, body }) {
       const since = requireRecent(body.since);
+      appLimits.redeliveries(appId);
       const webhook = { appId, webhookId: params.id };
-      const count = await inTurn(() =>
-        transact(change, (tx, aside) => recover(tx, actor, webhook, since, aside)),
+      const count = await runReplay(
+        database,
+        appId,
+        (tx, aside) => recover(tx, actor, webhook, since, aside),
+        change,
       );
       return envelope({ count });
     },
@@ -115,7 +116,6 @@ export const deliveryOperations = [
     }),
     errors: ['conflict'],
     async run({ database, change, appLimits, appId, actor, params, body }) {
-      appLimits.redeliveries(appId);
       const { since, until, dryRun } = body;
       checkRange(body, 'body');
       const webhook = { appId, webhookId: params.id };
@@ -123,6 +123,7 @@ export const deliveryOperations = [
         since: requireRecent(since),
         until: until === undefined ? new Date() : requireTime(until),
       };
+      appLimits.redeliveries(appId);
       return envelope(
         await runReplay(
           database,

@@ -29,7 +29,8 @@ export function conditions(filter: DeliveryFilter, table: Table) {
     const from = toUtc(since);
     all.push(
       sql`created_at >= ${from}::timestamptz`,
-      sql`id >= uuid_v7_floor(${from}::timestamptz - interval '1 day')`,
+      // No id is from before 1970.
+      sql`id >= uuid_v7_floor(greatest(${from}::timestamptz, '1970-01-02') - interval '1 day')`,
     );
   }
   if (until !== undefined) {

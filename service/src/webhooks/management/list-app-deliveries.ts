@@ -1,6 +1,7 @@
 /** Lists the deliveries of an app's webhooks with their last attempt and what their event is about, for the portal. */
 import type { PortalDelivery, Searched } from '../../contract/portal-deliveries.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { createTurns } from '../create-turns.ts';
 import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
 import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './list-all-deliveries.ts';
@@ -12,6 +13,9 @@ type Row = DeliveryRow &
   LeftJoined<LastAttemptRow> &
   LeftJoined<SubjectRow> & { url: string; description: string | null };
 
+/** Each may read thousands of bodies. */
+const inTurn = createTurns('searches');
+
 /** Lists the deliveries of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
 export async function listAppDeliveries(
   executor: Executor,
@@ -20,7 +24,7 @@ export async function listAppDeliveries(
 ): Promise<{ total: number; deliveries: PortalDelivery[]; searched: Searched }> {
   const webhookIds = webhookId === null ? await listWebhookIds(executor, appId) : [webhookId];
   const { total, ids, searched } = isSearch(query)
-    ? await searchDeliveries(executor, appId, webhookIds, query)
+    ? await inTurn(() => searchDeliveries(executor, appId, webhookIds, query))
     : { ...(await findPage(executor, webhookIds, query)), searched: null };
   return { total, deliveries: await readEntries(executor, appId, ids), searched };
 }

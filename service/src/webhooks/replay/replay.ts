@@ -3,7 +3,6 @@
  * cancelled by a deactivation, due now. A replay also makes those of events that were fanned out while the webhook was
  * inactive, and spreads all in the order of the events. Sends nothing; the worker claims the deliveries as they fall due.
  */
-import pLimit from 'p-limit';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
@@ -26,6 +25,7 @@ import {
 import { fanOutLock, queueChannel } from '../../events/queue-channel.ts';
 import { ServiceError } from '../../errors.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { createTurns, tryAgain } from '../create-turns.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover and #replay */
@@ -52,22 +52,7 @@ const lockMaxMs = 4_000;
 /** How long a replay after healing waits for a row that somebody has locked. */
 const lockTimeoutMs = 250;
 
-/** Replays and recoveries for users that a process runs at a time: each has a connection of the pool for seconds. */
-const runningMax = 3;
-const waitingMax = 30;
-const turns = pLimit(runningMax);
-
-/** Waits without a connection until others have ended. Throws `unavailable` if too many wait. */
-export async function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
-  if (turns.pendingCount < waitingMax) return turns(run);
-  throw tryAgain('Too many replays are waiting.');
-}
-
-function tryAgain(reason: string): ServiceError {
-  return new ServiceError('unavailable', `${reason} Try again in a moment.`, {
-    headers: { 'retry-after': String(statementMaxMs / 1_000) },
-  });
-}
+const inTurn = createTurns('replays');
 
 /**
  * Runs a replay or its count for a user, in a transaction of `change`. Throws `conflict` if another one of the app runs, or
@@ -81,27 +66,36 @@ export async function runReplay<Result>(
 ): Promise<Result> {
   return inTurn(async () => {
     await waitForFanOut(database);
-    return transact(change, async (tx, aside) => {
-      await sql`
-        select set_config('statement_timeout', ${sql.lit(String(statementMaxMs))}, true),
-          set_config('lock_timeout', ${sql.lit(String(lockMaxMs))}, true)
-      `.execute(tx);
+    return inTime(change, async (tx, aside) => {
       await takeTurn(tx, appId);
       return run(tx, aside);
-    }).catch((error: unknown) => {
-      if (isLockTimeout(error))
-        throw tryAgain('Another change has locked what the replay needs. Nothing was queued.');
-      if (!isStatementTimeout(error)) throw error;
-      throw new ServiceError(
-        'conflict',
-        `This takes more than ${statementMaxMs / 1_000} seconds. Choose a shorter time range.`,
-      );
     });
   });
 }
 
+async function inTime<Result>(
+  change: Change,
+  run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
+): Promise<Result> {
+  return transact(change, async (tx, aside) => {
+    await sql`
+      select set_config('statement_timeout', ${sql.lit(String(statementMaxMs))}, true),
+        set_config('lock_timeout', ${sql.lit(String(lockMaxMs))}, true)
+    `.execute(tx);
+    return run(tx, aside);
+  }).catch((error: unknown) => {
+    if (isLockTimeout(error))
+      throw tryAgain('Another change has locked what this needs. Nothing was queued.');
+    if (!isStatementTimeout(error)) throw error;
+    throw new ServiceError(
+      'conflict',
+      `This takes more than ${statementMaxMs / 1_000} seconds. Choose a shorter time range.`,
+    );
+  });
+}
+
 /** Announces what is added to `aside`, after the commit. */
-export async function transact<Result>(
+async function transact<Result>(
   change: Change,
   run: (tx: Transaction, aside: SetAside[]) => Promise<Result>,
 ): Promise<Result> {
@@ -119,7 +113,7 @@ async function takeTurn(tx: Transaction, appId: string): Promise<void> {
   if (rows[0]?.mine) return;
   throw new ServiceError(
     'conflict',
-    'Another replay of this app is running. Try again in a moment.',
+    'Another replay or recovery of this app is running. Try again in a moment.',
     { headers: { 'retry-after': '1' } },
   );
 }
@@ -251,13 +245,19 @@ export async function countReplay(
   };
 }
 
-/** Counts the deliveries that `recover` would queue now. */
+/** Counts the deliveries that `recover` would queue now. Throws as `runReplay`, but waits for no other of the app. */
 export async function countRecoverable(
   database: Database,
   webhook: Replayed,
   since: Date,
 ): Promise<number> {
-  return (await choose(database, webhook, { since })).chosen.length;
+  const { chosen } = await inTurn(() =>
+    inTime(
+      (work) => database.transaction().execute(work),
+      (tx) => choose(tx, webhook, { since }),
+    ),
+  );
+  return chosen.length;
 }
 
 /** Returns a time for each delivery, from now on, by the clock of the queue. */

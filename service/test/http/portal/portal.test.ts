@@ -321,3 +321,22 @@ test('during maintenance apps are read-only, and sign-in works', async () => {
   assert.equal(renamed.status, 200);
   await disableMaintenance(database, testActor);
 });
+
+test('a search for what an app can be bound to has pages: what one manages, then the rest by name', async () => {
+  const names = Array.from({ length: 60 }, (_, n) => `Pageable ${String(n).padStart(2, '0')}`);
+  await put(service.database, 'orgs', [
+    ...names.map((name) => ({ name, managers: name.endsWith('59') ? [owner.email] : [] })),
+    { name: 'Pageable hidden', listed: false },
+    { name: 'Pageable own', listed: false, managers: [owner.email] },
+  ]);
+  await put(service.database, 'alliances', [{ slug: 'pageable', name: 'Pageable 10b' }]);
+  await service.settled();
+  const found: string[] = [];
+  for (const page of [1, 2, 3, 4]) {
+    const { body } = await owner.call(`/bindable?search=pageable&limit=20&page=${page}`);
+    assert.equal(body.pagination.total, 62);
+    found.push(...body.data.map(({ name }: { name: string }) => name));
+  }
+  const rest = [...names.slice(0, 59), 'Pageable 10b'].toSorted();
+  assert.deepEqual(found, ['Pageable 59', 'Pageable own', ...rest]);
+});

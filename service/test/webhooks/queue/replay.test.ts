@@ -187,7 +187,7 @@ test('an app has one replay or count at a time, and one that waits for a lock sa
     }
     const { status, headers, body } = await slow;
     assert.deepEqual([status, headers.get('retry-after')], [503, '5']);
-    assert.match(body.error.message, /has locked what the replay needs/);
+    assert.match(body.error.message, /has locked what this needs/);
   });
   assert.equal((await replay(other)).status, 202);
 });
