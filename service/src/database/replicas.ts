@@ -4,7 +4,7 @@
  * believes about its own lag (docs/decisions/0038-failover.md).
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { StartError } from '../errors.ts';
+import { ServiceError, StartError } from '../errors.ts';
 import { openDatabase, sql, type Database } from './database.ts';
 import { formatHost } from './primary.ts';
 import { selectRevisions, type Revisions, type Scope } from './revisions.ts';
@@ -104,6 +104,8 @@ export class Replicas {
       if (current !== null && result.revision >= current) return result;
       if (current !== null) this.#leaveOut(replica, behind);
     } catch (error) {
+      // What is asked for is wrong, and not the replica.
+      if (error instanceof ServiceError) throw error;
       this.#leaveOut(replica, (error as Error).message);
     } finally {
       replica.reads -= 1;

@@ -29,7 +29,7 @@ export async function listEvents(executor: Executor, filter: EventFilter): Promi
     where e.created_at >= ${since}::timestamptz
       -- The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
       -- differences.
-      and e.id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')
+      and e.id >= uuid_v7_floor(greatest(${since}::timestamptz, '1970-01-02') - interval '1 day')
       and (${filter.event}::text is null or e.name = ${filter.event})
     order by e.id desc limit ${filter.limit}
   `.execute(executor);

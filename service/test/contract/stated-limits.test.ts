@@ -88,6 +88,7 @@ import { attemptsShownMax } from '../../src/contract/webhook.ts';
 import { attemptsPerMinute, mailsPerHour } from '../../src/http/portal/sign-in-limits.ts';
 import {
   bodySearchesPerMinute,
+  changesPerMinute,
   redeliveriesPerMinute,
   testsPerMinute,
 } from '../../src/http/webhooks/app-limits.ts';
@@ -166,6 +167,8 @@ const rows: Record<string, Record<string, string>> = {
     'a [filter](events.md#filters): fields, operators and values in lists · objects in each other · characters of a text':
       list(filterNodesMax, filterDepthMax, filterTextMax),
     'tests per minute and app': n(testsPerMinute),
+    'changes of webhooks per minute and app · of everything else in the portal, per minute and account':
+      n(changesPerMinute),
     'requests that redeliver, recover or replay per minute and app · deliveries per request to redeliver, in the portal':
       list(redeliveriesPerMinute, redeliveredMax),
     'searches of bodies per minute and app, in the portal': n(bodySearchesPerMinute),
@@ -234,7 +237,7 @@ const elsewhere = new Set([
   '`search`, `activity`, `facets`, `q` · `language` · `ingredient`, `location`',
   '`orgs` in a write of an alliance',
   '`data` of `publish_event`',
-  'wait for other writers: one entry · bulk write',
+  'wait for other writers',
 ]);
 
 const reference = read('docs/reference/errors-and-limits.md');
@@ -367,7 +370,8 @@ const sentences: Record<string, string[]> = {
     `webhooks (1 to ${quotasMax.webhooks}), keys (1 to ${n(quotasMax.keys)}), members (1 to ${n(quotasMax.members)}) and requests per minute (1 to ${n(quotasMax.rate)})`,
     `${quotaNearPercent} % of one`,
     `${settings['RATE_LIMIT_PER_MINUTE']?.default} requests per minute (\`RATE_LIMIT_PER_MINUTE\`)`,
-    `${testsPerMinute} webhook tests, ${redeliveriesPerMinute} requests that redeliver, recover or replay, and in the portal ${bodySearchesPerMinute} searches`,
+    `${testsPerMinute} webhook tests, ${changesPerMinute} changes of webhooks, ${redeliveriesPerMinute} requests that redeliver, recover or replay, and in the portal ${bodySearchesPerMinute} searches`,
+    `at most ${changesPerMinute} changes per minute`,
     `one request redelivers up to ${redeliveredMax} deliveries`,
     `[download](reads.md#downloads) ${downloadsPerMinute} times per minute`,
   ],

@@ -158,6 +158,13 @@ test('random requests over several processes never exceed the limit, nor leave m
   }
 });
 
+test('of a small limit, processes reserve nothing in advance', async () => {
+  const counters = Array.from({ length: 6 }, () => createCounter(6));
+  const keyId = randomUUID();
+  for (const count of counters) assert.equal((await count(keyId)).exceeded, false);
+  assert.equal((await counters[0]?.(keyId))?.exceeded, true);
+});
+
 test('a lease gets at most a tenth of what is left, so that no process takes all at once', async () => {
   const keyId = randomUUID();
   const request = { keyId, debt: 0, wanted: 600, leftMs: 60_000 };

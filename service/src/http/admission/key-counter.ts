@@ -61,7 +61,7 @@ export class KeyCounter {
     this.#perMinute = perMinute;
     this.#database = database;
     this.#apiProcesses = apiProcesses;
-    this.#chunk = Math.max(1, Math.floor(perMinute / 100));
+    this.#chunk = Math.floor(perMinute / 100);
     // Until now they were counted in memory only.
     apiProcesses.onCompany(() => {
       for (const window of this.#windows.values())
@@ -134,9 +134,10 @@ export class KeyCounter {
     return { remaining: Math.max(0, this.#perMinute - others - count), exceeded, resetAt };
   }
 
-  /** Half a this.#chunk is left for the requests that arrive during a lease. */
+  /** Half a chunk is left for the requests that arrive during a lease. Of a small limit nothing is leased in advance. */
   #needsLease({ isUsedUp, leased, count }: Window): boolean {
-    return !isUsedUp && leased - count <= this.#chunk / 2;
+    const reserve = this.#chunk === 0 ? -1 : this.#chunk / 2;
+    return !isUsedUp && leased - count <= reserve;
   }
 
   #lease(window: Window): void {

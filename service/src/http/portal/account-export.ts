@@ -15,8 +15,11 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import type { Bindable } from '../../contract/portal.ts';
 import { listBindable } from '../../directory/bindable.ts';
 import { ServiceError } from '../../errors.ts';
-import { readPreferences } from '../../sign-in/preferences.ts';
 import { holdExport, type ExportHold } from '../../sign-in/hold-export.ts';
+import { readAccount } from '../../sign-in/list-accounts.ts';
+import { readPreferences } from '../../sign-in/preferences.ts';
+import { listFactors } from '../../sign-in/second-factor.ts';
+import { listSessions } from '../../sign-in/sessions.ts';
 import { listMemberWebhooks, type MemberWebhook } from '../../webhooks/management/webhooks.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { operation, type AccountContext } from './account-context.ts';
@@ -32,7 +35,7 @@ export const exportAccount = operation({
   path: '/account/export',
   summary: 'Export your data',
   description:
-    'Returns a file with your account, its ways to sign in and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is running. The response breaks off if the session ends meanwhile.',
+    'Returns a file with your account, its ways to sign in, second factor and sessions, your apps with their keys and webhooks, what you manage, and your entries of the audit log. The file has no secrets and no envelope. Returns `conflict` while another export of your account is running. The response breaks off if the session ends meanwhile.',
   returns: { 200: 'Your data.' },
   errors: ['conflict'],
   response: {
@@ -44,9 +47,12 @@ export const exportAccount = operation({
         name: 'Ada',
         email: 'ada@example.org',
         image: null,
+        createdAt: exampleTime,
+        operatorRole: null,
         announcementMails: true,
       },
       methods: [exampleMethod],
+      secondFactor: { passkeys: [], authenticator: null, recoveryCodesLeft: 0 },
       sessions: [],
       apps: [],
       keys: [],
@@ -83,21 +89,23 @@ export const exportAccount = operation({
   },
 });
 
-type Context = Pick<AccountContext, 'database' | 'search' | 'account'> & {
-  accounts: Pick<AccountContext['accounts'], 'listMethods' | 'listSessions'>;
-  signedIn: Pick<AccountContext['signedIn'], 'name' | 'image'>;
+type Context = Pick<AccountContext, 'database' | 'search'> & {
+  /** `sessionId`: null if it is an operator who exports. */
+  account: { id: string; email: string; sessionId: string | null };
 };
 
 /** The file, in parts. `hold`: ends it with the session's right to read it; an operator needs none. */
 export async function* writeExport(context: Context, hold?: ExportHold) {
-  const { database, search, accounts, account, signedIn } = context;
-  const { id, email } = account;
-  const { name, image } = signedIn;
+  const { database, search, account } = context;
+  const { id, email, sessionId } = account;
+  const { name, image, createdAt, operatorRole, methods } = await readAccount(database, id);
+  const preferences = await readPreferences(database, id);
   const head = {
     exportedAt: new Date(),
-    account: { id, name, email, image, ...(await readPreferences(database, id)) },
-    methods: await accounts.listMethods(id),
-    sessions: await accounts.listSessions(account),
+    account: { id, name, email, image, createdAt, operatorRole, ...preferences },
+    methods,
+    secondFactor: await listFactors(database, id),
+    sessions: await listSessions(database, id, sessionId),
     apps: await listOwnApps(database, email),
   };
   await hold?.renew();

@@ -92,14 +92,14 @@ function requireRecentProof(request: FastifyRequest): void {
 export function surfaceOf(dependencies: PortalRouteDependencies): Surface<PortalContext> {
   return {
     ...signedInSurface,
-    contextOf: (request: FastifyRequest) => ({
-      ...dependencies,
-      email: emailOf(request),
-      actor: actorOf(request),
-      change: confirmedChange(dependencies.database, (tx) =>
-        holdSession(tx, signedInOf(request).sessionId),
-      ),
-    }),
+    contextOf(request: FastifyRequest) {
+      const email = emailOf(request);
+      const change = confirmedChange(dependencies.database, async (tx) => {
+        dependencies.appLimits.changes(email);
+        await holdSession(tx, signedInOf(request).sessionId);
+      });
+      return { ...dependencies, email, actor: actorOf(request), change };
+    },
   };
 }
 

@@ -1,10 +1,12 @@
-/** Limits on tests, redeliveries and searches of bodies: per app and process, shared by the app's keys and its members in the portal. */
+/** Limits on what costs more than a request: per app and process, shared by the app's keys and its members in the portal. */
 import { ServiceError } from '../../errors.ts';
 import { createRequestCounter, minuteMs, secondsUntil } from '../admission/rate-limit.ts';
 
 /** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;
 export const redeliveriesPerMinute = 60;
+/** Each is kept for good in the audit log. In the portal, what is of no app is limited by the account. */
+export const changesPerMinute = 120;
 /** Each reads up to 10,000 bodies. A page of the portal repeats its search every 10 seconds. */
 export const bodySearchesPerMinute = 30;
 
@@ -14,6 +16,7 @@ export type AppLimits = ReturnType<typeof createAppLimits>;
 export function createAppLimits() {
   return {
     tests: createAppLimit(testsPerMinute, 'tests'),
+    changes: createAppLimit(changesPerMinute, 'changes'),
     redeliveries: createAppLimit(redeliveriesPerMinute, 'redeliveries'),
     bodySearches: createAppLimit(bodySearchesPerMinute, 'searches'),
   };

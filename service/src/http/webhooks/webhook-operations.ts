@@ -4,6 +4,7 @@ import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
 import { repeatableMinutes } from '../../contract/periods.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
+import type { Change } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
@@ -17,7 +18,7 @@ import {
   readWebhook,
 } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { testsPerMinute } from './app-limits.ts';
+import { testsPerMinute, type AppLimits } from './app-limits.ts';
 import {
   CreationHeaders,
   DeletedWebhook,
@@ -58,9 +59,14 @@ export const webhookOperations = [
     response: responseWithSecret,
     errors: ['conflict'],
     recentProof: true,
-    async run({ change, webhooks, secretBox, serviceName, appId, actor, body, request, reply }) {
+    async run({ change, appLimits, appId, actor, body, request, reply, ...options }) {
+      const { webhooks, secretBox, serviceName } = options;
       const key = request.headers['idempotency-key'] as string | undefined;
-      const { webhook, isRepeated } = await change(async (tx) => {
+      const { webhook, isRepeated } = await counted(
+        change,
+        appLimits,
+        appId,
+      )(async (tx) => {
         const create = () =>
           createWebhook(tx, actor, appId, body, webhooks, { secretBox, serviceName });
         if (key === undefined) return { webhook: await create(), isRepeated: false };
@@ -95,10 +101,12 @@ export const webhookOperations = [
     response,
     errors: ['conflict'],
     recentProof: 'if asked',
-    async run({ change, webhooks, appId, actor, params, body, ...options }) {
-      const data = await change((tx) =>
-        updateWebhook(tx, actor, appId, params.id, body, webhooks, options),
-      );
+    async run({ change, appLimits, webhooks, appId, actor, params, body, ...options }) {
+      const data = await counted(
+        change,
+        appLimits,
+        appId,
+      )((tx) => updateWebhook(tx, actor, appId, params.id, body, webhooks, options));
       return envelope(data);
     },
   }),
@@ -113,8 +121,8 @@ export const webhookOperations = [
       id: examples.webhook.id,
       deleted: true,
     }),
-    async run({ change, appId, actor, params: { id } }) {
-      await change((tx) => deleteWebhook(tx, actor, appId, id));
+    async run({ change, appLimits, appId, actor, params: { id } }) {
+      await counted(change, appLimits, appId)((tx) => deleteWebhook(tx, actor, appId, id));
       return envelope({ id, deleted: true });
     },
   }),
@@ -147,14 +155,26 @@ export const webhookOperations = [
     returns: { 200: 'The webhook with its new secret.' },
     response: responseWithSecret,
     recentProof: true,
-    async run({ change, secretBox, appId, actor, params, body }) {
-      const data = await change((tx) =>
-        rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
-      );
+    async run({ change, appLimits, secretBox, appId, actor, params, body }) {
+      const data = await counted(
+        change,
+        appLimits,
+        appId,
+      )((tx) => rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox));
       return envelope(data);
     },
   }),
 ];
+
+/** Counts what is changed, and nothing that is refused. */
+function counted(change: Change, appLimits: AppLimits, appId: string): Change {
+  return (work) =>
+    change(async (tx) => {
+      const result = await work(tx);
+      appLimits.changes(appId);
+      return result;
+    });
+}
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */
 export function withoutSecrets<T extends { url: string }>(webhook: T): T {

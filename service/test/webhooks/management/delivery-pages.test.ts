@@ -43,6 +43,9 @@ const filters: DeliveryFilter[] = [
   { status: 'succeeded' },
   { status: 'failed', event: 'org.created' },
   { event: 'alliance.created' },
+  // Callers that mean everything; the second is what Go and .NET have for no time.
+  { since: '1970-01-01T00:00:00Z' },
+  { since: '0001-01-01T00:00:00Z' },
 ];
 
 for (const filter of filters)

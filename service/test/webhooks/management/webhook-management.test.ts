@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { removeManager } from '../../../src/access/managers.ts';
+import { changesPerMinute } from '../../../src/http/webhooks/app-limits.ts';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
@@ -390,4 +391,23 @@ test('a redelivery refuses fields, as other operations do', async () => {
     [400, [{ path: 'body.attempts', message: 'is not known here' }]],
   );
   assert.equal((await post(path, {})).status, 404);
+});
+
+test('an app makes a limited number of changes per minute, each of which is kept for good', async () => {
+  const own = await makeKey(service);
+  const call = (method: string, path: string, json?: object) =>
+    service.call(`/webhooks${path}`, { method, key: own.key, ...(json && { json }) });
+  const { body } = await call('POST', '', { url: 'https://example.org/' });
+  const path = `/${body.data.id}`;
+  for (let change = 1; change < changesPerMinute; change += 1)
+    assert.equal((await call('PATCH', path, { active: change % 2 === 0 })).status, 200);
+  const refused = await call('PATCH', path, { active: true });
+  assert.equal(refused.status, 429);
+  assert.match(refused.body.error.message, new RegExp(`${changesPerMinute} changes per minute`));
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  assert.equal((await call('GET', path)).status, 200);
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from audit_log where subject_id = ${body.data.id}
+  `.execute(service.database);
+  assert.equal(rows[0]?.count, changesPerMinute);
 });

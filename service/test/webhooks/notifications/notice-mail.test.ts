@@ -8,6 +8,7 @@ import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer } from '../../../src/runtime/mail.ts';
 import { sendNotices } from '../../../src/webhooks/notifications/notice-mail.ts';
 import { openTestDatabase } from '../../support/database.ts';
+import { makeKey } from '../../support/service.ts';
 import { mailSettings, startSmtpServer, type SmtpServer } from '../../support/smtp-server.ts';
 
 const { database } = await openTestDatabase();
@@ -100,6 +101,39 @@ test('a process that is killed while it sends leaves the mail to another, a minu
   await pass('61 seconds');
   await sendAll(senderTo(server));
   assert.equal(server.mails[0]?.headers.get('message-id'), `<${claimed.id}@directory.example>`);
+});
+
+test('whoever has left, or wants no announcements, gets none that waited', async () => {
+  const server = await startSmtpServer();
+  const { appId } = await makeKey({ database });
+  const people = ['owner', 'left', 'quiet'].map((name) => `${name}@example.org`);
+  for (const email of people) {
+    await sql`insert into app_members (app_id, email, role) values (${appId}, ${email}, 'owner')`.execute(
+      database,
+    );
+    await sql`insert into users (id, email, name, email_verified) values (uuid_v7(), ${email}, 'Somebody', true)`.execute(
+      database,
+    );
+  }
+  const recipients = sql`select unnest(${people}::text[])`;
+  for (const [kind, id, details] of [
+    ['quota.near', appId, near],
+    ['announcement', null, { severity: 'info', text: 'We move.', startsAt: null, endsAt: null }],
+  ] as const)
+    await addNotices(database, {
+      recipients,
+      topic: sql`${`waits ${kind}`}::text`,
+      kind,
+      appId: id,
+      details,
+    });
+  await sql`delete from app_members where email = 'left@example.org'`.execute(database);
+  await sql`update users set announcement_mails = false where email = 'quiet@example.org'`.execute(
+    database,
+  );
+  await setTimeout(1);
+  await sendAll(senderTo(server));
+  assert.deepEqual(sentTo(server), ['owner@example.org', 'owner@example.org', 'quiet@example.org']);
 });
 
 test('a notice that cannot be rendered keeps back no other', async () => {
