@@ -214,6 +214,8 @@ function serverArguments(installation: Installation, socketDir: string): string[
     'unix_socket_permissions=0700',
     'password_encryption=scram-sha-256',
     'max_connections=125',
+    // A statement without an id of its events locks every day of history: docs/operations.md
+    'max_locks_per_transaction=128',
     'shared_buffers=128MB',
     'jit=off',
     'random_page_cost=1.1',

@@ -34,3 +34,26 @@ export async function checkConnections(
     'increase max_connections of the server, or the connection limit of its role or database, or lower WORKERS',
   );
 }
+
+/** Requests of an API process that read all of history at once, such as pulls of events. */
+const readersAtOnce = 4;
+
+/** Checks that the server can lock every day of history as often as the service may ask for it. */
+export async function checkLocks(database: Database): Promise<Finding> {
+  const { rows } = await sql<{ days: number; perReader: number; accepted: number }>`
+    select count(*) filter (where p.relname = 'events') as days, (count(*) + sum(indexes.count))::int8 as "perReader",
+      current_setting('max_locks_per_transaction')::int
+        * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int) as accepted
+    from pg_inherits i join pg_class p on p.oid = i.inhparent
+    cross join lateral (select count(*) as count from pg_index where indrelid = i.inhrelid) indexes
+    where p.relnamespace = to_regnamespace('orgdir') and p.relname in ('events', 'deliveries', 'attempts') and p.relkind = 'p'
+  `.execute(database);
+  const { days = 0, perReader = 0, accepted = 0 } = rows[0] ?? {};
+  const message = `reading ${days} days of history takes up to ${perReader} locks, and the server has ${accepted} for all`;
+  if (readersAtOnce * perReader <= accepted) return ok('locks', message);
+  return warning(
+    'locks',
+    message,
+    'increase max_locks_per_transaction of the server, or lower RETENTION_DAYS; otherwise statements fail with "out of shared memory"',
+  );
+}

@@ -12,7 +12,7 @@ import { listLockHolders } from '../database/list-lock-holders.ts';
 import { exists } from '../database/unfinished.ts';
 import { ServiceError, StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
-import { checkConnections } from './check-connections.ts';
+import { checkConnections, checkLocks } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkPooler } from './check-pooler.ts';
 import { checkQueue } from './check-queue.ts';
@@ -179,6 +179,7 @@ async function inspect(
     return migrations.findings;
   });
   if (!isComplete) return [...findings, notMigrated];
+  await add('locks', () => checkLocks(database));
   for (const [what, check] of checksInside) await add(what, check);
   return findings;
 }

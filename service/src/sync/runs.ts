@@ -94,9 +94,9 @@ async function dropOldRuns(tx: Transaction, kind: SyncKind): Promise<void> {
   await sql`
     delete from sync_runs
     where id in (select id from sync_runs where kind = ${kind} order by id desc offset ${runsKeptMax})
-      and id <> coalesce((
+      and id is distinct from (
         select id from sync_runs where kind = ${kind} and status = 'succeeded' order by finished_at desc limit 1
-      ), id)
+      )
   `.execute(tx);
 }
 
@@ -225,7 +225,9 @@ export async function lastSuccesses(database: Executor): Promise<{ kind: SyncKin
 }
 
 function toRun(row: Row): SyncRun {
-  const { started_at: started, finished_at: finished } = row;
+  const { started_at: started } = row;
+  // The end of an interrupted run is the time at which the next one began.
+  const finished = row.reason === 'interrupted' ? null : row.finished_at;
   return {
     id: row.id,
     kind: row.kind,

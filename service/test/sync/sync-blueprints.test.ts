@@ -521,4 +521,8 @@ test('old runs are deleted, except the last successful one', async () => {
   const { total } = await listRuns(database, { kind: 'blueprints', page: 1, limit: 1 });
   assert.equal(total, 502);
   assert.ok(await readRun(database, success.id));
+  await sql`delete from sync_runs where status = 'succeeded'`.execute(database);
+  await fail(join(folder, 'nowhere'), 'unreachable');
+  const never = await listRuns(database, { kind: 'blueprints', page: 1, limit: 1 });
+  assert.equal(never.total, 501, 'none has succeeded');
 });
