@@ -107,6 +107,7 @@ export interface AccountExport {
   account: ExportedAccount;
   /** The ways to sign in, without secrets. */
   methods: AccountMethod[];
+  secondFactor: SecondFactorState;
   /** The sessions, newest first. */
   sessions: AccountSession[];
   /** The apps that you are a member of. */
@@ -121,7 +122,7 @@ export interface AccountExport {
   managed: ManagedSubject[];
   /** The entries about your account, newest first: sign-ins and changes. */
   activity: ExportedAuditEntry[];
-  /** Your changes to everything else, newest first. */
+  /** Your changes to everything else in the portal, newest first. What an operator does in the console is about others, and left out. */
   changes: ExportedAuditEntry[];
 }
 
@@ -135,6 +136,10 @@ export interface ExportedAccount {
   email: string;
   /** The URL of a picture. */
   image: string | null;
+  /** When the account was created. */
+  createdAt: string;
+  /** Your role in the console, if you have one. */
+  operatorRole: 'operator' | 'read-only' | null;
   /** Whether you want announcements of the operator by mail while you own an app. */
   announcementMails: boolean;
 }
@@ -147,6 +152,33 @@ export interface AccountMethod {
   provider: string;
   /** When the method was added. */
   createdAt: string;
+}
+
+/** The second factor of the account. */
+export interface SecondFactorState {
+  /** The passkeys, oldest first. */
+  passkeys: Passkey[];
+  authenticator: Authenticator | null;
+  /** The number of recovery codes that still work. */
+  recoveryCodesLeft: number;
+}
+
+/** A passkey of the account. */
+export interface Passkey {
+  /** The id of the passkey. */
+  id: string;
+  /** The name of the passkey. */
+  name: string;
+  /** When the passkey was added. */
+  createdAt: string;
+  /** When the passkey was last used. */
+  lastUsedAt: string | null;
+}
+
+/** The authenticator app of the account. */
+export interface Authenticator {
+  /** When the authenticator app was added. */
+  addedAt: string;
 }
 
 /** A session of the account. */
@@ -664,12 +696,6 @@ export interface Attempt {
   } | null;
   /** The first 4 KiB of the response body, as text. */
   responseBody: string | null;
-}
-
-/** The authenticator app of the account. */
-export interface Authenticator {
-  /** When the authenticator app was added. */
-  addedAt: string;
 }
 
 /** An organisation or alliance that apps can be bound to. */
@@ -2102,18 +2128,6 @@ export interface Pagination {
   totalPages: number;
 }
 
-/** A passkey of the account. */
-export interface Passkey {
-  /** The id of the passkey. */
-  id: string;
-  /** The name of the passkey. */
-  name: string;
-  /** When the passkey was added. */
-  createdAt: string;
-  /** When the passkey was last used. */
-  lastUsedAt: string | null;
-}
-
 /** A proof by passkey. */
 export interface PasskeyAssertion {
   /** The response of `navigator.credentials.get`. */
@@ -2569,15 +2583,6 @@ export interface SearchedDeliveries {
   deliveries: number;
   /** False if there are more than 10,000, of which the rest were not searched. Choose a shorter time with `since` and `until`. */
   complete: boolean;
-}
-
-/** The second factor of the account. */
-export interface SecondFactorState {
-  /** The passkeys, oldest first. */
-  passkeys: Passkey[];
-  authenticator: Authenticator | null;
-  /** The number of recovery codes that still work. */
-  recoveryCodesLeft: number;
 }
 
 /** The available ways to sign in. */

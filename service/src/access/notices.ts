@@ -60,10 +60,17 @@ export async function addNotices(
 export async function claimNotices(database: Database, room: number): Promise<Notice[]> {
   const { rows } = await sql<Notice>`
     with due as materialized (
-      select id from notices
+      select id from notices due
       where next_attempt_at <= queue_now() and attempts < ${mailAttemptsMax}
         and created_at > queue_now() - ${mailWithinHours} * interval '1 hour'
         and (not_after is null or not_after > queue_now())
+        -- It may have waited for hours, and its reader may have left or want no more of them.
+        and (kind <> 'quota.near' or app_id is null or exists (
+          select from app_members m where m.app_id = due.app_id and m.email = due.recipient and m.role = 'owner'
+        ))
+        and (kind <> 'announcement' or not exists (
+          select from users u where u.email = due.recipient and not u.announcement_mails
+        ) and exists (select from app_members m where m.email = due.recipient and m.role = 'owner'))
       order by next_attempt_at limit ${room} for update skip locked
     )
     update notices n

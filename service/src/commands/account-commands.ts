@@ -3,14 +3,13 @@ import type { Command } from 'commander';
 import { readPublicUrl } from '../database/public-url.ts';
 import { previewDeletion } from '../http/portal/account-deletion.ts';
 import { writeExport } from '../http/portal/account-export.ts';
-import { createNotice } from '../sign-in/account-mail.ts';
+import { createDeletionNotice, createNotice } from '../sign-in/account-mail.ts';
 import { createAccountLink } from '../sign-in/accounts.ts';
 import { recordActivity } from '../sign-in/activity.ts';
 import { deleteAccount } from '../sign-in/delete-account.ts';
 import { listAccounts, lockAccount, readAccount } from '../sign-in/list-accounts.ts';
-import { listMethods } from '../sign-in/methods.ts';
 import { removeSecondFactor } from '../sign-in/second-factor.ts';
-import { endSessions, listSessions } from '../sign-in/sessions.ts';
+import { endSessions } from '../sign-in/sessions.ts';
 import { isProviderIdentity } from '../sign-in/provider-identity.ts';
 import type { Config } from '../settings/config.ts';
 import {
@@ -107,17 +106,8 @@ function addExport(accounts: Command): void {
       'Write the data about a user to a file that only you can read, as the user gets it in the portal.',
     options: [['--file <file>', 'file to write', String, 'account.json']],
     async act({ database, given, flags: { file } }) {
-      const { id, email, name, image } = await readAccount(database, given);
-      const parts = writeExport({
-        database,
-        search,
-        accounts: {
-          listMethods: (userId) => listMethods(database, userId),
-          listSessions: () => listSessions(database, id, null),
-        },
-        account: { id, email, sessionId: '' },
-        signedIn: { name, image },
-      });
+      const { id, email } = await readAccount(database, given);
+      const parts = writeExport({ database, search, account: { id, email, sessionId: null } });
       await writeFileAtomically(file, async (write) => {
         for await (const part of parts) await write(part);
       });
@@ -164,7 +154,7 @@ function addCredentials(accounts: Command): void {
         { ...done, mailed },
         [
           `Removed ${done.passkeys} passkeys and ${done.authenticator ? 'the' : 'no'} authenticator app of ${done.email}, and ended ${done.endedSessions} sessions.`,
-          mailed ? 'The user was notified by mail.' : 'No mail was sent: notify the user.',
+          mailedLine(mailed),
         ],
       ];
     },
@@ -200,6 +190,10 @@ async function mailNow(
   return kind === 'sent';
 }
 
+function mailedLine(mailed: boolean): string {
+  return mailed ? 'The user was notified by mail.' : 'No mail was sent: notify the user.';
+}
+
 function addDeletion(accounts: Command): void {
   addCommand<{ yes?: boolean; app: string[] }>(accounts, {
     ...account,
@@ -215,7 +209,7 @@ function addDeletion(accounts: Command): void {
         [],
       ],
     ],
-    async act({ database, given, flags }) {
+    async act({ database, given, flags, config }) {
       const found = await readAccount(database, given);
       const { id, email } = found;
       const preview = await previewDeletion({ database, search }, email);
@@ -236,7 +230,12 @@ function addDeletion(accounts: Command): void {
         `The address stays a manager of ${managedCount} organisations and alliances.`,
         `To delete:  npx orgdir accounts delete ${email} --yes${appsToDelete.map((app) => ` --app ${app.id}`).join('')}`,
       ];
-      return [{ id, email, deleted, ...preview }, deleted ? [`Deleted ${email}.`] : lines];
+      if (!deleted) return [{ id, email, deleted, ...preview }, lines];
+      const mailed = await mailNow(config, email, createDeletionNotice(config));
+      return [
+        { id, email, deleted, mailed, ...preview },
+        [`Deleted ${email}.`, mailedLine(mailed)],
+      ];
     },
   });
 }

@@ -1,7 +1,9 @@
 /** The file with all data about a user. */
 import { Type } from 'typebox';
 import { AccountMethod, AccountPreferences, AccountSession } from './account.ts';
+import { operatorRoles } from './console.ts';
 import { OwnInvitation, PortalApp, PortalBinding, PortalKey } from './portal.ts';
+import { SecondFactorState } from './second-factor.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 import { Webhook } from './webhook.ts';
 
@@ -36,6 +38,13 @@ export const AccountExport = strictObject(
         name: text('Your name.'),
         email: text('The address of the account.'),
         image: nullable(text('The URL of a picture.')),
+        createdAt: time({ description: 'When the account was created.' }),
+        operatorRole: nullable(
+          Type.Enum([...operatorRoles], {
+            type: 'string',
+            description: 'Your role in the console, if you have one.',
+          }),
+        ),
         ...AccountPreferences.properties,
       },
       { title: 'ExportedAccount', description: 'The account.' },
@@ -43,6 +52,7 @@ export const AccountExport = strictObject(
     methods: Type.Array(AccountMethod, {
       description: 'The ways to sign in, without secrets.',
     }),
+    secondFactor: SecondFactorState,
     sessions: Type.Array(AccountSession, { description: 'The sessions, newest first.' }),
     apps: Type.Array(PortalApp, { description: 'The apps that you are a member of.' }),
     keys: Type.Array(
@@ -74,7 +84,8 @@ export const AccountExport = strictObject(
       description: 'The entries about your account, newest first: sign-ins and changes.',
     }),
     changes: Type.Array(AuditEntry, {
-      description: 'Your changes to everything else, newest first.',
+      description:
+        'Your changes to everything else in the portal, newest first. What an operator does in the console is about others, and left out.',
     }),
   },
   {

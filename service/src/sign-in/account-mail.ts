@@ -33,6 +33,7 @@ const pendingMax = 100;
 const lastAdvice = 'If it was not you, contact the operator of this service at once.';
 
 const noticeSubject = 'your account changed';
+const deletionSubject = 'your account was deleted';
 
 const linkTexts = {
   signUp: {
@@ -110,9 +111,7 @@ export class AccountMail {
   }
 
   accountDeleted(to: string): void {
-    const text =
-      'Your account and its sessions were deleted, and so were the apps that had no other owner.';
-    this.#send('notice', to, 'your account was deleted', `${text}\n\n${lastAdvice}\n`);
+    this.#send('notice', to, deletionSubject, createDeletionNotice(this.#dependencies).text);
   }
 
   /** `to`: the old address. */
@@ -192,6 +191,15 @@ export function createNotice(
     subject: `${serviceName}: ${noticeSubject}`,
     text: `${change}\n\n${advice}\n\n${accountPage(publicUrl)}\n`,
   };
+}
+
+/** The mail about a deletion, by the user or by an operator. */
+export function createDeletionNotice({
+  serviceName,
+}: Pick<AccountMailDependencies, 'serviceName'>): { subject: string; text: string } {
+  const text =
+    'Your account and its sessions were deleted, and so were the apps that had no other owner.';
+  return { subject: `${serviceName}: ${deletionSubject}`, text: `${text}\n\n${lastAdvice}\n` };
 }
 
 function accountPage(publicUrl: string): string {

@@ -1,6 +1,7 @@
 /** Reads accounts for operators. */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { AppRole } from '../contract/app-roles.ts';
+import type { OperatorRole } from '../contract/console.ts';
 import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { pageOf } from '../database/page-of.ts';
@@ -16,13 +17,14 @@ export type Account = {
   createdAt: Date;
   sessionCount: number;
   hasSecondFactor: boolean;
+  operatorRole: OperatorRole | null;
 } & LeftJoined<Suspension>;
 type AccountApp = { id: string; name: string; role: AppRole };
 
 const selectAccounts = sql`
   select u.id, u.email, u.name, u.image, u.created_at as "createdAt",
     (select count(*) from sessions where user_id = u.id and expires_at > now()) as "sessionCount",
-    ${hasFactor(sql`u.id`)} as "hasSecondFactor", s."suspendedAt", s."suspendedReason"
+    ${hasFactor(sql`u.id`)} as "hasSecondFactor", (select role from operators where account_id = u.id) as "operatorRole", s."suspendedAt", s."suspendedReason"
   from users u left join lateral ${suspensionOf('account', sql`u.id`)} s on true
 `;
 

@@ -48,6 +48,15 @@ type Dependencies = {
   mail: AccountMail;
 };
 
+export async function listFactors(database: Database, userId: string): Promise<Factors> {
+  const [passkeys, addedAt, recoveryCodesLeft] = await Promise.all([
+    listPasskeys(database, userId),
+    readAuthenticator(database, userId),
+    countRecoveryCodes(database, userId),
+  ]);
+  return { passkeys, authenticator: addedAt && { addedAt }, recoveryCodesLeft };
+}
+
 /** Devices of one person. */
 const passkeysMax = 20;
 
@@ -58,14 +67,8 @@ export class SecondFactor {
     this.#dependencies = dependencies;
   }
 
-  async list(userId: string): Promise<Factors> {
-    const { database } = this.#dependencies;
-    const [passkeys, addedAt, recoveryCodesLeft] = await Promise.all([
-      listPasskeys(database, userId),
-      readAuthenticator(database, userId),
-      countRecoveryCodes(database, userId),
-    ]);
-    return { passkeys, authenticator: addedAt && { addedAt }, recoveryCodesLeft };
+  list(userId: string): Promise<Factors> {
+    return listFactors(this.#dependencies.database, userId);
   }
 
   passkeyOptions(account: SignedInAccount): Promise<object> {

@@ -38,6 +38,13 @@ test('the export is a file with everything about the user, and without secrets',
     insert into app_members (app_id, email, role) values (${shared.id}, ${ada.email}, 'viewer')
   `.execute(database);
   await signInAs(service, ada.email);
+  await sql`
+    with user_id as (select id from users where email = ${ada.email}),
+    operator as (insert into operators (account_id, role) select id, 'read-only' from user_id),
+    proven as (update sessions set second_factor_at = now() where user_id in (select id from user_id))
+    insert into passkeys (id, user_id, name, credential_id, public_key, counter)
+    select uuid_v7(), id, 'Laptop', 'credential', '', 0 from user_id
+  `.execute(database);
 
   const { status, headers, body, text } = await ada.call('/account/export');
   assert.equal(status, 200);
@@ -49,6 +56,12 @@ test('the export is a file with everything about the user, and without secrets',
     ['credential'],
   );
   assert.equal(body.sessions.length, 2);
+  assert.ok(Date.parse(body.account.createdAt) <= Date.now());
+  assert.equal(body.account.operatorRole, 'read-only');
+  assert.deepEqual(
+    body.secondFactor.passkeys.map(({ name }: any) => name),
+    ['Laptop'],
+  );
   assert.deepEqual(
     body.apps.map(({ id, role, binding }: any) => [id, role, binding?.slug ?? null]),
     [
