@@ -186,12 +186,12 @@ test('a step that fails keeps no other from its turn, also if it takes too long'
 
 test('the totals of a dropped day go with it, and those of the next stay', async () => {
   await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
-  const at = (days: number) =>
-    sql`(current_date - ${days}::int)::timestamp at time zone 'utc' + hour * interval '1 hour'`;
-  for (const days of [40, 39, 20])
+  const at = (day: number) =>
+    sql`(current_date - ${day}::int)::timestamp at time zone 'utc' + hour * interval '1 hour'`;
+  for (const day of [40, 39, 20])
     await sql`
       insert into delivery_totals (webhook_id, hour, id_hour, event, status, deliveries)
-      select uuid_v7(), ${at(days)}, ${at(days)}, 'org.created', 'succeeded', 1 from generate_series(0, 23) hour
+      select uuid_v7(), ${at(day)}, ${at(day)}, 'org.created', 'succeeded', 1 from generate_series(0, 23) hour
     `.execute(database);
   await rotatePartitions(database, 30);
   const { rows } = await sql<{ days: number; count: number }>`

@@ -367,13 +367,13 @@ test("a success is noted if it may change what is known of its webhook's health"
 
 test('what began under a clock that was 30 days ahead is recorded, and can be cancelled', async () => {
   const webhookId = await register();
-  const createdAtMs = Date.now() + 30 * 86_400_000;
-  const delivery = await insertLeased(database, webhookId, { createdAtMs });
+  const ahead = Date.now() + 30 * 86_400_000;
+  const delivery = await insertLeased(database, webhookId, { createdAtMs: ahead });
   await record(attemptOf(delivery, succeeded));
   assert.equal((await endedOf(delivery.id))[0]?.['status'], 'succeeded');
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, created_at)
-    values (uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', now(), ${new Date(createdAtMs)})
+    values (uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', now(), ${new Date(ahead)})
   `.execute(database);
   assert.equal((await service.call(`/webhooks/${webhookId}`, { method: 'DELETE' })).status, 200);
   await clear();
