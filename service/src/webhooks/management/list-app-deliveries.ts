@@ -1,7 +1,7 @@
 /** Lists the deliveries of an app's webhooks with their last attempt and what their event is about, for the portal. */
 import type { PortalDelivery, Searched } from '../../contract/portal-deliveries.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
-import { createTurns } from '../create-turns.ts';
+import { createTurns } from '../../database/create-turns.ts';
 import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
 import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './list-all-deliveries.ts';

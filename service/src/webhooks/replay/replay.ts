@@ -25,7 +25,7 @@ import {
 import { fanOutLock, queueChannel } from '../../events/queue-channel.ts';
 import { ServiceError } from '../../errors.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { createTurns, tryAgain } from '../create-turns.ts';
+import { createTurns, tryAgain } from '../../database/create-turns.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover and #replay */
