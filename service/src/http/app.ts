@@ -70,6 +70,8 @@ const exposedHeaders = [
   'Content-Type',
   'Date',
   'X-Content-Type-Options',
+  'X-Accel-Buffering',
+  'Accept-Encoding',
   'Vary',
   'Connection',
   'Keep-Alive',

@@ -60,6 +60,15 @@ test('any origin can read responses and errors with all headers', async () => {
     [413, { path: '/webhooks', method: 'POST', headers: json, body: 'x'.repeat(70_000) }],
     [
       415,
+      {
+        path: '/webhooks',
+        method: 'POST',
+        headers: { ...json, 'content-encoding': 'gzip' },
+        body: '{}',
+      },
+    ],
+    [
+      415,
       { path: '/webhooks', method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' },
     ],
   ];
