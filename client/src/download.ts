@@ -26,7 +26,7 @@ export async function download<Entry>(
       requestId: response.headers.get('x-request-id'),
       retryAfter: null,
     });
-  const chunks = readChunks(response.body, 'the download', {
+  const chunks = readChunks(response, 'the download', {
     timeoutMs,
     signals: signals(options),
   });

@@ -40,7 +40,7 @@ export async function* streamEvents(
   const limits = { timeoutMs: beginMsMax, signals: signals(options) };
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of readChunks(response.body, 'the stream', limits)) {
+  for await (const chunk of readChunks(response, 'the stream', limits)) {
     limits.timeoutMs = silenceMsMax;
     const blocks = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n\r?\n/);
     rest = blocks.pop() ?? '';

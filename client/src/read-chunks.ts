@@ -3,13 +3,17 @@ import { NetworkError } from './network-error.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { withDeadline } from './with-deadline.ts';
 
-/** The time limit is that of each chunk, because the whole may take longer. `what` names it in errors. */
+/**
+ * The time limit is that of each chunk, because the whole may take longer. `what` names it in errors. It takes the response,
+ * because Node.js ends a body that nobody reads yet, as if it were whole, once nothing holds its response.
+ */
 export async function* readChunks(
-  body: ReadableStream<Uint8Array>,
+  response: Response,
   what: string,
   limits: { timeoutMs: number; signals: AbortSignal[] },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const reader = body.getReader();
+  if (response.body === null) return;
+  const reader = response.body.getReader();
   try {
     for (;;) {
       const ending = await withDeadline(limits, async () => reader.read());

@@ -104,9 +104,8 @@ async function readNewest(
   const limits = { timeoutMs: pageTimeoutMs, signals: signals({ signal }) };
   const decoder = new TextDecoder();
   let text = '';
-  if (response.body)
-    for await (const chunk of readChunks(response.body, 'the list of events', limits))
-      text += decoder.decode(chunk, { stream: true });
+  for await (const chunk of readChunks(response, 'the list of events', limits))
+    text += decoder.decode(chunk, { stream: true });
   const { pagination } = JSON.parse(text) as { pagination: { nextCursor: string | null } };
   const events = splitEntries(text).map(toEvent);
   return {
