@@ -56,16 +56,21 @@ export class Replicas {
     this.#onChange = onChange;
   }
 
-  /** Runs `load` on a replica, and again on the primary if no replica has a result that is new enough. */
+  /**
+   * Runs `load` on a replica, and again on the primary if no replica has a result that is new enough: as new as the confirmed
+   * revision, and as `atLeast`, a revision that another process may have shown.
+   */
   async read<T extends { revision: number }>(
     scope: Scope,
     load: (database: Database) => Promise<T>,
+    atLeast = 0,
   ): Promise<T> {
     const [replica] = this.#replicas
       .filter(({ isUsed }) => isUsed)
       .sort((one, other) => one.reads - other.reads);
     const isKnown = replica !== undefined && this.#revisions.current(scope) !== null;
-    return (isKnown ? await this.#readFrom(replica, scope, load) : null) ?? load(this.#primary);
+    const result = isKnown ? await this.#readFrom(replica, scope, load) : null;
+    return result !== null && result.revision >= atLeast ? result : load(this.#primary);
   }
 
   /** Throws a `StartError` if a replica belongs to another cluster. The revisions must have started. */

@@ -121,8 +121,13 @@ export async function listChanges(
   };
 }
 
-function isKnown(after: Position, now: { dropped: number; epoch: number }): boolean {
+function isKnown(
+  after: Position,
+  now: { dropped: number; epoch: number; revision: number },
+): boolean {
   if (after.epoch !== now.epoch || after.revision < now.dropped) return false;
+  // It is from after the moment to which a copy of the same database was put back.
+  if (after.revision > now.revision) return false;
   return after.revision > now.dropped || after.id === lastId;
 }
 

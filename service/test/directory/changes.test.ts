@@ -246,6 +246,23 @@ test('a cursor is valid in every process, but for its kind and database only', a
   assert.deepEqual([elsewhere.status, elsewhere.body.error.code], [410, 'cursor_expired']);
 });
 
+test('a cursor from after the copy that was put back in place of its database is refused', async () => {
+  const before = await now();
+  await update('acme', sql`name = 'Lost'`);
+  const after = await now();
+  const move = (by: number) =>
+    sql`update revisions set revision = revision + ${by} where scope = 'directory'`.execute(
+      database,
+    );
+  await move(-1);
+  await service.settled();
+  const { status, body } = await service.call(`/orgs?changedSince=${after}`);
+  assert.deepEqual([status, body.error.code], [410, 'cursor_expired']);
+  assert.equal((await service.call(`/orgs?changedSince=${before}`)).status, 200);
+  await move(1);
+  assert.deepEqual(await changesSince(after), { changed: [], removed: [] });
+});
+
 test('changedSince takes a cursor and a limit, and nothing else', async () => {
   const cursor = await now();
   for (const [query, path] of [

@@ -194,6 +194,8 @@ async function loadChanges(
       after === null
         ? listNothing(database, kind)
         : listChanges(database, kind, { after, limit, baseUrl }),
+    // A replica that is behind the cursor cannot tell whether there were changes since.
+    after?.revision,
   );
   if (isExpired) throw new ServiceError('cursor_expired');
   const changes = { removed, nextCursor: encodePosition(cursors, kind, next), hasMore };
