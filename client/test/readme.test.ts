@@ -7,8 +7,9 @@ import { pathToFileURL } from 'node:url';
 import { blueprint, put } from '../../service/test/support/directory.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';
-import { createClient } from '@orgdir/client';
+import { createClient, type MirrorStore } from '@orgdir/client';
 import { makeConsumer } from './support/consumer.ts';
+import type { MemoryStore } from './support/memory-store.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
 const client = createClient({ baseUrl: service.url, apiKey: service.key });
@@ -53,6 +54,26 @@ test('keeping a copy', async () => {
   const program = consumer.start('mirror.ts', { env });
   await program.prints(/copied 1/);
   await program.stop();
+
+  const exported = source.replace(/await client\.mirror.*/, 'export { copies, store };');
+  await consumer.write('store.ts', exported);
+  const file = pathToFileURL(join(consumer.folder, 'store.ts')).href;
+  const { copies, store } = (await import(file)) as { copies: MemoryStore['copies'] } & {
+    store: MirrorStore;
+  };
+  const entry = await client.orgs.get('acme-corporation');
+  const interrupted = new Error('interrupted');
+  async function* batches(error?: Error) {
+    yield [{ ...entry, id: error ? 'new' : 'old' }];
+    if (error) throw error;
+  }
+  await store.replace('orgs', batches(), 'first');
+  await assert.rejects(
+    async () => store.replace('orgs', batches(interrupted), 'next'),
+    interrupted,
+  );
+  assert.deepEqual([...copies.orgs.keys()], ['old'], 'nothing is replaced');
+  assert.equal(await store.cursor('orgs'), 'first');
 });
 
 test('verifying with Node.js', async () => {
@@ -99,6 +120,8 @@ test('following events, and going on after a stop', async () => {
   const file = fileOf('client.events.follow');
   await announce('First');
   const { data } = await eventsUpTo('First');
+  // As a crash while it is written leaves it.
+  await consumer.write('cursor', '');
   const first = consumer.start(file, { env });
   await first.prints(new RegExp(data.at(-1)!.id));
   const cursor = join(consumer.folder, 'cursor');
