@@ -39,7 +39,7 @@ export type MirrorOptions = RequestOptions & {
   kinds?: readonly MirrorKind[] | undefined;
   /** The pause after the newest change, in milliseconds. Default: 5,000. */
   pollMs?: number | undefined;
-  /** Its event `change` ends the pause, for example when a webhook says that an entry has changed. */
+  /** Its event `change` ends the pause, for example when a webhook says that an entry has changed: once per second at most. */
   wake?: EventTarget | undefined;
   /** Called with each failure that is tried again, such as a lost connection. */
   onFailure?: ((failure: OrgdirError) => void) | undefined;
@@ -52,6 +52,8 @@ type MirrorQuery = { changedSince?: string; limit?: number };
 const allKinds: readonly MirrorKind[] = ['orgs', 'alliances', 'blueprints'];
 export const defaultPollMs = 5000;
 const pollMsMin = 100;
+/** The pause that is left however often it is woken, so that its key has requests left for others. */
+const wokenMsMin = 1000;
 export const backoffMaxMs = 60_000;
 
 export async function mirror(
@@ -78,12 +80,17 @@ export async function mirror(
     () => woken.abort(),
     options.signal && { signal: options.signal },
   );
+  let turns = [...kinds];
   for (let failures = 0; ;) {
     let waitMs = pollMs;
     // From before the reads, so that a change during them ends the pause after them.
     woken = new AbortController();
     try {
-      for (const kind of kinds) if (await goOn(kind)) waitMs = 0;
+      for (const kind of turns) {
+        // If it fails, the others come before it in the next round.
+        turns = [...turns.filter((each) => each !== kind), kind];
+        while (await goOn(kind));
+      }
       failures = 0;
     } catch (error) {
       if (!isTemporary(error)) throw error;
@@ -92,8 +99,8 @@ export async function mirror(
       waitMs = Math.max(pollMs, backoffMs, retryAfterMs(error));
       failures += 1;
     }
-    // A failure has its whole pause, and others some of it, however often it is woken.
-    const leastMs = failures > 0 ? waitMs : Math.min(waitMs, pollMsMin);
+    // A failure has its whole pause.
+    const leastMs = failures > 0 ? waitMs : Math.min(waitMs, wokenMsMin);
     await wait(leastMs, signals(options));
     if (waitMs > leastMs) await waitUnless(woken.signal, waitMs - leastMs, signals(options));
   }

@@ -192,6 +192,53 @@ test('a mirror that is woken does not wait for its pause', async () => {
   await stop();
 });
 
+/** A mirror of a service that answers with `hasMore` as it is told. `asked` grows with each request. */
+function startScriptedMirror(
+  answer: (kind: MirrorKind, count: number) => { hasMore: boolean },
+  options: Partial<MirrorOptions> = {},
+) {
+  const asked: MirrorKind[] = [];
+  const scripted = createClient({
+    baseUrl: 'http://directory.test',
+    retries: 0,
+    async fetch(input) {
+      const kind = new URL(input).pathname.split('/').at(-1) as MirrorKind;
+      const count = asked.push(kind);
+      const changes = { removed: [], nextCursor: `${count}`, ...answer(kind, count) };
+      return Response.json({ success: true, data: [], meta: { changes } });
+    },
+  });
+  const store: MirrorStore = { cursor: () => '0', replace: () => {}, apply: () => {} };
+  return { asked, stop: startMirror(store, options, scripted) };
+}
+
+test('a list is read to its end before the next one, and one that fails leaves the next round to the others', async () => {
+  const { asked, stop } = startScriptedMirror((kind, count) => {
+    if (kind === 'orgs' && count > 3) throw new TypeError('the connection was lost');
+    return { hasMore: kind === 'orgs' };
+  });
+  await eventually(async () => asked.length >= 8);
+  await stop();
+  const fails = ['alliances', 'blueprints', 'orgs'];
+  assert.deepEqual(asked.slice(0, 8), [...Array(4).fill('orgs'), ...fails, 'alliances']);
+});
+
+test('a mirror that is woken again and again asks once per second', async (t) => {
+  const wake = new EventTarget();
+  const waking = setInterval(() => wake.dispatchEvent(new Event('change')), 20);
+  t.after(() => clearInterval(waking));
+  const startedAt = performance.now();
+  const { asked, stop } = startScriptedMirror(() => ({ hasMore: false }), {
+    wake,
+    pollMs: 3_600_000,
+    kinds: ['orgs'],
+  });
+  await eventually(async () => asked.length >= 3);
+  // Timers may fire a millisecond early.
+  assert.ok(performance.now() - startedAt > 1_990);
+  await stop();
+});
+
 test('a mirror ends with an error of its store, and with one that stays', async () => {
   const store = createMemoryStore();
   const fault = new Error('disk full');
