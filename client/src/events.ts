@@ -98,8 +98,8 @@ export function events(connection: Connection): Events {
     for (;;) {
       const page = await list({ limit: pageLimitMax, ...query, after }, options).catch(toFailure);
       if (page instanceof OrgdirError) {
-        failingSince ??= Date.now();
-        if (Date.now() - failingSince >= patienceMs) throw page;
+        failingSince ??= performance.now();
+        if (performance.now() - failingSince >= patienceMs) throw page;
         await wait(Math.max(pollMs, Math.min(retryAfterMs(page), patienceMs)), signals(options));
         continue;
       }
@@ -110,10 +110,10 @@ export function events(connection: Connection): Events {
       if (hasMore) continue;
       let pauseMs = pollMs;
       // Without a cursor, what comes before the stream begins would be missed.
-      if (after !== null && Date.now() >= streamAt) {
+      if (after !== null && performance.now() >= streamAt) {
         const ended = yield* streamPages(connection, { ...query, after }, options);
         after = ended.after;
-        streamAt = Date.now() + ended.pollForMs;
+        streamAt = performance.now() + ended.pollForMs;
         if (ended.pollForMs === 0) pauseMs = Math.min(pollMs, Math.random() * spreadMs);
       }
       await wait(pauseMs, signals(options));
@@ -129,7 +129,7 @@ async function* streamPages(
   { after: start, event, webhook, limit = pageLimitMax }: FollowQuery & { after: string },
   options?: RequestOptions,
 ): AsyncGenerator<EventPage, { after: string; pollForMs: number }, undefined> {
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   let after = start;
   try {
     const stream = streamEvents(connection, { after, event, webhook }, options);
@@ -144,7 +144,7 @@ async function* streamPages(
     if (!(error instanceof OrgdirError)) throw error;
     if (error instanceof TimeoutError) return { after, pollForMs: silentStreamAgainMs };
   }
-  return { after, pollForMs: Date.now() - startedAt < shortStreamMs ? streamAgainMs : 0 };
+  return { after, pollForMs: performance.now() - startedAt < shortStreamMs ? streamAgainMs : 0 };
 }
 
 /** Returns temporary failures; throws all other errors. */

@@ -191,6 +191,31 @@ test('follow goes on where a stream broke off, and throws when its key is refuse
   );
 });
 
+test('how long follow keeps trying does not depend on the clock, which may stand still or be set', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  let failures = Infinity;
+  let setByMs = 0;
+  const { counted } = counting(async () => {
+    if (failures === 0)
+      return Response.json({
+        success: true,
+        data: [],
+        pagination: { limit: 1, nextCursor: 'c', hasMore: true },
+      });
+    failures -= 1;
+    t.mock.timers.setTime(Date.now() + setByMs);
+    throw new TypeError('the connection was lost');
+  });
+  const options = { retries: 0, signal: AbortSignal.timeout(10_000) };
+  const query = { pollMs: 100, patienceMs: 150 };
+  await assert.rejects(counted.events.follow(query, options).next(), NetworkError);
+
+  failures = 2;
+  setByMs = 8 * 3_600_000;
+  const page = await counted.events.follow({ pollMs: 100 }, options).next();
+  assert.equal(page.value?.pagination.nextCursor, 'c');
+});
+
 test('follow never polls without a pause', async () => {
   await assert.rejects(client.events.follow({ pollMs: 0 }).next(), RangeError);
 });
