@@ -333,6 +333,28 @@ test('a stream that is asked for while the process stops is refused, and says wh
   await asked.closing;
 });
 
+test('what was missed is not sent while the rights of callers cannot be looked up', async () => {
+  const [quiet, live, late] = [await newKey(), await newKey(), await newKey()];
+  await distributed(await announce(database));
+  // From here on this process knows the keys.
+  await service.call('/events', { key: live.key });
+  const { body } = await service.call('/events?limit=1', { key: late.key });
+  await distributed(await announce(database));
+  await follow(quiet.key, { query: '?event=application.created' });
+  await inTransaction(async (tx) => {
+    await sql`lock table api_keys`.execute(tx);
+    const first = await follow(live.key);
+    // It ends when no look has succeeded for long enough.
+    await eventually(async () => {
+      await announce(database);
+      return (await first.next())?.event === 'stream.ended';
+    });
+    const stream = await follow(late.key, { query: `?after=${body.pagination.nextCursor}` });
+    const last = await stream.next();
+    assert.deepEqual([last?.event, last?.data.code], ['stream.ended', 'unavailable']);
+  });
+});
+
 test('an app has five streams, an address twenty, and one that ends makes room', async () => {
   const made = await newKey();
   const streams = [];

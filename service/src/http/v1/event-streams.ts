@@ -313,6 +313,8 @@ class EventStream implements Follower {
         }),
       );
       if (this.isEnding || this.#isGone()) return;
+      if (page.events.length > 0 && !this.#given.isConfirmed())
+        return this.end(new ServiceError('unavailable'));
       // What does not fit is read again: to keep it would take memory.
       const isSent = this.#sendAll(page.events);
       // Also past what its filters keep back.
