@@ -4,6 +4,7 @@ import type { Rules } from './rules.ts';
 import { newDelivery, isProbe, replayAll } from './model-deliveries.ts';
 import {
   Disagreement,
+  forgetAnswers,
   forgetOutcomes,
   isSuspended,
   requireThat,
@@ -29,6 +30,7 @@ export const healingRules: Rules<'set-healing' | 'replay-healed'> = {
     requireThat(found && !(isChat(webhook) && (selfHealing || replayAfterHealing)));
     found.replayAfterHealing = replayAfterHealing ?? found.replayAfterHealing;
     found.selfHealing = selfHealing ?? found.selfHealing;
+    forgetAnswers(state, found.key);
     if (selfHealing === false) endProbes(state, found);
     if (selfHealing === true) startProbes(state, found);
   },
@@ -102,6 +104,7 @@ function heal(state: State, webhook: Webhook): void {
     activations: [...activations, state.now],
     replays: webhook.replayAfterHealing,
   };
+  forgetAnswers(state, webhook.key);
   forgetOutcomes(state, webhook.key);
 }
 

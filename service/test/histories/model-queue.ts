@@ -9,6 +9,7 @@ import { addProbe, startProbes } from './model-healing.ts';
 import type { RecordedAnswer } from './observation.ts';
 import {
   Disagreement,
+  forgetAnswers,
   isOfProbe,
   webhookByKey,
   type Delivery,
@@ -162,5 +163,6 @@ function deactivate(state: State, key: string): boolean {
   const webhook = webhookByKey(state, key);
   if (!webhook?.active) return false;
   webhook.active = false;
+  forgetAnswers(state, key);
   return true;
 }

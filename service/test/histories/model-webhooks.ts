@@ -15,6 +15,7 @@ import {
 import { endProbes, pauseProbes, startProbes } from './model-healing.ts';
 import {
   Disagreement,
+  forgetAnswers,
   forgetOutcomes,
   isOfProbe,
   isSuspended,
@@ -59,6 +60,7 @@ export const webhookRules: Rules<
     const found = state.webhooks.get(webhook);
     requireThat(found && mayAskFor(state, found.app, events));
     found.events = events;
+    forgetAnswers(state, found.key);
   },
   'move-webhook'(state, { webhook }) {
     const found = state.webhooks.get(webhook);
@@ -66,6 +68,7 @@ export const webhookRules: Rules<
     found.moves += 1;
     // The last probe tested another receiver.
     found.healing.succeeded = false;
+    forgetAnswers(state, found.key);
     forgetOutcomes(state, found.key, (outcome) => !isOfProbe(outcome));
   },
   activate(state, { webhook, active }) {
@@ -76,6 +79,7 @@ export const webhookRules: Rules<
     endProbes(state, found);
     const before = found.reason === 'suspended' ? null : found.reason;
     found.reason = active ? null : (before ?? 'owner');
+    forgetAnswers(state, found.key);
     if (!active) {
       found.healing.replays = false;
       return cancelWaiting(state, found.key, 'deactivation');
@@ -137,12 +141,18 @@ export const webhookRules: Rules<
 /** docs/reference/keys.md#suspension: nothing waits, and a restored webhook is active if it was before. */
 function stopOrStart(state: State, webhook: Webhook): void {
   if (!isSuspended(state, webhook)) {
-    if (webhook.reason === 'suspended') Object.assign(webhook, { active: true, reason: null });
+    if (webhook.reason === 'suspended') {
+      Object.assign(webhook, { active: true, reason: null });
+      forgetAnswers(state, webhook.key);
+    }
     // An owner may have ended the probes meanwhile.
     if (webhook.healing.paused) startProbes(state, webhook);
     return;
   }
-  if (webhook.active) Object.assign(webhook, { active: false, reason: 'suspended' });
+  if (webhook.active) {
+    Object.assign(webhook, { active: false, reason: 'suspended' });
+    forgetAnswers(state, webhook.key);
+  }
   pauseProbes(state, webhook);
   cancelWaiting(state, webhook.key, 'suspension');
 }

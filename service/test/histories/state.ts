@@ -182,5 +182,11 @@ export function forgetOutcomes(
   state.outcomes = state.outcomes.filter((one) => one.webhook !== key || !which(one));
 }
 
+/** What a receiver has answered says nothing once its webhook was changed. */
+export function forgetAnswers(state: State, key: string): void {
+  for (const delivery of state.deliveries.values())
+    if (delivery.webhook === key) delivery.answer = null;
+}
+
 /** Probes affect nothing but the next probe. */
 export const isOfProbe = ({ kind }: Outcome) => kind.startsWith('probe_');

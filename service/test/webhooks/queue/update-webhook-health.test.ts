@@ -384,6 +384,24 @@ for (const [name, earlier, last, expected] of [
   });
 }
 
+test('a 410 from before a webhook was activated or moved does not make a later time-out gone', async () => {
+  for (const change of [{ active: true }, { url: 'https://example.org/new' }]) {
+    const { id, key } = await makeWebhook();
+    const delivery = await insertLeased(database, id, { number: 2, cycleAttempt: 2 });
+    await sql`
+      insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code)
+      values (${delivery.id}, 1, 'event', now(), 1, 410)
+    `.execute(database);
+    await service.call(`/webhooks/${id}`, { method: 'PATCH', key, json: change });
+    const timedOut = { ...failed, statusCode: null, error: 'timeout' } as const;
+    await recordAttempts(database, [attemptOf(delivery, timedOut)]);
+    await updateWebhookHealth(database, 5);
+    const { body } = await service.call(`/webhooks/${id}`, { key });
+    assert.equal(body.data.active, true, JSON.stringify(change));
+    assert.equal(body.data.exhaustedInARow, 1, 'it failed, as after any other response');
+  }
+});
+
 test('concurrent processes audit each deactivation once', async () => {
   const webhooks = await Promise.all(Array.from({ length: 6 }, makeWebhook));
   const paused = await makeWebhook();

@@ -105,7 +105,10 @@ export async function recordAttempts(
   };
 }
 
-/** Returns the deliveries that failed now without a response and whose last response in the cycle was 410. */
+/**
+ * Returns the deliveries that failed now without a response and whose last response in the cycle was 410. A response from
+ * before the last change of the webhook says nothing: it may be that of a receiver which the webhook has left.
+ */
 async function findGone(database: Database, attempts: RecordedAttempt[]): Promise<Set<string>> {
   const ended = attempts.flatMap(({ delivery, verdict, statusCode }) =>
     verdict.kind === 'failed' &&
@@ -118,12 +121,13 @@ async function findGone(database: Database, attempts: RecordedAttempt[]): Promis
   if (ended.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`
     -- prepared: last_responses
-    select e.id from unnest(${ended.map((one) => one.id)}::uuid[], ${ended.map((one) => one.number)}::int[],
-      ${ended.map((one) => one.number - one.cycleAttempt)}::int[]) as e(id, number, before)
+    select e.id from unnest(${ended.map((one) => one.id)}::uuid[], ${ended.map((one) => one.webhookId)}::uuid[],
+      ${ended.map((one) => one.number)}::int[], ${ended.map((one) => one.number - one.cycleAttempt)}::int[]) as e(id, webhook_id, number, before)
     cross join lateral (
       select status_code from attempts
       where delivery_id = e.id and number > e.before and number < e.number
         and status_code is not null
+        and started_at >= (select updated_at from webhooks where id = e.webhook_id)
       order by number desc limit 1
     ) response
     where response.status_code = 410
