@@ -10,7 +10,7 @@ import type { Chat, Deliverable, LeasedDelivery } from './deliverable.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { addOwnHeaders, headerSecrets } from './own-headers.ts';
 import { renderMessage } from './render-message.ts';
-import { type SigningKeys, openSecrets, openUrl } from './signing-keys.ts';
+import { type SigningKeys, openSecrets, openUrl, unreadableSince } from './signing-keys.ts';
 import { type AttemptResult, type Verdict, cycleOf, decideVerdict, waitMaxMs } from './retry.ts';
 import { deliveryHeaders, renderBody, requestHeaders } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
@@ -155,8 +155,14 @@ function limitedVerdict(
   return isOver ? { kind: 'given_up' } : { kind: 'postponed', waitMs: 0, park: true };
 }
 
-function unreadableVerdict({ createdAtMs }: Deliverable, clock: Clock): Verdict {
-  const isOver = clock.now().getTime() - createdAtMs > waitMaxMs;
+/** What it waited for before this process could not read its webhook, such as a worker that was down, does not count. */
+function unreadableVerdict(
+  { webhookId, createdAtMs, trigger }: Deliverable,
+  clock: Clock,
+): Verdict {
+  const waitsSince = Math.max(createdAtMs, unreadableSince(webhookId) ?? 0);
+  // A probe that was not sent says nothing of the receiver.
+  const isOver = trigger !== 'probe' && clock.now().getTime() - waitsSince > waitMaxMs;
   return isOver
     ? { kind: 'given_up' }
     : { kind: 'postponed', waitMs: unreadableWaitMs, park: false };

@@ -2,7 +2,9 @@
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { urlOwner } from './chat-platforms.ts';
+import type { Clock } from './clock.ts';
 import { headersOwner, parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
+import { waitMaxMs } from './retry.ts';
 import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
 import type { Logger } from '../../runtime/log.ts';
 
@@ -52,18 +54,15 @@ function cacheOpened<Value>(
   };
 }
 
+type Dependencies = { signingKeys: SigningKeys; clock: Clock; log: Logger };
+
 /** The URL of a chat channel; null if it cannot be decrypted, which is logged like a secret that cannot. */
 export function openUrl(
-  { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
+  dependencies: Dependencies,
   webhookId: string,
   sealedUrl: Buffer,
 ): string | null {
-  try {
-    return signingKeys.openUrl(webhookId, sealedUrl);
-  } catch (error) {
-    logUnreadable(log, webhookId, error);
-    return null;
-  }
+  return tryToOpen(dependencies, webhookId, (keys) => keys.openUrl(webhookId, sealedUrl));
 }
 
 type Sealed = {
@@ -74,29 +73,47 @@ type Sealed = {
 };
 type Opened = SigningSecrets & { ownHeaders: OpenedHeaders | null };
 
-/** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */
-const logAgainMs = 60_000;
-const loggedMax = 5_000;
-const loggedWebhooks = new LRUCache<string, true>({ max: loggedMax, ttl: logAgainMs });
-
 export function openSecrets(
-  { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
+  dependencies: Dependencies,
   { webhookId, secret, previousSecret, ownHeaders }: Sealed,
 ): Opened | null {
-  try {
-    return {
-      current: signingKeys.get(webhookId, secret),
-      previous: previousSecret && signingKeys.get(webhookId, previousSecret),
-      ownHeaders: ownHeaders && signingKeys.headers(webhookId, ownHeaders),
-    };
-  } catch (error) {
-    logUnreadable(log, webhookId, error);
-    return null;
-  }
+  return tryToOpen(dependencies, webhookId, (keys) => ({
+    current: keys.get(webhookId, secret),
+    previous: previousSecret && keys.get(webhookId, previousSecret),
+    ownHeaders: ownHeaders && keys.headers(webhookId, ownHeaders),
+  }));
 }
 
-function logUnreadable(log: Logger, webhookId: string, error: unknown): void {
-  if (loggedWebhooks.has(webhookId)) return;
-  loggedWebhooks.set(webhookId, true);
-  log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
+/** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */
+const logAgainMs = 60_000;
+/** Webhooks that are remembered; deliveries of others may wait for longer. */
+const unreadableMax = 20_000;
+/** The webhooks that this process cannot read, unless nobody has looked at them for a day: since when, and when that was logged last. */
+const unreadable = new LRUCache<string, { sinceMs: number; loggedMs: number }>({
+  max: unreadableMax,
+  ttl: waitMaxMs,
+});
+
+/** In milliseconds since 1970; undefined if the webhook could be read the last time. */
+export function unreadableSince(webhookId: string): number | undefined {
+  return unreadable.get(webhookId)?.sinceMs;
+}
+
+function tryToOpen<Value>(
+  { signingKeys, clock, log }: Dependencies,
+  webhookId: string,
+  open: (signingKeys: SigningKeys) => Value,
+): Value | null {
+  try {
+    const value = open(signingKeys);
+    unreadable.delete(webhookId);
+    return value;
+  } catch (error) {
+    const nowMs = clock.now().getTime();
+    const { sinceMs = nowMs, loggedMs = -Infinity } = unreadable.get(webhookId) ?? {};
+    const isLogged = nowMs - loggedMs < logAgainMs;
+    if (!isLogged) log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
+    unreadable.set(webhookId, { sinceMs, loggedMs: isLogged ? loggedMs : nowMs });
+    return null;
+  }
 }

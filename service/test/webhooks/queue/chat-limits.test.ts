@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { sql } from '../../../src/database/database.ts';
 import { ChatLimits } from '../../../src/webhooks/queue/dispatch/chat-limits.ts';
 import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
 import { openTestDatabase } from '../../support/database.ts';
@@ -58,4 +59,27 @@ test('the process that was answered looks when the channel opens, and the others
   const alone = start(1);
   await alone.keep(null, 500);
   assert.equal(alone.waits(), 500, 'nobody else goes on');
+});
+
+test('a delivery that failed because its URL cannot be read takes none of the others along', async () => {
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '2 days', queue_now()
+    from generate_series(1, 2)
+  `.execute(database);
+  const pending = async () => {
+    const { rows } = await sql`select from pending_deliveries`.execute(database);
+    return rows.length;
+  };
+  const limits = new ChatLimits({ database, room: new Room({ timeoutMs: 10_000 }), log });
+  for (const [openAt, left] of [
+    [0, 2],
+    [2_000, 0],
+  ] as const) {
+    const gate = { now: 1_000, openAt, closedSince: null };
+    const chat = { format: 'discord', sealedUrl: Buffer.alloc(0), template: 1, gate } as const;
+    const delivery = { webhookId, url, chat } as Parameters<ChatLimits['keep']>[0];
+    await limits.keep(delivery, { verdict: { kind: 'given_up' } });
+    assert.equal(await pending(), left);
+  }
 });

@@ -1,10 +1,13 @@
 /** Self-healing with a clock that the tests move, and once over HTTP with the real worker. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { createApp } from '../../../src/access/apps.ts';
 import { sql, type Transaction } from '../../../src/database/database.ts';
+import { createMetrics } from '../../../src/runtime/metrics.ts';
+import { createSecretBox } from '../../../src/runtime/secret-box.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -24,7 +27,9 @@ import {
 } from '../../../src/webhooks/management/suspend-webhooks.ts';
 import { recoverLeases } from '../../../src/webhooks/queue/record/recover-leases.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
+import { deliver } from '../../../src/webhooks/sending/deliver.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
+import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { openStage } from '../../histories/stage.ts';
 import { testActor } from '../../support/actor.ts';
 import { eventually, within } from '../../support/eventually.ts';
@@ -307,6 +312,34 @@ test('an interrupted probe is sent again soon and says nothing about the receive
   const { probe, waitMs } = await takeProbe(id);
   assert.ok(waitMs <= 5 * 60_000, `${waitMs}`);
   assert.deepEqual(await respond(probe, succeeded), [id]);
+});
+
+test('a probe whose secret cannot be read waits until it can, and is no failed one', async () => {
+  const webhook = await makeFailing();
+  const { probe } = await takeProbe(webhook.id);
+  const log = pino({ level: 'silent' });
+  const deliverAfter = (ms: number) =>
+    deliver(
+      {
+        sender: { attempt: () => assert.fail('it was sent'), close: async () => {} },
+        webhooks: { retryBaseMs: 1, retryFactor: 1 },
+        signingKeys: createSigningKeys(createSecretBox([randomBytes(32)])),
+        clock: { now: () => new Date(now + ms), random: () => 0 },
+        metrics: createMetrics(),
+        serviceName: stage.serviceName,
+        version: '0',
+        log,
+        attemptLog: log,
+      },
+      // The column has the time of day, which the tests do not move.
+      { ...probe, createdAtMs: now - dayMs },
+    );
+  await deliverAfter(0);
+  const { verdict, statusCode, error } = await deliverAfter(2 * dayMs);
+  assert.deepEqual(await respond(probe, { verdict, statusCode, error }), []);
+  assert.equal(await nextProbeAt(webhook.id), now + 5 * 60_000);
+  assert.ok(!(await stateOf(webhook.id)).actions?.includes('webhook.probed'));
+  await remove(webhook);
 });
 
 test('the worker signs and sends probes, and events follow', async () => {

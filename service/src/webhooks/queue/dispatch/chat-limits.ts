@@ -106,7 +106,9 @@ export class ChatLimits {
       const invalid = Number(answer.invalid);
       limits.push({ name, waitMs: answer.platformMs, invalid, refused: false });
     }
-    const failing = verdict.kind === 'given_up' ? [webhookId] : [];
+    // The other reason is a URL that cannot be read, which says nothing about the others of its webhook.
+    const isLimited = answer ? answer.limited : openAt > now;
+    const failing = verdict.kind === 'given_up' && isLimited ? [webhookId] : [];
     if (limits.length + failing.length > 0) await this.#store(limits, failing);
   }
 
