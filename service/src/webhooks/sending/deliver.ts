@@ -10,7 +10,13 @@ import type { Chat, Deliverable, LeasedDelivery } from './deliverable.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { addOwnHeaders, headerSecrets } from './own-headers.ts';
 import { renderMessage } from './render-message.ts';
-import { type SigningKeys, openSecrets, openUrl, unreadableSince } from './signing-keys.ts';
+import {
+  type SigningKeys,
+  noteUnreadable,
+  openSecrets,
+  openUrl,
+  unreadableSince,
+} from './signing-keys.ts';
 import { type AttemptResult, type Verdict, cycleOf, decideVerdict, waitMaxMs } from './retry.ts';
 import { deliveryHeaders, renderBody, requestHeaders } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
@@ -112,14 +118,16 @@ function chatRequest(
   { webhookId, id, event, eventCreatedAt, data }: Deliverable,
   { format, sealedUrl, template }: Chat,
 ): Request | null {
+  const { serviceName, version, clock, log } = dependencies;
   const url = openUrl(dependencies, webhookId, sealedUrl);
   if (url === null) return unreadable(dependencies);
   const text = renderMessage(format, { event, createdAt: eventCreatedAt, data }, template);
   if (text === null) {
-    dependencies.log.warn({ webhookId, deliveryId: id, template }, 'template.unknown');
+    noteUnreadable(`template ${template}`, clock, () =>
+      log.warn({ webhookId, deliveryId: id, template }, 'template.unknown'),
+    );
     return null;
   }
-  const { serviceName, version } = dependencies;
   const body = Buffer.from(text);
   const headers = requestHeaders({ serviceName, version, body });
   return { url, headers, body, secrets: urlSecrets(url) };

@@ -109,11 +109,18 @@ function tryToOpen<Value>(
     unreadable.delete(webhookId);
     return value;
   } catch (error) {
-    const nowMs = clock.now().getTime();
-    const { sinceMs = nowMs, loggedMs = -Infinity } = unreadable.get(webhookId) ?? {};
-    const isLogged = nowMs - loggedMs < logAgainMs;
-    if (!isLogged) log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
-    unreadable.set(webhookId, { sinceMs, loggedMs: isLogged ? loggedMs : nowMs });
+    noteUnreadable(webhookId, clock, () =>
+      log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable'),
+    );
     return null;
   }
+}
+
+/** Calls `log` once a minute. `what` is the id of a webhook, or a name of something else that deliveries need. */
+export function noteUnreadable(what: string, clock: Clock, log: () => void): void {
+  const nowMs = clock.now().getTime();
+  const { sinceMs = nowMs, loggedMs = -Infinity } = unreadable.get(what) ?? {};
+  const isLogged = nowMs - loggedMs < logAgainMs;
+  if (!isLogged) log();
+  unreadable.set(what, { sinceMs, loggedMs: isLogged ? loggedMs : nowMs });
 }

@@ -9,6 +9,7 @@ import { sql } from '../../../src/database/database.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createSender } from '../../../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../../../src/webhooks/sending/clock.ts';
+import { maskUrl, urlOwner } from '../../../src/webhooks/sending/chat-platforms.ts';
 import { deliver } from '../../../src/webhooks/sending/deliver.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { createSecretBox } from '../../../src/runtime/secret-box.ts';
@@ -153,6 +154,22 @@ test('headers of the owner replace none of the service, and go only to the origi
       ['org.created', 'mine'],
       ['org.created', undefined],
     ],
+  );
+});
+
+test('texts that this release does not have are logged once, and their deliveries are postponed', async () => {
+  const { dependencies, lines } = prepare();
+  const url = 'https://discord.com/api/webhooks/123/abc';
+  const gate = { now: 0, openAt: 0, closedSince: null };
+  const sealedUrl = box.seal(url, urlOwner(webhookId));
+  const chat = { format: 'discord', sealedUrl, template: 999, gate } as const;
+  for (let look = 0; look < 2; look += 1) {
+    const { verdict } = await deliver(dependencies, deliverable(maskUrl(url), { chat }));
+    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
+  }
+  assert.deepEqual(
+    lines.map((line) => [line['msg'], line['webhookId'], line['template']]),
+    [['template.unknown', webhookId, 999]],
   );
 });
 
