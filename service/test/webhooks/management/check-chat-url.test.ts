@@ -83,5 +83,40 @@ test('what a response repeats of the URL is taken out, also of its query and whe
   // As much as is kept of a longer body.
   const cut = Buffer.from(`${end}a/secret+sign`.padStart(keptBytesMax - 1, 'é '));
   const { responseBody: kept } = hideSecrets({ ...outcome, responseBody: cut }, urlSecrets(url));
-  assert.ok(String(kept).endsWith(`é ${end}`), String(kept?.subarray(-100)));
+  assert.ok(String(kept).endsWith('é '), String(kept?.subarray(-100)));
+});
+
+const escapeAll = (text: string, escape: (code: string) => string, which = /[^a-z0-9 ]/gi) =>
+  text.replaceAll(which, (char) => escape(char.charCodeAt(0).toString(16).padStart(2, '0')));
+
+test('what a response repeats is taken out however programs escape it, also where the body was cut', () => {
+  const secret = `Basic a+b/c="d"&e<f>'g'%2F\\h`;
+  const json = JSON.stringify(secret).slice(1, -1);
+  const html = secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+  const forms = {
+    'as it is': secret,
+    JSON: json,
+    'a URL': encodeURIComponent(secret),
+    'a URL in lower case': encodeURIComponent(secret).toLowerCase().replace('basic', 'Basic'),
+    PHP: json.replaceAll('/', '\\/'),
+    '.NET': escapeAll(secret, (code) => `\\u00${code.toUpperCase()}`),
+    Go: escapeAll(json, (code) => `\\u00${code}`, /[&<>]/g),
+    JavaScript: escapeAll(secret, (code) => `\\x${code}`),
+    HTML: html,
+    'HTML in hexadecimals': escapeAll(secret, (code) => `&#x${code.toUpperCase()};`),
+    'HTML in decimals': escapeAll(secret, (code) => `&#${Number.parseInt(code, 16)};`),
+    'JSON in HTML': json.replaceAll('&', '&amp;').replaceAll('"', '&#34;'),
+    'JSON in JSON': JSON.stringify(JSON.stringify(secret)).slice(3, -3),
+  };
+  const keptOf = (body: string) => {
+    const outcome = { statusCode: 200, error: null, retryAfter: null, durationMs: 1 };
+    const response = { responseHeaders: null, responseBody: Buffer.from(body) };
+    return String(hideSecrets({ ...outcome, ...response }, [secret]).responseBody);
+  };
+  for (const [name, form] of Object.entries(forms)) {
+    assert.equal(keptOf(`{"a":"${form}","b":"\\u002F"}`), '{"a":"***","b":"\\u002F"}', name);
+    const before = 'x&amp; '.repeat(keptBytesMax / 7 + 1);
+    for (let length = 24; length < form.length; length += 1)
+      assert.equal(keptOf(before + form.slice(0, length)), before, `${name}, ${length}`);
+  }
 });
