@@ -270,6 +270,30 @@ test('a probe that was put back after its series ended keeps back no later serie
   await remove(webhook);
 });
 
+test('a probe that was put back while its webhook was suspended is not sent', async () => {
+  const webhook = await makeFailing();
+  const { probe } = await takeProbe(webhook.id);
+  const target = { kind: 'webhook', id: webhook.id } as const;
+  const inTransaction = (work: (tx: Transaction) => Promise<unknown>) =>
+    database.transaction().execute(work);
+  await inTransaction((tx) => suspendWebhooks(tx, testActor, target, 'Spam.'));
+  const putBack = { kind: 'postponed', waitMs: 0, park: false } as const;
+  await recordAttempts(database, [attemptOf(probe, { statusCode: null, verdict: putBack })]);
+  const { leased } = await claimWith(database);
+  const { deliverable, refused } = await loadDeliveries(database, leased);
+  assert.deepEqual([deliverable.length, refused.length], [0, 1]);
+  await recordAttempts(
+    database,
+    refused.map(({ delivery, cancelledBy: by }) =>
+      attemptOf(delivery, { statusCode: null, verdict: { kind: 'cancelled', by } }),
+    ),
+  );
+  assert.equal(await nextProbeAt(webhook.id), null);
+  await inTransaction((tx) => restoreWebhooks(tx, testActor, target, false));
+  assert.notEqual(await nextProbeAt(webhook.id), null, 'the restoration begins with the first');
+  await remove(webhook);
+});
+
 test('a replay after healing begins before the deactivation, and only a deactivation ends it', async () => {
   const webhook = await makeWebhook();
   await update(webhook, { replayAfterHealing: true });

@@ -54,6 +54,8 @@ export async function loadDeliveries(
         when w.active is null then 'deletion'
         when w.deactivated_reason = 'suspended' then 'suspension'
         when not w.active and e.name is distinct from 'webhook.probe' then 'deactivation'
+        -- One that was put back, for example for want of room, after its webhook was suspended or its owner ended the probes.
+        when e.name = 'webhook.probe' and (select failed_probes from webhook_healing where webhook_id = g.webhook_id) is null then 'deactivation'
         when not coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) then 'permission'
       end as "cancelledBy",
