@@ -43,7 +43,7 @@ Examples:
       );
       const counts = await withDatabase(async ({ database }) => {
         const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
-        const range = { since, until: until ?? new Date() };
+        const range = { since, until };
         return runReplay(database, webhook.appId, (tx, aside) =>
           dryRun === true
             ? countReplay(tx, webhook, range)

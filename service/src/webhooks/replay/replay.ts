@@ -32,8 +32,8 @@ import { recoverable, requeue, requireActive } from './requeue.ts';
 export const replayedMax = 10_000;
 export const replaysPerSecond = 20;
 
-/** Without an end, a recovery up to now. */
-export type TimeRange = { since: Date; until?: Date };
+/** Without an end, up to now by the database's clock. */
+export type TimeRange = { since: Date; until?: Date | undefined };
 export type ReplayCounts = {
   failed: number;
   cancelled: number;
@@ -133,10 +133,10 @@ export async function replay(
   tx: Transaction,
   actor: Actor,
   webhook: Replayed,
-  range: Required<TimeRange>,
+  range: TimeRange,
   aside: SetAside[],
 ): Promise<ReplayCounts> {
-  return putBack(tx, actor, 'webhook.replayed', webhook, range, aside);
+  return putBack(tx, actor, 'webhook.replayed', webhook, await withEnd(tx, range), aside);
 }
 
 /** Queues at most 10,000 deliveries that ended since then, the oldest first, and returns how many. Throws as `replay`. */
@@ -232,10 +232,10 @@ function unqueued(webhookId: string, { deliveryId, eventId }: Chosen) {
 export async function countReplay(
   tx: Transaction,
   webhook: Replayed,
-  range: Required<TimeRange>,
+  range: TimeRange,
 ): Promise<ReplayCounts> {
   await requireActive(tx, webhook.appId, webhook.webhookId);
-  const { chosen, more } = await choose(tx, webhook, range);
+  const { chosen, more } = await choose(tx, webhook, await withEnd(tx, range));
   const count = (kind: Kind) => chosen.filter(({ status }) => status === kind).length;
   return {
     failed: count('failed'),
@@ -258,6 +258,13 @@ export async function countRecoverable(
     ),
   );
   return chosen.length;
+}
+
+/** By the clock that dates fan-outs and the ends of deliveries: that of this process may be behind. */
+async function withEnd(tx: Transaction, { since, until }: TimeRange): Promise<TimeRange> {
+  if (until) return { since, until };
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(tx);
+  return { since, until: rows[0]?.now };
 }
 
 /** Returns a time for each delivery, from now on, by the clock of the queue. */

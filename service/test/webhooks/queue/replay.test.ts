@@ -10,6 +10,7 @@ import type { ServiceError } from '../../../src/errors.ts';
 import { fanOutLock } from '../../../src/events/queue-channel.ts';
 import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import {
+  countReplay,
   listHealed,
   replayHealed,
   replaysPerSecond,
@@ -156,6 +157,20 @@ test('a replay brings nothing from before the present binding', async () => {
   await database.transaction().execute((tx) => bindApp(tx, testActor, webhook.appId, acme));
   assert.equal((await replay(webhook)).body.data.missed, 0);
   assert.deepEqual(await pendingOf(webhook), []);
+});
+
+test("a replay without until ends now, by the database's clock", async (t) => {
+  const webhook = await makeWebhook();
+  await patch(webhook, { active: false });
+  await publish();
+  await patch(webhook, { active: true });
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() - 1_800_000 });
+  const range = { since: new Date(since) };
+  const { appId, id: webhookId } = webhook;
+  const { missed } = await runReplay(database, appId, (tx) =>
+    countReplay(tx, { appId, webhookId }, range),
+  );
+  assert.equal(missed, 1);
 });
 
 test('a replay ends before until, and begins at most 14 days ago', async () => {
