@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { sql } from '../../service/src/database/database.ts';
 import { returnPattern } from '../../service/src/http/portal/callback.ts';
 import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { testActor } from '../../service/test/support/actor.ts';
+import { codeOf } from '../../service/test/support/authenticator.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { nextPage, pageBefore } from '../src/sign-in/next-page.ts';
@@ -228,6 +230,32 @@ test(
     await intruder.getByText('There is already an account with your email address').waitFor();
   },
 );
+
+test('after a reset passkeys are listed too, and can be removed', options, async () => {
+  const email = 'watchful@example.org';
+  const person = await signUp(portal.service, email);
+  const post = (path: string, json: unknown) => person.call(path, { method: 'POST', json });
+  const { secret } = (await post('/account/authenticator', {})).body.data;
+  const added = await post('/account/authenticator/confirm', { code: codeOf(secret) });
+  assert.equal(added.status, 200, added.text);
+  await sql`
+    insert into passkeys (id, user_id, name, credential_id, public_key, counter)
+    select gen_random_uuid(), id, 'Phone of an intruder', 'AAAA', '', 0 from users where email = ${email}
+  `.execute(portal.service.database);
+
+  const page = await portal.open({ path: await requestLink(email) });
+  await fill(page, { 'New password': newPassword });
+  await button(page, 'Set password').click();
+  await heading(page, 'Confirm your sign-in').waitFor();
+  await fill(page, { Code: codeOf(secret, 1) });
+  await button(page, 'Confirm').click();
+  await heading(page, 'Review your other ways to sign in').waitFor();
+  await assertAccessible(page, 'a passkey among the other ways to sign in');
+  await button(page, 'Remove Phone of an intruder').click();
+  await page.getByRole('dialog').waitFor();
+  await button(page, 'Remove').click();
+  await page.getByText('There are no other ways to sign in.').waitFor();
+});
 
 test(
   'if signing in fails after a password is set, the sign-in page takes over',

@@ -81,8 +81,8 @@ function SetPasswordForm({
   const write = useMutation({
     mutationFn: async ({ name, password }: { name: string; password: string }) => {
       const account = { token, password, ...(isNew && { name: name.trim() }) };
-      const { methods } = await setPassword(account);
-      const hasOthers = methods.length > 0;
+      const { methods, hasPasskeys } = await setPassword(account);
+      const hasOthers = methods.length > 0 || hasPasskeys;
       if (!(await signIn({ email, password }, hasOthers ? '/account' : next))) return;
       if (hasOthers) reviewMethods();
       else await navigate(next, { replace: true });

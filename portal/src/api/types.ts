@@ -2192,6 +2192,8 @@ export interface PasswordSet {
   created: boolean;
   /** The other sign-in methods of the account. Remove those that you do not recognise. */
   methods: AccountMethod[];
+  /** Whether the account has passkeys, which sign in too. Remove those that you do not recognise. */
+  hasPasskeys: boolean;
 }
 
 /** A change to an app, or to its members, keys or webhooks. */

@@ -273,6 +273,10 @@ export const PasswordSet = strictObject(
       description:
         'The other sign-in methods of the account. Remove those that you do not recognise.',
     }),
+    hasPasskeys: Type.Boolean({
+      description:
+        'Whether the account has passkeys, which sign in too. Remove those that you do not recognise.',
+    }),
   },
   { title: 'PasswordSet', description: 'The account whose password was set.' },
 );

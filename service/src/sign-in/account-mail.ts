@@ -186,7 +186,7 @@ export function createNotice(
   change: string,
 ): { subject: string; text: string } {
   const advice =
-    'If it was not you, sign in, end the sessions that you do not know, and choose a new password. If you cannot sign in, ask the operator of this service to remove the second factor from your account.';
+    'If it was not you, sign in, end the sessions that you do not know, choose a new password, and remove passkeys and ways to sign in that you do not know. If you cannot sign in, ask the operator of this service to remove the second factor from your account.';
   return {
     subject: `${serviceName}: ${noticeSubject}`,
     text: `${change}\n\n${advice}\n\n${accountPage(publicUrl)}\n`,

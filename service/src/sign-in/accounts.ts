@@ -14,6 +14,7 @@ import type { Caller } from './caller.ts';
 import { deleteAccount } from './delete-account.ts';
 import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
 import { listMethods, removeMethod, type Method } from './methods.ts';
+import { listPasskeys } from './passkeys.ts';
 import {
   createPasswordLink,
   readPasswordLink,
@@ -45,8 +46,8 @@ type SignedInAccount = Account & { sessionId: string };
 type ChosenPassword = { token: string; name: string | null; password: string };
 type FirstAccount = { token: string; email: string; name: string; password: string };
 type PasswordChange = { current: string; chosen: string };
-/** `methods`: the other ways to sign in to the account. */
-type UsedLink = { email: string; created: boolean; methods: Method[] };
+/** `methods`: the other ways to sign in to the account, apart from passkeys. */
+type UsedLink = { email: string; created: boolean; methods: Method[]; hasPasskeys: boolean };
 
 type AccountsDependencies = {
   database: Database;
@@ -114,7 +115,8 @@ export class Accounts {
       await recordPassword(tx, email, result, caller);
       const methods = await listMethods(tx, result.userId);
       const others = methods.filter(({ provider }) => provider !== 'credential');
-      return { email, created: result.created, methods: others };
+      const hasPasskeys = (await listPasskeys(tx, result.userId)).length > 0;
+      return { email, created: result.created, methods: others, hasPasskeys };
     });
     if (used && !used.created)
       this.#notify(used.email, 'Your password was changed, and all your sessions were ended.');

@@ -48,7 +48,7 @@ test('an account is created with the mailed link, and can sign in and out', asyn
   const { body: link } = await postPortal(service, '/password-links/check', { token });
   assert.deepEqual(link.data, { email, hasAccount: false });
   const set = await postPortal(service, '/password', { token, password, name: ' Ada ' });
-  assert.deepEqual(set.body.data, { email, created: true, methods: [] });
+  assert.deepEqual(set.body.data, { email, created: true, methods: [], hasPasskeys: false });
   assert.equal(set.headers.getSetCookie().length, 0);
   const ada = await signInAs(service, email);
   const { body } = await ada.call('/session');
@@ -124,6 +124,7 @@ test('a reset ends every session and lists the other sign-in methods', async () 
   const [method, ...others] = set.body.data.methods;
   assert.deepEqual([method.provider, method.createdAt], ['github', '2026-11-20T12:00:00.000Z']);
   assert.deepEqual([set.body.data.created, others], [false, []]);
+  assert.equal(set.body.data.hasPasskeys, false);
   assert.equal((await eve.call('/session')).status, 401);
   assert.equal((await signIn(email)).status, 401);
   const again = await signInAs(service, email, newPassword);
@@ -131,6 +132,12 @@ test('a reset ends every session and lists the other sign-in methods', async () 
   assert.equal(name, 'forgetful', 'the name stays');
   const removed = await again.call(`/account/methods/${method.id}`, { method: 'DELETE' });
   assert.equal(removed.status, 200);
+  await sql`
+    insert into passkeys (id, user_id, name, credential_id, public_key, counter)
+    values (gen_random_uuid(), ${body.data.user.id}, 'Of an intruder', 'AAAA', '', 0)
+  `.execute(database);
+  const { data } = (await choosePassword(service, email)).body;
+  assert.deepEqual([data.methods, data.hasPasskeys], [[], true]);
 });
 
 test('a sign-in with the old password during a reset gives no session', async () => {

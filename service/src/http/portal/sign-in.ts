@@ -194,6 +194,7 @@ const passwordOperations = [
       email: 'ada@example.org',
       created: false,
       methods: [exampleMethod],
+      hasPasskeys: false,
     }),
     async run({ signIn, limits, caller, body: { token, password, name } }) {
       const chosen = { token, password, name: name?.trim() ?? null };
