@@ -32,8 +32,8 @@ export async function setUpAuthenticator(
 }
 
 /**
- * Checks a code, without using it up. Null if there is no such authenticator. Throws `rate_limited` after too many wrong
- * codes. `confirmed`: false for one that is being set up.
+ * Checks a code, with or without spaces and dashes, and does not use it up. Null if there is no such authenticator. Throws
+ * `rate_limited` after too many wrong codes. `confirmed`: false for one that is being set up.
  */
 export async function checkCode(
   database: Database,
@@ -44,7 +44,8 @@ export async function checkCode(
   if (attempt === null) return null;
   const { lastStep, wrongCodes } = attempt;
   const secret = openSecret(secretBox, attempt.secret, userId);
-  const step = matchingStep(secret, code, { timeMs: Date.now(), lastStep });
+  const digitsGiven = code.replaceAll(/[\s-]/g, '');
+  const step = matchingStep(secret, digitsGiven, { timeMs: Date.now(), lastStep });
   if (step !== null) return { step, sealed: attempt.secret };
   return { wrong: true, reached: wrongCodes === wrongCodesPerHour };
 }

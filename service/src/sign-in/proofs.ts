@@ -87,7 +87,7 @@ export class Proofs {
 
   /** Completes a sign-in with a code of the authenticator app, or with a recovery code. */
   async completeSignIn(account: SignedInAccount, code: string, caller: Caller): Promise<boolean> {
-    if (/^\s*\d[\d\s]*$/.test(code))
+    if (/^[\s-]*\d[\d\s-]*$/.test(code))
       return this.#withAuthenticator(account, code, (tx) =>
         recordActivity(tx, 'account.signed_in', account, caller, { method: 'authenticator' }),
       );
@@ -100,8 +100,7 @@ export class Proofs {
     record: (tx: Transaction) => Promise<void> = async () => {},
   ): Promise<boolean> {
     const { database, secretBox, mail } = this.#dependencies;
-    const attempt = { userId: account.id, code: code.replaceAll(/\s/g, '') };
-    const checked = await checkCode(database, secretBox, attempt);
+    const checked = await checkCode(database, secretBox, { userId: account.id, code });
     if (checked === null) return false;
     if ('wrong' in checked) {
       if (checked.reached) mail.notice(account.email, manyWrongCodes);

@@ -219,6 +219,32 @@ test('an app counts only after its first code, and a newer set-up replaces it', 
   assert.equal((await confirm(codeOf(second.secret, 1))).status, 409);
 });
 
+test('spaces and dashes in a code do not matter', async () => {
+  const email = 'reader@example.org';
+  // Not over HTTP, which allows one address 30 mails per hour.
+  await local.signIn.accounts.requestLink(email);
+  const chosen = { token: printedToken(local, email), name: 'Reader', password };
+  assert.equal((await postPortal(local, '/password', chosen)).status, 200);
+  const reader = await signInAs(service, email);
+  for (const between of [' ', '-']) {
+    const { secret } = (await post(reader, '/account/authenticator')).body.data;
+    const code = () => codeOf(secret).replace(/^.../, `$&${between}`);
+    const forget = () => sql`update authenticators set last_step = 0`.execute(database);
+    const added = await post(reader, '/account/authenticator/confirm', { code: code() });
+    assert.equal(added.status, 200, added.text);
+    await forget();
+    const proven = await post(reader, '/account/proof/authenticator', { code: code() });
+    assert.equal(proven.status, 200, proven.text);
+    await forget();
+    const completed = await complete(await signInAs(service, email), code());
+    assert.equal(completed.status, 200, completed.text);
+    const spelled = added.body.data.recoveryCodes[0].replaceAll('-', between).toUpperCase();
+    assert.equal((await complete(await signInAs(service, email), spelled)).status, 200);
+    const removed = await reader.call('/account/authenticator', { method: 'DELETE' });
+    assert.equal(removed.status, 200, removed.text);
+  }
+});
+
 test('after ten wrong codes no more are accepted, from wherever; recovery codes still work', async () => {
   const guessed = await person('guessed');
   const { secret, recoveryCodes } = await addApp(guessed);
