@@ -101,7 +101,7 @@ function hooks(dependencies: AuthDependencies) {
           { id, userId, providerId }: { id: string; userId: string; providerId: string },
           context: HookContext | null,
         ) => {
-          await refuseEndedLink(database, id, userId);
+          await refuseEndedLink(database, id);
           await announceMethod(dependencies, userId, providerId, context?.headers);
         },
       },
@@ -156,19 +156,25 @@ async function recordSession(
     .execute((tx) => recordActivity(tx, action, account, caller, { method }));
 }
 
-/** Whether no provider is being added to an account, or the session that began it is back, still complete and proven. */
-async function mayLink(context: HookContext | null): Promise<boolean> {
+/** The session that began to add a provider to its account; null if none is being added. */
+async function readLinkingSession(): Promise<string | null> {
   const state = (await getOAuthState()) as (Partial<LinkingState> & { link?: unknown }) | null;
-  if (!state?.link) return true;
-  return linkingSessionIn(context?.headers) === (state.linkingSession ?? '');
+  return state?.link ? (state.linkingSession ?? '') : null;
 }
 
-/** A provider that is added to an account is removed again if all sessions have ended meanwhile, as by a reset. */
-async function refuseEndedLink(database: Database, id: string, userId: string): Promise<void> {
+/** Whether no provider is being added to an account, or the session that began it is back, still complete and proven. */
+async function mayLink(context: HookContext | null): Promise<boolean> {
+  const linkingSession = await readLinkingSession();
+  return linkingSession === null || linkingSessionIn(context?.headers) === linkingSession;
+}
+
+/** A provider that is added to an account is removed again if the session that began it has ended meanwhile, as by a reset. */
+async function refuseEndedLink(database: Database, id: string): Promise<void> {
+  const linkingSession = await readLinkingSession();
+  if (linkingSession === null) return;
   const { rows } = await sql`
     delete from accounts where id = ${id}
-      and exists (select from accounts other where other.user_id = ${userId} and other.id <> ${id})
-      and not exists (select from sessions where user_id = ${userId} and expires_at > now())
+      and not exists (select from sessions where id = ${linkingSession} and expires_at > now())
     returning 1
   `.execute(database);
   if (rows.length > 0) throw new Error('the session ended while a provider was added');

@@ -140,6 +140,32 @@ test('a link to a provider that was started before a reset adds nothing after it
   assert.equal((await owner.call('/account/methods')).body.data.length, 1);
 });
 
+test('a link to a provider adds nothing if its session ends meanwhile and another one stays', async () => {
+  const victim = await person('ended-link@example.org');
+  const other = await signInAs(service, victim.email);
+  provider.person = { sub: 'late', email: 'late@example.org', email_verified: true };
+  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
+  const begun = await victim.call('/account/methods', { method: 'POST', json });
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const session = (await victim.call('/session')).body.data;
+  const holder = await database.startTransaction().execute();
+  await sql`select from users where id = ${session.user.id} for update`.execute(holder);
+  const cookie = `${victim.credentials['cookie']}; ${cookiesOf(begun)}`;
+  const back = callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+    `.execute(database);
+    return rows.length > 0;
+  });
+  const path = `/account/sessions/${session.id}`;
+  assert.equal((await other.call(path, { method: 'DELETE' })).status, 200);
+  await holder.commit().execute();
+  assert.equal((await back).headers.get('location'), null, 'not to the account');
+  assert.equal((await other.call('/account/methods')).body.data.length, 1);
+});
+
 test('a password change requires the current one, ends other sessions, and is mailed', async () => {
   const bob = await person('bob@example.org');
   const elsewhere = await signInAs(service, bob.email);
