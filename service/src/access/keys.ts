@@ -287,8 +287,13 @@ export async function revokeKeysOf(
       and exists (
         select from audit_log a
         where a.subject_id = k.id::text and a.action = 'key.created' and a.actor_kind = 'user'
-          -- An entry keeps the address of its time.
-          and (a.actor_name = ${email} or a.actor_id = (select u.id::text from users u where u.email = ${email}))
+          and (
+            a.actor_id = (select u.id::text from users u where u.email = ${email})
+            -- An entry keeps the address of its time, which somebody else may have by now.
+            or a.actor_name = ${email} and not exists (
+              select from users u where u.id = case when a.actor_kind = 'user' then a.actor_id::uuid end
+            )
+          )
       )
     order by id
   `.execute(tx);

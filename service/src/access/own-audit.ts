@@ -4,6 +4,7 @@ import type { PortalAuditEntry } from '../contract/portal.ts';
 
 type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   at: Date;
+  is_you: boolean;
   actor_kind: PortalAuditEntry['actor']['kind'];
   actor_name: string | null;
   subject_kind: string;
@@ -43,6 +44,8 @@ export async function listOwnAudit(
     left join (
       select l.id, l.at, l.action, l.app_id as "appId", page.name as "appName", page.deleted as "appDeleted",
         l.actor_kind, l.subject_kind, l.subject_id, l.details,
+        -- Not by the address, which somebody else may have had.
+        l.actor_kind = 'user' and l.actor_id is not distinct from (select id::text from users where email = ${email}) as is_you,
         coalesce(l.details->>'host', l.details->>'name', l.details->>'email') as subject_name,
         case
           -- Only members change an app in the portal.
@@ -57,7 +60,7 @@ export async function listOwnAudit(
     order by entries.at desc, entries.id desc
   `.execute(executor);
   const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, entries: found.map((row) => toEntry(row, email)) };
+  return { total: rows[0]?.total ?? 0, entries: found.map(toEntry) };
 }
 
 /** When the account with this address was created, or its address last changed. Null if there is no account. */
@@ -69,14 +72,14 @@ function hasAddressSince(email: string) {
   )`;
 }
 
-function toEntry(row: Row, email: string): PortalAuditEntry {
+function toEntry(row: Row): PortalAuditEntry {
   return {
     id: row.id,
     at: row.at.toISOString(),
     actor: {
       kind: row.actor_kind,
       name: row.actor_name,
-      isYou: row.actor_kind === 'user' && row.actor_name === email,
+      isYou: row.is_you,
     },
     action: row.action,
     appId: row.appId,

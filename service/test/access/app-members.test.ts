@@ -13,7 +13,14 @@ import { testActor } from '../support/actor.ts';
 import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
-import { password, postPortal, printedToken, signInAs, type Person } from '../support/portal.ts';
+import {
+  addressTokenOf,
+  password,
+  postPortal,
+  printedToken,
+  signInAs,
+  type Person,
+} from '../support/portal.ts';
 import { runHere } from '../support/run-here.ts';
 import { startTestService, type Answer } from '../support/service.ts';
 
@@ -30,8 +37,7 @@ let people = 0;
 const nextAddress = () => `person-${(people += 1)}@example.org`;
 
 /** Somebody who has signed up. The link is not requested by HTTP, which allows one address 30 mails per hour. */
-async function next(): Promise<Person> {
-  const email = nextAddress();
+async function next(email = nextAddress()): Promise<Person> {
   await service.signIn.accounts.requestLink(email);
   const chosen = { token: printedToken(service, email), name: 'Ada', password };
   assert.equal((await postPortal(service, '/password', chosen)).status, 200);
@@ -151,6 +157,33 @@ test('keys of a removed member stay valid, or are revoked with the removal', asy
     (entry) => (entry as unknown[])[1] === 'key.revoked',
   );
   assert.equal(revoked.length, 3);
+});
+
+test('the keys of whoever had the address before a removed member stay valid', async () => {
+  const owner = await next();
+  const first = await next();
+  const { appId, path } = await makeApp(owner, { [first.email]: 'developer' });
+  const created = { name: 'First', scopes: ['read:directory'] };
+  const { key } = await send(first, 'POST', `${path}/keys`, created);
+  await send(first, 'POST', '/account/address-changes', { email: nextAddress() });
+  const token = addressTokenOf(printed.at(-1) ?? '');
+  await send(first, 'PUT', '/account/address', { token });
+  const second = await next(first.email);
+  await inTransaction((tx) =>
+    setMember(tx, testActor, { appId, email: second.email, role: 'developer' }),
+  );
+  const madeKey = async (person: Person) =>
+    (await send(person, 'GET', `/audit?app=${appId}`)).find(
+      ({ action }: { action: string }) => action === 'key.created',
+    ).actor;
+  assert.deepEqual(await madeKey(first), { kind: 'user', name: first.email, isYou: true });
+  assert.deepEqual(await madeKey(second), { kind: 'user', name: first.email, isYou: false });
+  const members = await listMembers(database, appId);
+  const { id } = members.find(({ email }) => email === second.email)!;
+  const gone = await send(owner, 'DELETE', `${path}/members/${id}?revokeKeys=true`);
+  assert.equal(gone.revokedKeys, 0);
+  await service.settled();
+  assert.equal((await service.call('/orgs', { key })).status, 200);
 });
 
 test('an invitation is only for its address, and ends when declined, revoked or expired', async () => {
