@@ -195,6 +195,31 @@ async function refuseRemovedMethod(
   throw new Error('the provider was removed while somebody signed in with it');
 }
 
+/**
+ * Deletes the user with this address whose sign-up with a provider broke off: better-auth writes the user first and how to
+ * sign in second, and would refuse every later sign-in, because the address has a user. Deleted when somebody comes back
+ * with the address, not when the second statement fails: the database, or the process, may be gone then. Whoever has a
+ * password or a provider keeps it, and a suspension or a role in the console stays, too; nothing else hangs on such a user.
+ */
+async function deleteUnfinished(database: Database, email: string): Promise<void> {
+  const isUnfinished = sql`
+    not exists (select from accounts where user_id = users.id)
+    and not exists (select from passkeys where user_id = users.id)
+    and not exists (select from sessions where user_id = users.id)
+    and not exists (select from suspensions where account_id = users.id)
+    and not exists (select from operators where account_id = users.id)
+  `;
+  const { rows } = await sql`
+    select from users where email = ${email} and ${isUnfinished}
+  `.execute(database);
+  if (rows.length === 0) return;
+  await database.transaction().execute(async (tx) => {
+    // Whatever is being written for the user is there when the lock is.
+    await sql`select from users where email = ${email} for update`.execute(tx);
+    await sql`delete from users where email = ${email} and ${isUnfinished}`.execute(tx);
+  });
+}
+
 type NewSession = {
   userId: string;
   token: string;
@@ -277,9 +302,14 @@ const tables = {
   },
 };
 
-function providers({ signIn }: AuthDependencies) {
+function providers({ database, signIn }: AuthDependencies) {
   const oidc = signIn.oidc;
   const hub = signIn.github;
+  const identify = async (...given: Parameters<typeof providerIdentity>) => {
+    const identity = providerIdentity(...given);
+    await deleteUnfinished(database, identity.email);
+    return identity;
+  };
   return {
     socialProviders: {
       ...(hub && {
@@ -292,7 +322,7 @@ function providers({ signIn }: AuthDependencies) {
             const { email, emailVerified } = found.user;
             // A number, whatever its type says.
             const subject = String((found.data as { id: unknown }).id);
-            const identity = providerIdentity('github', {
+            const identity = await identify('github', {
               subject,
               email,
               verified: emailVerified,
@@ -305,11 +335,11 @@ function providers({ signIn }: AuthDependencies) {
         discord: {
           ...signIn.discord,
           mapProfileToUser: ({ id, email, verified }: DiscordProfile) =>
-            providerIdentity('discord', { subject: id, email, verified }),
+            identify('discord', { subject: id, email, verified }),
         },
       }),
     },
-    plugins: [beginSession, ...openIdConnect(oidc)],
+    plugins: [beginSession, ...openIdConnect(oidc, identify)],
   };
 }
 
@@ -344,7 +374,10 @@ type StandardSchema<T> = {
   types?: { input: T; output: T };
 };
 
-function openIdConnect(oidc: Config['signIn']['oidc']) {
+function openIdConnect(
+  oidc: Config['signIn']['oidc'],
+  identify: (...given: Parameters<typeof providerIdentity>) => Promise<object>,
+) {
   return oidc
     ? [
         genericOAuth({
@@ -361,13 +394,13 @@ function openIdConnect(oidc: Config['signIn']['oidc']) {
               // A response without an ID token has nothing that could be verified, so it names nobody.
               accountSubject: ({ tokens, profile }) =>
                 tokens.idToken ? String(profile['sub'] ?? '') : '',
-              mapProfileToUser: (profile: Record<string, unknown>) => ({
+              mapProfileToUser: async (profile: Record<string, unknown>) => ({
                 name: nameOf(profile),
-                ...providerIdentity('oidc', {
+                ...(await identify('oidc', {
                   subject: String(profile['sub']),
                   email: profile['email'],
                   verified: profile['email_verified'] === true,
-                }),
+                })),
               }),
             },
           ],

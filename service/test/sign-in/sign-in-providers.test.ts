@@ -128,6 +128,25 @@ test('a provider creates no account for a blocked address, and signs in to the o
   assert.equal(rows.length, 0);
 });
 
+test('a sign-up with a provider that breaks off in the middle is done again', async () => {
+  const email = 'broken@example.org';
+  provider.person = { sub: 'broken', email, email_verified: true, name: 'Bea' };
+  await sql`
+    create function refuse_account() returns trigger language plpgsql as $$
+    begin raise exception 'refused by the test'; end $$
+  `.execute(database);
+  await sql`
+    create trigger refuse before insert on accounts for each row execute function refuse_account()
+  `.execute(database);
+  assert.equal(await signIn(), null);
+  await sql`drop trigger refuse on accounts`.execute(database);
+  await sql`drop function refuse_account`.execute(database);
+  const { rows } = await sql`select from users where email = ${email}`.execute(database);
+  assert.equal(rows.length, 1, 'a user without a way in');
+  assert.equal(await whoIs(await signIn()), email);
+  assert.equal(await whoIs(await signIn()), email);
+});
+
 test('a provider identity can be a manager and own apps', async () => {
   provider.person = { sub: 's1', name: 'Subject' };
   const person = await signIn();
