@@ -9,6 +9,7 @@ import { addNotices } from '../access/notices.ts';
 import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
 import { quoteName } from '../contract/quote-name.ts';
 import { sql, type Database } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import type { Mail, Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
 import { isProviderIdentity } from './provider-identity.ts';
@@ -26,7 +27,7 @@ export type AccountMailDependencies = {
   log: Logger;
 };
 
-/** Beyond it, links and invitations are dropped: whoever waits for one asks again. */
+/** Beyond it, links, codes and invitations are refused: whoever wants one asks again. */
 const pendingMax = 100;
 
 /** For whoever can no longer sign in. */
@@ -64,9 +65,14 @@ export class AccountMail {
     this.#dependencies = dependencies;
   }
 
-  /** False while too many links wait for the mail server. */
-  canSendLink(): boolean {
-    return this.#pending.link < pendingMax;
+  /** Call before what is mailed replaces an earlier link, code or invitation. Throws `unavailable` while too many mails wait. */
+  requireRoom(kind: 'link' | 'invitation'): void {
+    if (this.#pending[kind] < pendingMax) return;
+    throw new ServiceError(
+      'unavailable',
+      'Too many mails are waiting to be sent. Try again in a minute.',
+      { headers: { 'retry-after': '60' } },
+    );
   }
 
   link(to: string, url: string, purpose: keyof typeof linkTexts): void {

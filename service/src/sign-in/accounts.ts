@@ -69,7 +69,7 @@ export class Accounts {
   async requestLink(given: string): Promise<void> {
     const { database, mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
-    requireRoomForLink(mail);
+    mail.requireRoom('link');
     const { token, hasAccount, isRefused } = await requestPasswordLink(database, email);
     if (isRefused || token === null) return mail.signUpRefused(email);
     mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount ? 'reset' : 'signUp');
@@ -81,7 +81,7 @@ export class Accounts {
    */
   async requestSignUp(email: string, next: string): Promise<void> {
     const { database, mail, publicUrl } = this.#dependencies;
-    requireRoomForLink(mail);
+    mail.requireRoom('link');
     const { token, hasAccount, isRefused } = await requestSignUpLink(database, email);
     const query = `?next=${encodeURIComponent(next)}`;
     if (isRefused) mail.signUpRefused(email);
@@ -199,7 +199,7 @@ export class Accounts {
     const email = readMailbox(given);
     if (email === account.email)
       throw invalid({ path: 'body.email', message: 'is already the address of your account' });
-    requireRoomForLink(mail);
+    mail.requireRoom('link');
     const { token, isTaken } = await this.#inTransaction(async (tx) => {
       // A reset withdraws what it finds: it must not run at the same time.
       await lockSignedIn(tx, account);
@@ -361,18 +361,6 @@ async function recordPassword(
       endedSessions,
       byLink: true,
     });
-}
-
-/** A link that is not mailed must not replace one that was. Throws `unavailable`. */
-function requireRoomForLink(mail: AccountMail): void {
-  if (mail.canSendLink()) return;
-  throw new ServiceError(
-    'unavailable',
-    'Too many mails are waiting to be sent. Try again in a minute.',
-    {
-      headers: { 'retry-after': '60' },
-    },
-  );
 }
 
 function wrongPassword(): ServiceError {

@@ -56,6 +56,7 @@ export class Proofs {
     const { database, mail, hasMail } = this.#dependencies;
     if (!hasMail || isProviderIdentity(email))
       throw new ServiceError('conflict', 'This account has no address that gets mail.');
+    mail.requireRoom('link');
     mail.code(email, await createConfirmationCode(database, sessionId));
   }
 

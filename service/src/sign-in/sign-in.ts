@@ -69,6 +69,8 @@ export type SignIn = ProviderSignIn &
     /** Where links that set a password go. Null: there are none. */
     links: 'mail' | 'terminal' | null;
     accounts: Accounts;
+    /** Throws `unavailable` while too many invitations wait to be mailed. */
+    requireRoomForInvitation(): void;
     /** Sends an invitation the way links go. Nobody waits for it. */
     mailInvitation(to: string, invitation: MailedInvitation): void;
     secondFactor: SecondFactor;
@@ -127,6 +129,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     ),
     links,
     accounts,
+    requireRoomForInvitation: () => mail.requireRoom('invitation'),
     mailInvitation(to, invitation) {
       if (links !== null) mail.invitation(to, invitation);
     },

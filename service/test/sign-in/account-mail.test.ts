@@ -1,10 +1,10 @@
-/** Notices of changes to an account, which a mail server does not take at once. */
+/** Mails to accounts that a mail server does not take at once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { eventually } from '../support/eventually.ts';
-import { password, signInAs, signUp } from '../support/portal.ts';
+import { password, postPortal, signInAs, signUp } from '../support/portal.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -61,4 +61,51 @@ test('a notice that is cut off by a stop is sent by another process', async () =
   const [mail] = await next.received(1);
   assert.deepEqual(mail?.to, [eve.email]);
   assert.ok(mail.text.includes(changedText), mail.text);
+});
+
+test('what the mail server leaves waiting replaces no code and no invitation', async () => {
+  let isSilent = false;
+  const smtp = await startSmtpServer({
+    refuseMessage: () => (isSilent ? new Promise(() => {}) : null),
+  });
+  const service = await startTestService({ beside: local, env: envOf(smtp.port) });
+  await signUp(local, 'kim@example.org');
+  const kim = await signInAs(service, 'kim@example.org');
+  const post = (path: string, json: unknown) => kim.call(path, { method: 'POST', json });
+  const { id: appId } = (await post('/apps', { name: 'Herald' })).body.data;
+  const invited = { email: 'lee@example.org', role: 'viewer' };
+  const { body } = await post(`/apps/${appId}/invitations`, invited);
+  const resend = () => post(`/apps/${appId}/invitations/${body.data.id}/resend`, {});
+  assert.equal((await post('/account/proof/mail', {})).status, 202);
+  await smtp.received(2);
+  const textTo = (email: string) => smtp.mails.find(({ to }) => to[0] === email)?.text ?? '';
+  const code = /code is (\d{8})/.exec(textTo(kim.email))?.[1];
+  const token = /invitation#([\w-]{43})/.exec(textTo(invited.email))?.[1];
+
+  isSilent = true;
+  for (let asked = 0; asked < 100; asked += 1) {
+    await service.signIn.accounts.requestLink(`waiting-${asked}@example.org`);
+    service.signIn.mailInvitation(`waiting-${asked}@example.org`, {
+      appName: 'Herald',
+      role: 'viewer',
+      invitedBy: kim.email,
+      url: 'https://directory.example.org/',
+    });
+  }
+  const refused = [
+    await post('/account/proof/mail', {}),
+    await resend(),
+    await post(`/apps/${appId}/invitations`, { ...invited, email: 'max@example.org' }),
+  ];
+  assert.deepEqual(
+    refused.map(({ status }) => status),
+    [503, 503, 503],
+  );
+  assert.equal((await post('/account/proof/mailed-code', { code })).status, 200);
+  assert.equal((await postPortal(service, '/invitations/check', { token })).status, 200);
+  const { body: listed } = await kim.call(`/apps/${appId}/invitations`);
+  assert.deepEqual(
+    listed.data.map(({ email }: { email: string }) => email),
+    [invited.email],
+  );
 });

@@ -139,6 +139,7 @@ const appOperations = [
         const hash = digest(token);
         const invited = { appId, by, email, role: body.role, hash };
         const created = await createInvitation(tx, actor, invited);
+        context.signIn.requireRoomForInvitation();
         limits.invite(by, email);
         return created;
       });
@@ -167,6 +168,7 @@ const appOperations = [
       const invitation = await change(async (tx) => {
         const hash = digest(token);
         const resent = await resendInvitation(tx, actor, { appId, by, id, hash });
+        context.signIn.requireRoomForInvitation();
         limits.invite(by, resent.email);
         return resent;
       });
