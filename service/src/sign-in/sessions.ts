@@ -3,7 +3,7 @@ import { requireNotSuspended } from '../access/suspensions.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { userAgentCharsMax } from './caller.ts';
-import { completeMax, incompleteMax } from './session-proof.ts';
+import { completeMax, hasFactor, incompleteMax } from './session-proof.ts';
 
 export type Session = {
   id: string;
@@ -15,7 +15,10 @@ export type Session = {
   expiresAt: Date;
 };
 
-/** Newest first: as many as an account keeps (`endExcessSessions`). */
+/**
+ * Newest first: as many as an account keeps (`endExcessSessions`), without those that miss its second factor. Whoever began
+ * such a one knows the password and is not in, which the activity of the account says.
+ */
 export async function listSessions(
   database: Database,
   userId: string,
@@ -23,7 +26,9 @@ export async function listSessions(
 ): Promise<Session[]> {
   const { rows } = await sql<Session>`
     select id, id is not distinct from ${currentId}::uuid as current, ip_address as "ipAddress", left(user_agent, ${userAgentCharsMax}) as "userAgent", created_at as "createdAt", expires_at as "expiresAt"
-    from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, id desc
+    from sessions where user_id = ${userId} and expires_at > now()
+      and (second_factor_at is not null or not ${hasFactor(sql`${userId}::uuid`)})
+    order by created_at desc, id desc
     limit ${completeMax + incompleteMax}
   `.execute(database);
   return rows;

@@ -450,6 +450,12 @@ test('sessions that miss the second factor are at most five, and end no complete
   assert.equal((await idle.call('/session')).status, 401, 'the oldest of six');
   assert.equal(await missing(owner), null);
   for (const each of pending) assert.equal(await missing(each), 'confirm');
+  const listed = (await owner.call('/account/sessions')).body.data;
+  assert.deepEqual(
+    listed.map(({ current }: { current: boolean }) => current),
+    [true],
+    'the others are not signed in',
+  );
   // As if it had been there before 50 others, all of them complete.
   await sql`
     insert into sessions (id, user_id, token, created_at, updated_at, expires_at, second_factor_at)

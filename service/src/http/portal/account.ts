@@ -216,7 +216,7 @@ const sessionOperations = [
     method: 'GET',
     path: '/account/sessions',
     summary: 'List your sessions',
-    description: `Returns the sessions, newest first. Of more than ${completeMax}, the oldest end.`,
+    description: `Returns the sessions, newest first, without those that miss a second factor, which open nothing. Of more than ${completeMax}, the oldest end.`,
     returns: { 200: 'The sessions.' },
     response: listOf(AccountSession, 'AccountSessionList', exampleSession),
     run: async ({ accounts, account }) => onOnePage(await accounts.listSessions(account)),
