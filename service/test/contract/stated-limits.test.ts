@@ -85,7 +85,11 @@ import { defaultQuotas, quotaNearPercent, quotasMax } from '../../src/contract/q
 import { redeliveredMax } from '../../src/contract/portal-deliveries.ts';
 import { nameCharsMax } from '../../src/contract/shapes.ts';
 import { attemptsShownMax } from '../../src/contract/webhook.ts';
-import { attemptsPerMinute, mailsPerHour } from '../../src/http/portal/sign-in-limits.ts';
+import {
+  attemptsPerMinute,
+  mailsPerHour,
+  slowDownMs,
+} from '../../src/http/portal/sign-in-limits.ts';
 import {
   bodySearchesPerMinute,
   changesPerMinute,
@@ -218,7 +222,7 @@ const rows: Record<string, Record<string, string>> = {
     'name of an app, key or account': `1 to ${nameCharsMax} characters`,
     'reason of a suspension': `1 to ${reasonCharsMax} characters`,
     password: `${passwordLengthMin} to ${passwordLengthMax} characters`,
-    'password attempts per minute': `${attemptsPerMinute.accountAndAddress} per account, ${attemptsPerMinute.address} per address`,
+    'password attempts per minute and process': `${attemptsPerMinute.accountAndAddress} from one IP address at one account, ${attemptsPerMinute.address} from one IP address; after ${attemptsPerMinute.accountOrDevice} at one account each takes ${slowDownMs / 1_000} s longer`,
     'mails with a link or code per hour and process': `${mailsPerHour.account} that an account asks for while signed in, ${mailsPerHour.address} per IP address`,
     'links and invitations to a mailbox per hour and process': `${mailsPerHour.senderAndMailbox} from one account or IP address · ${mailsPerHour.repeatsToMailbox} after the first of each · ${mailsPerHour.mailbox} in all`,
     'sessions per account · that still miss a second factor': list(completeMax, incompleteMax),

@@ -35,7 +35,7 @@ export type SignInLimits = {
 export const attemptsPerMinute = { address: 60, accountAndAddress: 20, accountOrDevice: 10 };
 const passwordChangesPerMinute = 10;
 /** Short enough to sign in while somebody else guesses. */
-const slowDownMs = 1_000;
+export const slowDownMs = 1_000;
 /** Passwords being checked at once for one address; each takes some 60 ms. */
 const concurrentPerAddress = 10;
 /** The same for all addresses together; more would wait for seconds. Known devices do not count. */
