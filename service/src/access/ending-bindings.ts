@@ -1,7 +1,7 @@
 import type { EndingBinding } from '../contract/account.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { keptBy } from './leave-apps.ts';
-import { isManagedBy } from './move-memberships.ts';
+import { isManagedBy, isOwnedBy } from './move-memberships.ts';
 
 /** The bindings of a user that end when their address becomes `to`, or with their account if it is null. */
 export async function listEndingBindings(
@@ -13,7 +13,7 @@ export async function listEndingBindings(
       coalesce(o.slug, l.slug) as slug, coalesce(o.name, l.name) as name
     from bindings b join apps a on a.id = b.app_id
     left join orgs o on o.id = b.org_id left join alliances l on l.id = b.alliance_id
-    where b.owner_email = ${from} and ${to === null ? sql`a.id not in (${keptBy(from)})` : sql`not ${isManagedBy(to)}`} order by a.id
+    where ${isOwnedBy(from)} and ${to === null ? sql`a.id not in (${keptBy(from)})` : sql`not ${isManagedBy(to)}`} order by a.id
   `.execute(executor);
   return rows;
 }

@@ -36,7 +36,7 @@ export async function moveMemberships(
     where email = ${to} and app_id in (select app_id from app_members where email = ${to})
   `.execute(tx);
   await sql`
-    update bindings b set owner_email = ${to} where b.owner_email = ${from} and ${isManagedBy(to)}
+    update bindings b set owner_email = ${to} where ${isOwnedBy(from)} and ${isManagedBy(to)}
   `.execute(tx);
   await sql`
     update app_invitations set invited_by = ${to} where invited_by = ${from}
@@ -46,6 +46,11 @@ export async function moveMemberships(
 }
 
 const rolesByRights = sql`array['owner', 'developer', 'viewer']`;
+
+/** Whether this address made the binding `b`. Found by its apps, because no index leads to bindings by their owner. */
+export function isOwnedBy(email: string) {
+  return sql`(b.app_id in (select app_id from app_members where email = ${email}) and b.owner_email = ${email})`;
+}
 
 /** Whether this address manages what the binding `b` binds to. */
 export function isManagedBy(email: string) {
