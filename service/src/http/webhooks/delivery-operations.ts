@@ -121,7 +121,7 @@ export const deliveryOperations = [
       const webhook = { appId, webhookId: params.id };
       const range = {
         since: requireRecent(since),
-        until: until === undefined ? new Date() : requireTime(until),
+        until: until === undefined ? undefined : requireTime(until),
       };
       appLimits.redeliveries(appId);
       return envelope(
