@@ -309,10 +309,12 @@ function wouldSend(hasNearby: boolean, hasFilter: boolean): string {
     : `${gets}, but none is known within a minute of that time. Check the time, or ask whoever publishes the event.`;
 }
 
-function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
+function messageOf({ status, attempt_count: attempts, cancelled_by: by }: DeliveryColumns): string {
   if (status === 'pending')
     return 'The delivery is pending. Its attempts show the responses so far.';
   if (status === 'succeeded') return 'The receiver accepted the event with a 2xx status.';
+  if (status === 'failed' && attempts === 0)
+    return "The delivery failed without an attempt: for a day, the service could not decrypt the webhook's secret, headers or URL, or its chat platform asked to wait. Redeliver it once that is over.";
   if (status === 'failed')
     return 'All attempts failed. Fix the receiver, then redeliver the delivery.';
   return by === 'deactivation'

@@ -12,10 +12,13 @@ import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
+import { claimParked } from '../../../src/webhooks/queue/dispatch/claim.ts';
+import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
 import { dropOldVersions } from '../../../src/webhooks/history/versions.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { fanOutParked } from '../../support/queue.ts';
+import { attemptOf, newLease } from '../../support/queue-steps.ts';
 import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
 
 const service = await startTestService();
@@ -128,6 +131,18 @@ test('an event or a delivery that was set aside waits for the operator', async (
     moved: take('pending_deliveries', sql`webhook_id = ${webhook.id}`),
   });
   await expect(stored);
+});
+
+test('a delivery that failed without an attempt is not explained by its receiver', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  await fanOutParked(database);
+  const [leased] = await claimParked(database, newLease(), new Map([[webhook.id, 1]]));
+  const givenUp = { statusCode: null, verdict: { kind: 'given_up' } } as const;
+  await recordAttempts(database, [attemptOf(leased ?? assert.fail(), givenUp)]);
+  const { delivery, message } = (await explain(webhook, eventId)).body.data;
+  assert.deepEqual([delivery.status, delivery.attemptCount], ['failed', 0]);
+  assert.match(message, /without an attempt/);
 });
 
 test('an event that the app may not have looks like a missing one, byte for byte', async () => {
