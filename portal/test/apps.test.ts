@@ -10,7 +10,13 @@ import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
+import {
+  loseResponse,
+  openPortal,
+  portalUrl,
+  signUp,
+  type Person,
+} from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -248,6 +254,18 @@ test('a double click creates one app', options, async () => {
   await page.getByRole('button', { name: 'Create app' }).dblclick();
   await focusedHeading(page, 'Once');
   assert.equal((await eve.call('/apps')).body.data.length, 1);
+});
+
+test('an app whose creation got no answer is in the list all the same', options, async () => {
+  const dan = await signUp(portal.service, 'dan@example.org');
+  const page = await portal.open({ as: dan, path: '/apps' });
+  await page.getByRole('button', { name: 'Create your first app' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('Once');
+  await loseResponse(page, 'POST', '/apps');
+  await page.getByRole('button', { name: 'Create app' }).click();
+  await page.getByRole('alert').getByText('look before you try again').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Once' }).waitFor();
 });
 
 test('an app that is gone, or was never theirs, is not found', options, async () => {

@@ -11,7 +11,7 @@ import { version } from '../../service/src/runtime/version.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { comeBack, openPortal, signUp } from './support/portal-browser.ts';
+import { comeBack, loseResponse, openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 /** The request timeout. Only one test waits for it. */
@@ -157,6 +157,20 @@ test(
     await page.getByText('New', { exact: true }).waitFor();
   },
 );
+
+test('a webhook whose creation got no answer is made once', options, async () => {
+  const cleo = await signUp(portal.service, 'cleo@example.org');
+  const { id: appId } = await create(cleo, '/apps', { name: 'Interrupted' });
+  const page = await portal.open({ as: cleo, path: `/apps/${appId}/webhooks/new` });
+  await page.getByLabel('URL').fill(receiver.url);
+  await loseResponse(page, 'POST', `/apps/${appId}/webhooks`);
+  await button(page, 'Create webhook').click();
+  await page.getByText('It is unknown whether this was done').waitFor();
+  await button(page, 'Create webhook').click();
+  await page.getByRole('heading', { name: 'The secret of your webhook' }).waitFor();
+  const { body } = await cleo.call(`/apps/${appId}/webhooks`);
+  assert.equal(body.data.length, 1);
+});
 
 test(
   'what the app may not have is greyed, with the reason in words; once bound it is not',

@@ -17,6 +17,8 @@ export type Call = {
   isEdited?: boolean;
   /** The version that was read: another one is not overwritten. */
   ifMatch?: string | null;
+  /** The same for each try to make the same thing, which is then made once. */
+  idempotencyKey?: string;
 };
 export type Envelope<T> = { data: T; pagination?: Pagination };
 export type EditedEnvelope<T> = Envelope<T> & { etag: string | null };
@@ -44,7 +46,7 @@ async function callOnce<T>(request: Call): Promise<T> {
   const etag = response.headers.get('etag');
   if (response.ok && content !== undefined)
     return (request.isEdited ? { ...(content as object), etag } : content) as T;
-  throw toError(response, content);
+  throw toError(request, response, content);
 }
 
 /** `/apps/1/keys` from `['apps', id, 'keys']`. */
@@ -52,14 +54,23 @@ export function path(...parts: string[]): string {
   return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
 }
 
-async function send({
-  method = 'GET',
-  path: below,
-  query = {},
-  body,
-  signal,
-  ifMatch,
-}: Call): Promise<Response> {
+/** What to do without an answer. Only a read has a signal, one by POST too. */
+function adviceOn({ method = 'GET', signal }: Call): string {
+  return method === 'GET' || signal
+    ? 'Check your connection and try again.'
+    : 'It is unknown whether this was done: look before you try again.';
+}
+
+async function send(request: Call): Promise<Response> {
+  const {
+    method = 'GET',
+    path: below,
+    query = {},
+    body,
+    signal,
+    ifMatch,
+    idempotencyKey,
+  } = request;
   const url = new URL(`${pageData.basePath}/portal/api${below}`, window.location.origin);
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null && value !== '')
@@ -72,14 +83,17 @@ async function send({
         accept: 'application/json',
         ...(body && { 'content-type': 'application/json' }),
         ...(ifMatch && { 'if-match': ifMatch }),
+        ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
       },
       ...(body && { body: JSON.stringify(body) }),
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
     });
   } catch (cause) {
     if (signal?.aborted) throw cause;
-    if (deadline.aborted) throw new TimeoutError('The service did not respond in time.', timeoutMs);
-    throw new NetworkError('The service cannot be reached.', { cause });
+    const advice = adviceOn(request);
+    if (deadline.aborted)
+      throw new TimeoutError(`The service did not respond in time. ${advice}`, timeoutMs);
+    throw new NetworkError(`The service cannot be reached. ${advice}`, { cause });
   }
 }
 
@@ -97,6 +111,7 @@ type Refusal = {
 };
 
 function toError(
+  request: Call,
   { status, headers }: Response,
   content: unknown,
 ): ApiError | UnexpectedResponseError {
@@ -110,7 +125,7 @@ function toError(
     return new ApiError({ ...seen, code, message: message ?? code, details });
   return new UnexpectedResponseError({
     ...seen,
-    message: `The response did not come from the service (status ${status}).`,
+    message: `The response did not come from the service (status ${status}). ${adviceOn(request)}`,
   });
 }
 
@@ -126,6 +141,11 @@ export function isUnreachable(error: unknown): boolean {
     error instanceof TimeoutError ||
     (error instanceof UnexpectedResponseError && error.status >= 500)
   );
+}
+
+/** Whether a write may have been done all the same. */
+export function isAnswerLost(error: unknown): boolean {
+  return isUnreachable(error) || error instanceof UnexpectedResponseError;
 }
 
 export function isForbidden(error: unknown): boolean {

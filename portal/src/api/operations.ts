@@ -104,8 +104,8 @@ export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) 
 export const webhooks = (appId: string) =>
   readPage<Api.Webhook>(webhooksPath(appId), { limit: quotasMax.webhooks });
 export const webhook = (id: WebhookId) => read<Api.Webhook>(webhookPath(id));
-export const createWebhook = (appId: string, body: Api.WebhookInput) =>
-  write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
+export const createWebhook = (appId: string, body: Api.WebhookInput, idempotencyKey: string) =>
+  write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body, idempotencyKey });
 export const previewFilters = (appId: string, body: Api.FilterPreviewRequest) =>
   write<Api.FilterPreview>({
     method: 'POST',

@@ -4,13 +4,15 @@ import {
   type Query,
   type UseMutationResult,
 } from '@tanstack/react-query';
+import { isAnswerLost } from './call.ts';
 
 /** The reads that change with an app and everything below it. The apps count their keys and webhooks. */
 export const appChanges = ['/apps', '/overview', '/audit'];
 
 /**
  * Runs a write and invalidates the reads that it changes, given by path, including all paths below. Reads on the screen are
- * refetched before the write counts as done; other cached reads are removed, so that no screen shows old data.
+ * refetched before the write counts as done; other cached reads are removed, so that no screen shows old data. So they are if
+ * the answer is lost, because the write may have been done.
  * `gone`: the path of a deleted resource, which is not refetched. `done`: runs afterwards, even if the component has
  * unmounted; callbacks given to `mutate` do not. `waits`: false if the output must be shown before the reads are done.
  */
@@ -31,11 +33,13 @@ export function useWrite<Input, Output>(
   };
   return useMutation({
     mutationFn: write,
-    onSuccess: async (output) => {
+    onSettled: async (output, error) => {
+      if (error && !isAnswerLost(error)) return;
       client.removeQueries({ type: 'inactive', predicate: isChanged });
       const reads = client.invalidateQueries({ predicate: isChanged });
+      if (error) return;
       if (waits) await reads;
-      done?.(output);
+      done?.(output as Output);
     },
   });
 }

@@ -1,6 +1,6 @@
 import { Button, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
-import { createApp, createWebhook } from '../api/operations.ts';
+import { createApp } from '../api/operations.ts';
 import type { CreatedWebhook, PortalApp, Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { CreateAppForm } from '../apps/create-app.tsx';
@@ -10,12 +10,8 @@ import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { useClosing } from '../ui/use-closing.ts';
 import { Receivers } from '../webhooks/receivers.tsx';
 import { SendTest } from '../webhooks/send-test.tsx';
-import {
-  newWebhook,
-  toInput,
-  WebhookForm,
-  type WebhookSettings,
-} from '../webhooks/webhook-form.tsx';
+import { useCreateWebhook } from '../webhooks/use-create-webhook.ts';
+import { newWebhook, WebhookForm } from '../webhooks/webhook-form.tsx';
 import { useFirstSteps } from './use-first-steps.ts';
 
 /** The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close. */
@@ -113,11 +109,7 @@ function NewApp() {
 }
 
 function NewWebhook({ app, done }: { app: PortalApp; done: (webhook: CreatedWebhook) => void }) {
-  const write = useWrite(
-    (settings: WebhookSettings) => createWebhook(app.id, toInput(settings)),
-    appChanges,
-    { done, waits: false },
-  );
+  const write = useCreateWebhook(app.id, done);
   return (
     <Section title="Add a webhook">
       <WebhookForm appId={app.id} initial={newWebhook} action="Create webhook" write={write} />

@@ -41,12 +41,7 @@ export function describeError(error: unknown, fallback = 'Something went wrong')
   if (error instanceof UnexpectedResponseError)
     return { title, message: error.message, requestId: error.requestId, fields: {} };
   if (error instanceof NetworkError || error instanceof TimeoutError)
-    return {
-      title,
-      message: `${error.message} Check your connection and try again.`,
-      requestId: null,
-      fields: {},
-    };
+    return { title, message: error.message, requestId: null, fields: {} };
   return {
     title: 'This page failed',
     message: 'Reload it. If it happens again, contact the operator of this service.',

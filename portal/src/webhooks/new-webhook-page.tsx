@@ -2,9 +2,8 @@ import { Button, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useNavigate, useParams } from 'react-router';
-import { app as appOperation, createWebhook } from '../api/operations.ts';
+import { app as appOperation } from '../api/operations.ts';
 import type { CreatedWebhook } from '../api/types.ts';
-import { appChanges, useWrite } from '../api/use-write.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
@@ -15,18 +14,15 @@ import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { isChat } from './describe-webhook.ts';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
-import { newWebhook, toInput, WebhookForm, type WebhookSettings } from './webhook-form.tsx';
+import { useCreateWebhook } from './use-create-webhook.ts';
+import { newWebhook, WebhookForm } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
   const { appId = '' } = useParams();
   const navigate = useNavigate();
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
-  const create = useWrite(
-    (settings: WebhookSettings) => createWebhook(appId, toInput(settings)),
-    appChanges,
-    { waits: false },
-  );
+  const create = useCreateWebhook(appId);
   return (
     <Page
       title={create.data ? 'Your new webhook' : 'New webhook'}

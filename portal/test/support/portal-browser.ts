@@ -126,6 +126,21 @@ export async function comeBack(page: Page, from: 'before' | 'beside' = 'beside')
   await page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 }
 
+/** Lets the service do what the next request to this path, below `/portal/api`, asks for by `method`, and loses its response. */
+export async function loseResponse(page: Page, method: string, path: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Fetch.enable', {
+    patterns: [{ urlPattern: `*/portal/api${path}`, requestStage: 'Response' }],
+  });
+  session.on('Fetch.requestPaused', ({ requestId, request }) => {
+    if (request.method !== method) void session.send('Fetch.continueRequest', { requestId });
+    else
+      void session
+        .send('Fetch.failRequest', { requestId, errorReason: 'ConnectionReset' })
+        .then(() => session.detach());
+  });
+}
+
 /** Waits until a whole response has arrived. A request that the page has given up for a newer one never ends so. */
 export function arrival(page: Page, predicate: (request: { url: () => string }) => boolean) {
   return page.waitForEvent('requestfinished', predicate);
