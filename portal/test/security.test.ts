@@ -173,6 +173,10 @@ test('a sensitive change asks for a passkey in one dialog, and then goes on', op
   const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
   await dialog.getByRole('button', { name: 'Use a passkey' }).waitFor();
   await assertAccessible(page, 'a deletion that is to be confirmed');
+  await page.keyboard.press('Escape');
+  await asking.getByText('Nothing was changed, because you did not confirm').waitFor();
+  assert.equal(await asking.getByRole('textbox').inputValue(), 'Announcer');
+  await asking.getByRole('button', { name: 'Delete app' }).click();
   await pressOn(page, dialog.getByRole('button', { name: 'Use a passkey' }));
   await heading(page, 'Apps').waitFor();
   assert.equal((await cleo.call('/apps')).body.data.length, 0);

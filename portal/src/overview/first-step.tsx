@@ -14,56 +14,59 @@ import { useCreateWebhook } from '../webhooks/use-create-webhook.ts';
 import { newWebhook, WebhookForm } from '../webhooks/webhook-form.tsx';
 import { useFirstSteps } from './use-first-steps.ts';
 
-/** The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close. */
+/**
+ * The next of the first steps, in a dialog that goes on to the one after it. While it shows a secret, it does not close, and
+ * the form for a webhook closes only by its button.
+ */
 export function FirstStep() {
-  const { setOpen } = useFirstSteps();
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
+  const [added, setAdded] = useState<{ app: PortalApp; webhook: Webhook } | null>(null);
+  const { app, webhook, isTested, setOpen } = useFirstSteps(added);
+  // The form stays what it is while somebody else changes what there is.
+  const [addsTo, setAddsTo] = useState<PortalApp | null>(null);
+  if (app?.webhookCount === 0 && !addsTo && !added) setAddsTo(app);
   const close = useClosing(() => {
     if (!created) setOpen(false);
   });
+  const step = () => {
+    if (created) return <Secret created={created} done={() => setCreated(null)} />;
+    if (!app) return <NewApp />;
+    if (addsTo)
+      return (
+        <NewWebhook
+          app={addsTo}
+          done={(made) => {
+            setCreated(made);
+            setAdded({ app: addsTo, webhook: made });
+            setAddsTo(null);
+          }}
+        />
+      );
+    if (!webhook || isTested === undefined) return null;
+    return <Test app={app} webhook={webhook} isTested={isTested} />;
+  };
   return (
-    <Modal opened onClose={close} title="First steps" size="xl" withCloseButton={!created}>
-      <Step created={created} setCreated={setCreated} />
+    <Modal
+      opened
+      onClose={close}
+      title="First steps"
+      size="xl"
+      withCloseButton={!created}
+      closeOnEscape={!addsTo}
+      closeOnClickOutside={!addsTo}
+    >
+      {step()}
     </Modal>
   );
 }
 
-type StepProps = {
-  created: CreatedWebhook | null;
-  setCreated: (created: CreatedWebhook | null) => void;
-};
-
-function Step({ created, setCreated }: StepProps) {
-  const [added, setAdded] = useState<{ app: PortalApp; webhook: Webhook } | null>(null);
-  const { app, webhook, isTested } = useFirstSteps(added);
-  // The form stays what it is while somebody else changes what there is.
-  const [addsTo, setAddsTo] = useState<PortalApp | null>(null);
-  if (app?.webhookCount === 0 && !addsTo && !added) setAddsTo(app);
-  if (created)
-    return (
-      <>
-        <LeaveGuard lost="secret" />
-        <SecretOnce
-          title="The secret of your webhook"
-          secret={created.secret}
-          done={() => setCreated(null)}
-        />
-      </>
-    );
-  if (!app) return <NewApp />;
-  if (addsTo)
-    return (
-      <NewWebhook
-        app={addsTo}
-        done={(made) => {
-          setCreated(made);
-          setAdded({ app: addsTo, webhook: made });
-          setAddsTo(null);
-        }}
-      />
-    );
-  if (!webhook || isTested === undefined) return null;
-  return <Test app={app} webhook={webhook} isTested={isTested} />;
+function Secret({ created, done }: { created: CreatedWebhook; done: () => void }) {
+  return (
+    <>
+      <LeaveGuard lost="secret" />
+      <SecretOnce title="The secret of your webhook" secret={created.secret} done={done} />
+    </>
+  );
 }
 
 type TestProps = { app: PortalApp; webhook: Webhook; isTested: boolean };

@@ -28,8 +28,13 @@ const cancel = () => answerProof(false);
 export function ProofDialog() {
   const isAsking = useSyncExternalStore(subscribeToProof, isAskingForProof);
   return (
-    // Above the dialog that sent the request.
-    <Modal opened={isAsking} onClose={cancel} title="Confirm that it is you" zIndex={300}>
+    // Above the dialog that sent the request, which hears the same Escape: it stays, because the request is still running then.
+    <Modal
+      opened={isAsking}
+      onClose={() => setTimeout(cancel)}
+      title="Confirm that it is you"
+      zIndex={300}
+    >
       <Methods />
     </Modal>
   );
