@@ -1,6 +1,6 @@
 /** Sends what a webhook missed in a time range, events from while it was deactivated included. */
 import { Button, Modal, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { useDebouncedValue, useDisclosure } from '@mantine/hooks';
 import { ApiError } from '@orgdir/client';
 import { useQuery } from '@tanstack/react-query';
 import { countReplay, replay } from '../api/operations.ts';
@@ -15,6 +15,9 @@ import { faultOf, TimeRangeFields, useTimeRange, type TimeRange } from './time-r
 
 /** How often a count asks again while another one runs, which takes five seconds at most. */
 const countsMax = 6;
+
+/** Waits for a pause in choosing: each count is one of the 60 redeliveries per minute. */
+const debounceMs = 500;
 
 export const replayTitle = 'Replay missed events';
 
@@ -43,14 +46,15 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
   const id = useWebhookId();
   const { since, until } = range;
   const isBackwards = until !== null && until <= since;
+  const chosen = `${since} ${until}`;
+  const [counted] = useDebouncedValue(chosen, debounceMs);
   const body = { since, ...(until !== null && { until }) };
   const count = useQuery({
     ...countReplay(id, body),
-    enabled: since !== '' && !isBackwards,
+    enabled: counted === chosen && since !== '' && !isBackwards,
     // The count of the time range that was chosen before may still run.
     retry: (failures, error) => failures < countsMax && isWorthAWait(error),
     retryDelay: (_, error) => ((error as ApiError).retryAfter ?? 0) * 1_000,
-    // Each count is one of the 60 redeliveries per minute.
     refetchOnWindowFocus: false,
   });
   const write = useWrite(() => replay(id, body), appChanges, { waits: false });
