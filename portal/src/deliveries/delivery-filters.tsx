@@ -71,7 +71,7 @@ function Sheet({ count, ...props }: Props & { count: number }) {
       <Modal opened={opened} onClose={close} title="Filters">
         <Stack className={classes['sheet'] ?? ''}>
           <Choices {...props} />
-          {props.filters.span === 'own' && (
+          {props.filters.span === 'own' ? (
             <OwnSpan
               {...props}
               changeAndFocus={(filters) => {
@@ -79,8 +79,9 @@ function Sheet({ count, ...props }: Props & { count: number }) {
                 close();
               }}
             />
+          ) : (
+            <Button onClick={close}>Show deliveries</Button>
           )}
-          <Button onClick={close}>Show deliveries</Button>
         </Stack>
       </Modal>
     </>
