@@ -4,11 +4,14 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { codeOf } from '../../service/test/support/authenticator.ts';
+import { callPortal } from '../../service/test/support/portal.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import { pressOn, typeInto } from './support/keyboard.ts';
 import {
+  comeBack,
+  drawn,
   linkOf,
   openPortal,
   openPortalWithProvider,
@@ -139,10 +142,34 @@ test(
     await there.keyboard.press('Enter');
     await there.getByText('The code is wrong.').waitFor();
     await assertAccessible(there, 'a wrong second factor');
+    // An answer from before the code was entered comes late, and changes nothing.
+    const cookies = await there.context().cookies();
+    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    const { body } = await callPortal(portal.service, '/session', {}, cookie);
+    assert.equal(body.data.missingFactor, 'confirm');
+    const entered = Promise.withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
+    await there.route(
+      '**/portal/api/session',
+      async (route) => {
+        await entered.promise;
+        // The page may have given it up.
+        await route.fulfill({ json: body }).catch(() => {});
+        answered.resolve();
+      },
+      { times: 1 },
+    );
+    const asked = there.waitForRequest('**/portal/api/session');
+    await comeBack(there);
+    await asked;
     // The next one: no code opens twice.
     await there.getByLabel('Code').fill(codeOf(secret, 1));
     await there.keyboard.press('Enter');
     await heading(there, 'Apps').waitFor();
+    entered.resolve();
+    await answered.promise;
+    await drawn(there);
+    assert.ok(await heading(there, 'Apps').isVisible());
 
     await signOut(there);
     await enterPassword(there, bea.email);
@@ -210,6 +237,9 @@ test('where a second factor is required, it is set up first', options, async () 
   await assertAccessible(page, 'a second factor that is to be set up');
   await page.goto(`${portalUrl}/apps`);
   await heading(page, 'Set up a second factor').waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${portalUrl}/apps`);
+  await heading(other, 'Set up a second factor').waitFor();
   await button(page, 'Add a passkey').click();
   await page.getByRole('region', { name: 'Your recovery codes' }).waitFor();
   await assertAccessible(page, 'a second factor that is set up');
@@ -221,4 +251,6 @@ test('where a second factor is required, it is set up first', options, async () 
   await left;
   await button(page, "Done, I've saved them").click();
   await heading(page, 'Apps').waitFor();
+  await comeBack(other);
+  await heading(other, 'Apps').waitFor();
 });

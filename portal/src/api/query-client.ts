@@ -22,7 +22,7 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, query) => {
       // The first read that finds the session ended signs out the whole page.
-      if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0]) endSession(error);
+      if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0]) void endSession(error);
     },
   }),
   defaultOptions: {
@@ -32,17 +32,19 @@ export const queryClient = new QueryClient({
       networkMode: 'always',
       retry: false,
       onError: (error) => {
-        if (isUnauthorized(error)) endSession(error);
+        if (isUnauthorized(error)) void endSession(error);
       },
     },
   },
 });
 
 /** A session that now needs a second factor has not ended: it is read again, and the page for it is shown. */
-function endSession(error: Error): void {
+async function endSession(error: Error): Promise<void> {
   if (error instanceof ApiError && error.details['missingFactor'] !== undefined)
-    void queryClient.invalidateQueries({ queryKey: sessionKey });
-  else queryClient.setQueryData(sessionKey, null);
+    return queryClient.invalidateQueries({ queryKey: sessionKey });
+  // An answer from before the end must not come last.
+  await queryClient.cancelQueries({ queryKey: sessionKey });
+  queryClient.setQueryData(sessionKey, null);
 }
 
 /** A refusal repeats. A service that does not respond is shown at once, and `ConnectionBanner` asks again. */

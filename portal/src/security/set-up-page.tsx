@@ -1,5 +1,6 @@
 import { Button, Divider, Text } from '@mantine/core';
-import { useState } from 'react';
+import { useIsMutating } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import type { AddedFactor } from '../api/types.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { LeaveGuard } from '../ui/leave-guard.tsx';
@@ -9,8 +10,13 @@ import { RecoveryCodesOnce } from './recovery-codes-once.tsx';
 import { SignOutLink } from './sign-out-link.tsx';
 
 /** For users who must have a second factor and have none. Nothing else opens before. */
-export function SetUpPage({ done }: { done: () => void }) {
+export function SetUpPage({ isNeeded, done }: { isNeeded: boolean; done: () => void }) {
   const [factor, setFactor] = useState<AddedFactor | null>(null);
+  const isAdding = useIsMutating() > 0;
+  const isDoneElsewhere = !isNeeded && !factor && !isAdding;
+  useEffect(() => {
+    if (isDoneElsewhere) done();
+  }, [isDoneElsewhere]);
   if (factor)
     return (
       <SignedOutLayout title="Your second factor is set up">

@@ -30,6 +30,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
     return (
       // Stays until its recovery codes were seen.
       <SetUpPage
+        isNeeded={missing === 'set_up'}
         done={() => {
           void client.invalidateQueries({ queryKey: sessionKey }).then(() => setIsSettingUp(false));
         }}

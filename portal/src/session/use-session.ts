@@ -38,6 +38,8 @@ export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
 export function useRefreshSession(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
+    // An answer from before the change must not come last.
+    await client.cancelQueries({ queryKey: sessionKey });
     const session = await readSession();
     // The session stays in the cache, so that the pages that show it notice the new one.
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
