@@ -625,6 +625,15 @@ test('an event that a webhook did not get is explained', options, async () => {
   await page.getByRole('link', { name: 'Find out why.' }).click();
   await page.getByRole('heading', { name: "Why wasn't this event delivered?" }).waitFor();
   await page.getByLabel('Event id').fill(eventId);
+  // What is not processed yet is asked again until it is.
+  await page.route(
+    `**/explain/${eventId}`,
+    async (route) => {
+      const { body } = await cleo.call(`${webhook.path}/explain/${eventId}`);
+      await route.fulfill({ json: { ...body, data: { ...body.data, result: 'waiting' } } });
+    },
+    { times: 1 },
+  );
   await page.getByRole('button', { name: 'Explain' }).click();
   const notSent = page.getByRole('region', { name: 'It was not sent to the webhook' });
   await notSent.getByText('The webhook was not subscribed to org.created.').waitFor();

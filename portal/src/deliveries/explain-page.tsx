@@ -148,8 +148,13 @@ function toAddress(fields: FormData, at: string | null): Record<string, string> 
   return address;
 }
 
+const waitingEveryMs = 3_000;
+
 function ById({ id, eventId }: { id: WebhookId; eventId: string }) {
-  const query = useQuery(explainEvent(id, eventId));
+  const query = useQuery({
+    ...explainEvent(id, eventId),
+    refetchInterval: ({ state }) => (state.data?.result === 'waiting' ? waitingEveryMs : false),
+  });
   return (
     <Loaded query={query}>
       {(explanation) => <ExplanationSection explanation={explanation} />}

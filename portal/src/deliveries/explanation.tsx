@@ -39,7 +39,7 @@ export function ExplanationSection({ explanation }: { explanation: Explanation }
   useEffect(() => moveFocus(heading.current), []);
   return (
     <Section title={titles[result]} headingRef={heading}>
-      <Text>{message}</Text>
+      <Text role="status">{message}</Text>
       {(event ?? delivery) && (
         <DescriptionList
           entries={[
