@@ -17,6 +17,7 @@ import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
 import {
+  drawn,
   openPortal,
   password,
   portalUrl,
@@ -100,6 +101,27 @@ test('one table decides what each role can do', () => {
   assert.deepEqual(allowed('changeApp'), ['owner']);
   assert.deepEqual(allowed('changeMembers'), ['owner']);
   assert.equal(can(undefined, 'changeKeys'), false, 'nothing while the app loads');
+});
+
+test('the next address, typed while an invitation is sent, stays', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Busy' });
+  const page = await portal.open({ as: ada, path: `/apps/${id}/members` });
+  const address = page.getByLabel('Email address');
+  const isTyped = Promise.withResolvers<void>();
+  await page.route('**/invitations', async (route) => {
+    if (route.request().method() === 'POST') await isTyped.promise;
+    await route.continue();
+  });
+  await address.fill('first@example.org');
+  await page.keyboard.press('Enter');
+  await address.fill('second@example.org');
+  isTyped.resolve();
+  await page.getByText('We mailed an invitation to first@example.org.').waitFor();
+  assert.equal(await address.inputValue(), 'second@example.org');
+  await page.keyboard.press('Enter');
+  await page.getByText('We mailed an invitation to second@example.org.').waitFor();
+  await drawn(page);
+  assert.equal(await address.inputValue(), '');
 });
 
 test(

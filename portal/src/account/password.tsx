@@ -34,11 +34,11 @@ export function Password({ email }: { email: string }) {
 function ChangePassword() {
   const write = useWrite(changePassword, ['/session', '/account'], {
     done: () => {
-      form.reset();
+      resetSent();
       toastSuccess('Password changed. You are signed out everywhere else.');
     },
   });
-  const { form, formProps } = useWriteForm(write, {
+  const { form, formProps, resetSent } = useWriteForm(write, {
     initialValues: { currentPassword: '', newPassword: '' },
     validate: {
       currentPassword: (password) => (password === '' ? 'Enter your current password' : null),

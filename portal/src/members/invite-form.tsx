@@ -17,12 +17,11 @@ export function InviteForm({ appId }: { appId: string }) {
     {
       done: ({ email }) => {
         toastSuccess(describeSentInvitation(email));
-        form.reset();
-        form.getInputNode('email')?.focus();
+        if (resetSent()) form.getInputNode('email')?.focus();
       },
     },
   );
-  const { form, formProps } = useWriteForm(write, {
+  const { form, formProps, resetSent } = useWriteForm(write, {
     initialValues: { email: '', role: 'viewer' },
     validate: { email: validateAddress },
   });

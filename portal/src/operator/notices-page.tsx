@@ -155,13 +155,12 @@ const empty: NewAnnouncement = {
 function Announce() {
   const write = useWrite(announce, ['/operator/announcements', 'public status'], {
     done: ({ mails }) => {
-      form.reset();
       const told = mails > 0 ? ` ${formatCount(mails, 'owner')} get a mail.` : '';
       toastSuccess(`The announcement is shown.${told}`);
-      moveFocus();
+      if (resetSent()) moveFocus();
     },
   });
-  const { form, formProps } = useWriteForm(write, { initialValues: empty });
+  const { form, formProps, resetSent } = useWriteForm(write, { initialValues: empty });
   return (
     <Section title="Announce something">
       <Form

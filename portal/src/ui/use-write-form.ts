@@ -1,10 +1,12 @@
 import { useForm, type UseFormInput } from '@mantine/form';
 import type { UseMutationResult } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { describeError } from './describe-error.ts';
 
 /**
  * A form that sends its values. Errors of the service appear at the fields that they name, others above the buttons, and
- * the first invalid field takes the focus. `formProps` are for `Form`.
+ * the first invalid field takes the focus. `formProps` are for `Form`. `resetSent` empties the form for the next time, unless
+ * it has other values by now than those that were sent; it returns whether it did.
  */
 export function useWriteForm<Sent extends object, Values extends object = Sent>(
   write: UseMutationResult<unknown, Error, Sent>,
@@ -22,11 +24,21 @@ export function useWriteForm<Sent extends object, Values extends object = Sent>(
     form.setErrors(errors);
     focusFirst(errors);
   };
-  const submit = form.onSubmit((values) => write.mutate(values, { onError: refuse }), focusFirst);
+  const sent = useRef<Values | null>(null);
+  const submit = form.onSubmit((values) => {
+    sent.current = form.getValues();
+    write.mutate(values, { onError: refuse });
+  }, focusFirst);
+  const resetSent = (): boolean => {
+    if (form.getValues() !== sent.current) return false;
+    form.reset();
+    return true;
+  };
   const isAtField = Object.keys(errorsOf(write.error)).length > 0;
   const error = isAtField ? null : write.error;
   return {
     form,
+    resetSent,
     formProps: { submit, write: { isPending: write.isPending, error }, noValidate: true },
   };
 }
