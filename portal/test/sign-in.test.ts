@@ -129,6 +129,15 @@ test('a wrong password is refused, and the right one leads on', options, async (
   assert.equal(placeOf(page), '/apps?page=2');
 });
 
+test('a link to a part of a page leads there after signing in', options, async () => {
+  const { email } = await signUp(portal.service, 'part@example.org');
+  const page = await portal.open({ path: '/events#org.created' });
+  await fill(page, { 'Email address': email, Password: password });
+  await button(page, 'Sign in').click();
+  await heading(page, 'Events').waitFor();
+  assert.equal(new URL(page.url()).hash, '#org.created');
+});
+
 test('after too many attempts the page says when to try again', options, async () => {
   const credentials = { email: 'flooded@example.org', password };
   const page = await portal.open({ path: '/sign-in' });
@@ -335,7 +344,9 @@ test('only pages of the portal are continued to', () => {
   assert.equal(next(place), place);
   const before = pageBefore(`${place} \\'()*!~`, '/sign-in');
   assert.match(`/profile/developer${before}`, new RegExp(returnPattern(testPublicUrl)));
-  assert.equal(next('/apps?x=1#part'), '/apps?x=1');
+  assert.equal(next('/events?app=1#org.created'), '/events?app=1#org.created');
+  for (const page of ['/set-password', '/change-address', '/first-account', '/invitation'])
+    assert.equal(next(`${page}#token`), page);
 });
 
 test(

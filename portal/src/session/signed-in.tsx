@@ -18,7 +18,7 @@ export type CameFrom = { hasEnded: boolean };
  */
 export function SignedIn({ children }: { children: ReactNode }) {
   const session = useSession();
-  const { pathname, search } = useLocation();
+  const { pathname, search, hash } = useLocation();
   const wasSignedIn = useRef(false);
   if (session.data) wasSignedIn.current = true;
   const client = useQueryClient();
@@ -46,7 +46,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
         {session.isError && <Problem error={session.error} retry={() => void session.refetch()} />}
       </Center>
     );
-  const next = `${pathname}${search}`;
+  const next = `${pathname}${search}${hash}`;
   return (
     <Navigate
       to={next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`}
