@@ -342,6 +342,17 @@ test('times name their zone: local, or UTC for as long as somebody wants', optio
     .waitFor();
 });
 
+test('yesterday is a whole day where summer begins at midnight', options, async () => {
+  const { path } = await makeWebhook(cleo, (await startReceiver()).url);
+  const page = await portal.open({ as: cleo, timezoneId: 'Africa/Cairo' });
+  await page.clock.setFixedTime('2026-04-24T10:00:00Z');
+  const asked = page.waitForRequest(/\/deliveries\?.*since=/);
+  await page.goto(`${portalUrl}${path}/deliveries?time=yesterday`);
+  const { searchParams } = new URL((await asked).url());
+  assert.equal(searchParams.get('since'), '2026-04-22T22:00:00.000Z');
+  assert.equal(searchParams.get('until'), '2026-04-23T22:00:00.000Z');
+});
+
 test('several are selected and redelivered, and what cannot be is said', options, async () => {
   const receiver = await startReceiver((response) => response.writeHead(500).end());
   const webhook = await makeWebhook(bob, receiver.url);
@@ -635,6 +646,7 @@ test('an event that a webhook did not get is explained', options, async () => {
     { times: 1 },
   );
   await page.getByRole('button', { name: 'Explain' }).click();
+  await page.getByRole('region', { name: 'Not processed yet' }).waitFor();
   const notSent = page.getByRole('region', { name: 'It was not sent to the webhook' });
   await notSent.getByText('The webhook was not subscribed to org.created.').waitFor();
   await notSent.getByRole('heading').and(page.locator(':focus')).waitFor();

@@ -211,8 +211,16 @@ test(
   async () => {
     const page = await portal.open({ as: operator, url: `${url}/notices`, timezoneId: 'UTC' });
     await page.getByRole('textbox', { name: 'Message' }).fill('Moving.');
+    const endField = page.getByLabel('Expected end');
+    await endField.fill('20300-01-02T10:00');
+    await page.getByText('Choose a year of four digits.').waitFor();
+    await endField.fill('');
+    await endField.focus();
+    // The year ends after four digits, and the hour follows.
+    await page.keyboard.type('010220301000AM');
+    assert.equal(await endField.inputValue(), '2030-01-02T10:00');
     const end = new Date(Math.ceil(Date.now() / 60_000) * 60_000).toISOString();
-    await page.getByLabel('Expected end').fill(end.slice(0, 16));
+    await endField.fill(end.slice(0, 16));
     await page.getByRole('button', { name: 'Turn on' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Turn on' }).click();
     await page.getByText('Maintenance has been on since').waitFor();

@@ -53,8 +53,9 @@ function timesIn(zone: 'UTC' | undefined) {
     midnight: (ms: number, daysBefore = 0): string => {
       if (zone) return new Date(Math.floor(ms / dayMs - daysBefore) * dayMs).toISOString();
       const time = new Date(ms);
-      time.setHours(0, 0, 0, 0);
       time.setDate(time.getDate() - daysBefore);
+      // Last: where summer begins at midnight, the first hour of that day is 1.
+      time.setHours(0, 0, 0, 0);
       return time.toISOString();
     },
   };
