@@ -23,7 +23,9 @@ type AccountApp = { id: string; name: string; role: AppRole };
 
 const selectAccounts = sql`
   select u.id, u.email, u.name, u.image, u.created_at as "createdAt",
-    (select count(*) from sessions where user_id = u.id and expires_at > now()) as "sessionCount",
+    -- As the user's own list has them.
+    (select count(*) from sessions s where s.user_id = u.id and s.expires_at > now()
+      and (s.second_factor_at is not null or not ${hasFactor(sql`u.id`)})) as "sessionCount",
     ${hasFactor(sql`u.id`)} as "hasSecondFactor", (select role from operators where account_id = u.id) as "operatorRole", s."suspendedAt", s."suspendedReason"
   from users u left join lateral ${suspensionOf('account', sql`u.id`)} s on true
 `;
