@@ -765,8 +765,8 @@ table search_changes
   search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
   CREATE INDEX search_changes_by_age ON orgdir.search_changes USING btree (at) WHERE (entries IS NULL)
   CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
+  CREATE INDEX search_changes_by_xid ON orgdir.search_changes USING btree (xid)
   CREATE INDEX search_changes_to_fold ON orgdir.search_changes USING btree (revision) WHERE (entries IS NOT NULL)
-  CREATE INDEX search_changes_unrevised ON orgdir.search_changes USING btree (xid) WHERE (revision IS NULL)
 
 table searchable_alliances
   id uuid not null
@@ -1580,6 +1580,7 @@ CREATE OR REPLACE FUNCTION orgdir.move_revision()
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
  SET enable_seqscan TO 'off'
+ SET jit TO 'off'
 AS $function$
 declare
   changed_scope constant text := tg_argv[0];
@@ -1638,6 +1639,8 @@ CREATE OR REPLACE FUNCTION orgdir.note_entries(changed_kind text, changed uuid[]
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
 AS $function$
 declare
   changed_scope constant text := case changed_kind when 'blueprints' then 'blueprints' else 'directory' end;
@@ -1651,11 +1654,11 @@ begin
     -- What only this transaction made public was never seen, so nobody may learn that it is gone.
     unseen := array(
       select each from search_changes c cross join unnest(c.entries) each
-      where c.kind = changed_kind and c.revision is not distinct from own and c.was_public <> c.is_public and each = any(changed)
+      where c.kind = changed_kind and c.xid = pg_current_xact_id() and c.was_public <> c.is_public and each = any(changed)
       group by each having sum(case when c.is_public then 1 else -1 end) > 0);
     if unseen <> '{}' then
       update search_changes c set entries = array(select each from unnest(entries) each where each <> all(unseen))
-      where c.kind = changed_kind and c.revision is not distinct from own and entries && unseen;
+      where c.kind = changed_kind and c.xid = pg_current_xact_id() and entries && unseen;
       changed := array(select each from unnest(changed) each where each <> all(unseen));
     end if;
   end if;

@@ -3,8 +3,10 @@
 
 create or replace function move_revision() returns trigger language plpgsql
 set search_path from current
--- The table of notes may have been small when this was planned.
+-- The table of notes may have been small when this was planned. What PostgreSQL cannot do otherwise counts as expensive then, so
+-- before version 18 it would be compiled each time, while all others wait.
 set enable_seqscan = off
+set jit = off
 as $$
 declare
   changed_scope constant text := tg_argv[0];

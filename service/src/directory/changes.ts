@@ -79,7 +79,7 @@ export async function listChanges(
     with noted as materialized (
       -- Those that no worker has moved to entry_changes yet.
       select id, max(revision) as revision from search_changes cross join unnest(entries) as id
-      where kind = ${kind} and revision >= ${after.revision} group by id
+      where kind = ${kind} and revision >= ${after.revision} and entries is not null group by id
     ),
     page as materialized (
       select id, revision from (

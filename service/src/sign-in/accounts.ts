@@ -147,9 +147,10 @@ export class Accounts {
   async rename(account: SignedInAccount, name: string, caller: Caller): Promise<void> {
     await this.#inTransaction(async (tx) => {
       await lockSignedIn(tx, account);
-      await sql`
-        update users set name = ${name}, updated_at = now() where id = ${account.id}
+      const { rows } = await sql`
+        update users set name = ${name}, updated_at = now() where id = ${account.id} and name <> ${name} returning 1
       `.execute(tx);
+      if (rows.length === 0) return;
       await recordActivity(tx, 'account.name_changed', account, caller, { name });
     });
   }

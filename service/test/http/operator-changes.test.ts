@@ -187,13 +187,19 @@ test('saves that wait for an import keep nobody waiting, and are refused after a
   assert.equal((await service.call('/orgs?limit=1')).status, 200);
   for (const { status, body } of await Promise.all(saves)) {
     assert.equal(status, 503);
-    assert.match(body.error.message, /such as an import, has locked this. Nothing was changed/);
+    assert.match(body.error.message, /such as an import, has locked this/);
   }
   const { appId } = await makeKey(service);
   assert.equal((await send('PATCH', `/apps/${appId}/quotas`, { keys: 5 })).status, 200);
   release();
   await holder;
   assert.equal((await send('PATCH', '/orgs/locked', { memberCount: 3 })).status, 200);
+  await database.transaction().execute(async (tx) => {
+    // That of all commits which move a revision.
+    await sql`select pg_advisory_xact_lock(70420001)`.execute(tx);
+    const late = await send('PATCH', `/apps/${appId}/quotas`, { keys: 6 });
+    assert.deepEqual([late.status, late.headers.get('retry-after')], [503, '5']);
+  });
 });
 
 test('alliances and blueprints are edited, too, and one that is created has a beginning', async () => {

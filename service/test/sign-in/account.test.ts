@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { changesPerMinute } from '../../src/http/webhooks/app-limits.ts';
 import { sql } from '../../src/database/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { toUrl } from '../support/database.ts';
@@ -277,4 +278,17 @@ test('`orgdir accounts link` prints a link that works once, and `audit list` nam
     kinds.map(({ actor }) => actor.kind),
     ['cli', 'cli'],
   );
+});
+
+test('an account makes a limited number of changes per minute, and one that changes nothing is not recorded', async () => {
+  const eager = await person('eager@example.org');
+  const rename = (name: string) => eager.call('/account', { method: 'PATCH', json: { name } });
+  for (let change = 0; change < changesPerMinute; change += 1)
+    assert.equal((await rename(change < 2 ? 'Same' : `Name ${change}`)).status, 200);
+  assert.equal((await rename('Late')).status, 429);
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from audit_log
+    where action = 'account.name_changed' and actor_name = ${eager.email}
+  `.execute(service.database);
+  assert.equal(rows[0]?.count, changesPerMinute - 1);
 });

@@ -88,23 +88,25 @@ export function operatorSurfaceOf(
         await holdOperator(tx, userId);
         await holdSession(tx, sessionId);
       });
-      const change: Change = (work) => confirmed((tx) => withinLockTime(tx, work));
+      const change: Change = (work) => withinLockTime(confirmed, work);
       return { ...context, ...more, change, actor: { ...context.actor, kind: 'operator' } };
     },
   };
 }
 
 /** An import locks the directory for as long as it runs. Two changes that wait for it must not keep the console's connections. */
-async function withinLockTime<Result>(
-  tx: Transaction,
+function withinLockTime<Result>(
+  change: Change,
   work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
-  await sql`set local lock_timeout = ${sql.lit(lockMaxMs)}`.execute(tx);
-  return work(tx).catch((error: unknown) => {
+  return change(async (tx) => {
+    await sql`set local lock_timeout = ${sql.lit(lockMaxMs)}`.execute(tx);
+    return work(tx);
+  }).catch((error: unknown) => {
     if (!isLockTimeout(error)) throw error;
     throw new ServiceError(
       'unavailable',
-      'Another change, such as an import, has locked this. Nothing was changed. Try again in a moment.',
+      'Another change, such as an import, has locked this. Try again in a moment.',
       { headers: { 'retry-after': '5' }, cause: error },
     );
   });

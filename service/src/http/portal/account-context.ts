@@ -5,7 +5,7 @@ import { operationFor } from '../operations.ts';
 import type { SignInLimits } from './sign-in-limits.ts';
 import type { PortalRouteDependencies } from './surface.ts';
 
-export type AccountContext = Pick<PortalRouteDependencies, 'database' | 'search'> &
+export type AccountContext = Pick<PortalRouteDependencies, 'database' | 'search' | 'appLimits'> &
   Pick<PortalRouteDependencies['signIn'], 'accounts' | 'linkProvider' | 'links'> & {
     limits: SignInLimits;
     signedIn: SignedIn;

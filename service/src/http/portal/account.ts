@@ -49,7 +49,7 @@ const exampleActivity: AccountActivityEntry = {
 
 export function registerAccount(
   portal: FastifyInstance,
-  { signIn, publicUrl, database, search }: PortalRouteDependencies,
+  { signIn, publicUrl, database, search, appLimits }: PortalRouteDependencies,
   limits: SignInLimits,
 ): void {
   const limitPasswordChanges = createPasswordChangeLimit();
@@ -65,6 +65,7 @@ export function registerAccount(
         ...signIn,
         database,
         search,
+        appLimits,
         limits,
         limitPasswordChanges,
         signedIn,
@@ -101,7 +102,8 @@ const accountOperations = [
     body: AccountChanges,
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
-    async run({ accounts, account, caller, body }) {
+    async run({ accounts, account, appLimits, caller, body }) {
+      appLimits.changes(account.email);
       await accounts.rename(account, body.name.trim(), caller);
       return done;
     },

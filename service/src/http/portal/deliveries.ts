@@ -23,11 +23,14 @@ import { listAppDeliveries } from '../../webhooks/management/list-app-deliveries
 import { redeliverSeveral } from '../../webhooks/replay/redeliver.ts';
 import { isText } from '../../webhooks/management/search-deliveries.ts';
 import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhooks.ts';
+import { holdSession } from '../../sign-in/sessions.ts';
+import { confirmedChange } from '../confirmed-change.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
 import { DeliveryQuery } from '../webhooks/bodies.ts';
 import { checkRange } from '../webhooks/time-range.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
+import { signedInOf } from './authenticate.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const ofWebhook = Type.Optional(uuid({ description: 'Only deliveries to this webhook.' }));
@@ -131,16 +134,15 @@ export const deliveryOperations = [
     response: oneOf(Type.Array(Redelivery), 'RedeliveriesResponse', [
       { deliveryId: exampleId, redelivered: true, reason: null },
     ]),
-    async run({ database, change, email, appLimits, params: { appId }, body }) {
+    async run({ database, email, appLimits, params: { appId }, body, request }) {
       await requireRole(database, email, appId, 'developer');
       appLimits.redeliveries(appId);
-      const changeAsDeveloper: typeof change = (work) =>
-        change(async (tx) => {
-          const result = await work(tx);
-          await holdRole(tx, email, appId, 'developer');
-          return result;
-        });
-      return envelope(await redeliverSeveral(database, appId, body.deliveryIds, changeAsDeveloper));
+      // Not that of the surface, which counts changes for the audit log.
+      const change = confirmedChange(database, async (tx) => {
+        await holdRole(tx, email, appId, 'developer');
+        await holdSession(tx, signedInOf(request).sessionId);
+      });
+      return envelope(await redeliverSeveral(database, appId, body.deliveryIds, change));
     },
   }),
   operation({

@@ -53,6 +53,8 @@ const lockMaxMs = 4_000;
 const lockTimeoutMs = 250;
 
 const inTurn = createTurns('replays');
+/** Of their own, because anybody who may look at an app can ask for as many as there are requests. */
+const countInTurn = createTurns('counts');
 
 /**
  * Runs a replay or its count for a user, in a transaction of `change`. Throws `conflict` if another one of the app runs, or
@@ -251,7 +253,7 @@ export async function countRecoverable(
   webhook: Replayed,
   since: Date,
 ): Promise<number> {
-  const { chosen } = await inTurn(() =>
+  const { chosen } = await countInTurn(() =>
     inTime(
       (work) => database.transaction().execute(work),
       (tx) => choose(tx, webhook, { since }),
