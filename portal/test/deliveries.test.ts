@@ -742,7 +742,9 @@ test(
     await page.getByRole('link', { name: 'Change the events of the webhook' }).click();
     await page.getByRole('heading', { name: 'Only alliances' }).waitFor();
 
-    const first = await portal.open({ as: cleo, path: `/apps/${appId}/events?before=${eventId}` });
+    const { body } = await cleo.call(`/apps/${appId}/past-events`);
+    const before = encodeURIComponent(body.pagination.nextCursor);
+    const first = await portal.open({ as: cleo, path: `/apps/${appId}/events?before=${before}` });
     await first.getByRole('button', { name: 'Newest' }).click();
     await first.locator('h1:focus').waitFor();
     await rowsOf(first).first().getByText('Acme', { exact: true }).waitFor();

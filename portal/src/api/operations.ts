@@ -132,7 +132,7 @@ export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
 export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {
   searched: Api.SearchedDeliveries | null;
 };
-/** Those before an event, newest first. */
+/** Newest first. */
 export const pastEvents = (appId: string, before: string | null) =>
   readOlder<Api.AppEvent>(`${appPath(appId)}/past-events`, { before });
 /** The deliveries of all webhooks, or of the one that the query names. */

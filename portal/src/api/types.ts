@@ -2976,7 +2976,7 @@ export interface GetDeliveryStatsQuery {
 
 /** The query parameters of `listPastEvents`. */
 export interface ListPastEventsQuery {
-  /** Return only events before this one. */
+  /** The `nextCursor` of the page before. */
   before?: string;
 }
 

@@ -41,12 +41,17 @@ function Events({ appId }: { appId: string }) {
     ...pastEvents(appId, before),
     refetchInterval: before === null && refreshMs,
   });
+  const newest = before !== null && (
+    <Button variant="default" onClick={() => go({})}>
+      Newest
+    </Button>
+  );
   const hooks = useQuery(webhooksOperation(appId)).data?.entries ?? [];
   return (
     <Loaded query={list}>
       {({ data, pagination: { hasMore, nextCursor } }) =>
         data.length === 0 ? (
-          <Empty title={before === null ? 'No events yet' : 'No earlier events'}>
+          <Empty title={before === null ? 'No events yet' : 'No earlier events'} action={newest}>
             Events that this app can receive appear here, also before it has a webhook.{' '}
             <PageLink to={`/events?app=${appId}`}>See which those are</PageLink>
           </Empty>
@@ -54,11 +59,7 @@ function Events({ appId }: { appId: string }) {
           <Section title={before === null ? 'The newest events' : 'Earlier events'}>
             <EventTable appId={appId} events={data} hooks={hooks} />
             <Group>
-              {before !== null && (
-                <Button variant="default" onClick={() => go({})}>
-                  Newest
-                </Button>
-              )}
+              {newest}
               {hasMore && (
                 <Button variant="default" onClick={() => go({ before: nextCursor ?? '' })}>
                   Earlier

@@ -7,7 +7,7 @@ import { requireRole } from '../../access/require-role.ts';
 import { cursorList, envelope } from '../../contract/envelope.ts';
 import { exampleId, examples, exampleTime } from '../../contract/examples.ts';
 import { AppEvent } from '../../contract/portal-deliveries.ts';
-import { strictObject, uuid } from '../../contract/shapes.ts';
+import { noNul, strictObject } from '../../contract/shapes.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { templateVersion } from '../../events/message.ts';
@@ -44,7 +44,11 @@ const examplePage = {
       ],
     },
   ]),
-  pagination: { limit: eventsPerPage, nextCursor: exampleId, hasMore: true },
+  pagination: {
+    limit: eventsPerPage,
+    nextCursor: 'q0F1m8k2yC7b5RrXwJ4TzD9sLhVnE6Gp',
+    hasMore: true,
+  },
 };
 const names = Object.keys(catalogue) as EventName[];
 
@@ -66,19 +70,19 @@ export const eventOperations = [
     path: '/apps/:appId/past-events',
     summary: 'List the events that an app could receive',
     description:
-      'Returns them newest first, except for opt-in events, with what became of each at every webhook of the app. `before` is the id of the last event of the page before.',
+      'Returns them newest first, except for opt-in events, with what became of each at every webhook of the app.',
     query: strictObject({
-      before: Type.Optional(uuid({ description: 'Return only events before this one.' })),
+      before: Type.Optional(
+        Type.String({ ...noNul, description: 'The `nextCursor` of the page before.' }),
+      ),
     }),
     returns: { 200: 'The events.' },
     response: { schema: cursorList(AppEvent, 'AppEventList'), example: examplePage },
-    async run({ database, email, params: { appId }, query: { before = null } }) {
+    async run({ database, cursors, email, params: { appId }, query: { before = null } }) {
       await requireRole(database, email, appId, 'viewer');
       const page = { before, limit: eventsPerPage };
-      const { events, hasMore } = await listAppEvents(database, appId, page);
-      const nextCursor = events.at(-1)?.id ?? before;
-      const pagination = { limit: eventsPerPage, nextCursor, hasMore };
-      return { ...envelope(events), pagination };
+      const { events, ...rest } = await listAppEvents(database, cursors, appId, page);
+      return { ...envelope(events), pagination: { limit: eventsPerPage, ...rest } };
     },
   }),
   operation({

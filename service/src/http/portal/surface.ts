@@ -7,6 +7,7 @@ import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
 import type { Change } from '../../database/database.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
+import { createCursors, type Cursors } from '../../events/cursors.ts';
 import type { Search } from '../../directory/search/search.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
@@ -25,10 +26,13 @@ export type PortalRouteDependencies = WebhookDependencies & {
   search: Pick<Search, 'find'>;
   health: Health;
   publicUrl: string;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: readonly Buffer[];
 };
 /** `email`: the address by which the caller is a member of apps. */
 export type PortalContext = PortalRouteDependencies & {
   email: string;
+  cursors: Cursors;
   actor: Actor;
   change: Change;
 };
@@ -90,6 +94,7 @@ function requireRecentProof(request: FastifyRequest): void {
 }
 
 export function surfaceOf(dependencies: PortalRouteDependencies): Surface<PortalContext> {
+  const cursors = createCursors(dependencies.secretKeys);
   return {
     ...signedInSurface,
     contextOf(request: FastifyRequest) {
@@ -98,7 +103,7 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
         dependencies.appLimits.changes(email);
         await holdSession(tx, signedInOf(request).sessionId);
       });
-      return { ...dependencies, email, actor: actorOf(request), change };
+      return { ...dependencies, cursors, email, actor: actorOf(request), change };
     },
   };
 }

@@ -1,16 +1,20 @@
 /** Lists the events that an app can receive, newest first, with what became of each at each of its webhooks. */
 import type { AppEvent } from '../../contract/portal-deliveries.ts';
 import type { Database } from '../../database/database.ts';
-import { recentEvents } from '../../events/pull-events.ts';
+import type { Cursors } from '../../events/cursors.ts';
+import { decodeCursor, recentEvents } from '../../events/pull-events.ts';
 import { explainEvents } from './explain.ts';
 
-/** `before`: the id of the last event of the page before. */
+/** `before`: the `nextCursor` of the page before. Throws `validation_failed` if it is none of the app. */
 export async function listAppEvents(
   database: Database,
+  cursors: Cursors,
   appId: string,
-  page: { before: string | null; limit: number },
-): Promise<{ events: AppEvent[]; hasMore: boolean }> {
-  const { events, hasMore } = await recentEvents(database, appId, page);
+  { before, limit }: { before: string | null; limit: number },
+): Promise<{ events: AppEvent[]; nextCursor: string | null; hasMore: boolean }> {
+  const end = before === null ? null : decodeCursor(cursors, appId, before, 'query.before');
+  const { events, hasMore } = await recentEvents(database, appId, { before: end, limit });
+  const last = events.at(-1);
   const ids = events.map(({ id }) => id);
   const explained = await explainEvents(database, appId, ids);
   const outcomes = Map.groupBy(explained, ({ eventId }) => eventId);
@@ -30,6 +34,7 @@ export async function listAppEvents(
         };
       }),
     })),
+    nextCursor: last ? cursors.encode(appId, last.position) : before,
     hasMore,
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../../src/database/database.ts';
+import { createCursors } from '../../../src/events/cursors.ts';
 import { listAppEvents } from '../../../src/webhooks/management/app-events.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { announce, put } from '../../support/directory.ts';
@@ -28,8 +29,9 @@ function application(org: string): Promise<string> {
     .execute((tx) => publishEvent(tx, { ...publication, publicUrl: testPublicUrl }));
 }
 
+const cursors = createCursors([Buffer.alloc(32, 1)]);
 const read = (appId: string, before: string | null = null, limit = 25) =>
-  listAppEvents(database, appId, { before, limit });
+  listAppEvents(database, cursors, appId, { before, limit });
 const ids = ({ events }: Awaited<ReturnType<typeof read>>) => events.map(({ id }) => id);
 
 test('an app has its events newest first, page by page, and those of others never', async () => {
@@ -45,11 +47,25 @@ test('an app has its events newest first, page by page, and those of others neve
   assert.deepEqual(ids(await read(service.appId)), [last, first]);
   const newest = await read(bound.appId, null, 2);
   assert.deepEqual([ids(newest), newest.hasMore], [[last, own], true]);
-  const older = await read(bound.appId, own, 2);
+  const older = await read(bound.appId, newest.nextCursor, 2);
   assert.deepEqual([ids(older), older.hasMore], [[first], false]);
+  const end = await read(bound.appId, older.nextCursor);
+  assert.deepEqual(end, { events: [], nextCursor: older.nextCursor, hasMore: false });
   assert.deepEqual(all.events[1]?.subject, { kind: 'organization', slug: acme, name: 'Acme' });
-  for (const unknown of [crypto.randomUUID(), foreign])
-    assert.deepEqual(await read(service.appId, unknown), { events: [], hasMore: false });
+  for (const unknown of [crypto.randomUUID(), foreign, newest.nextCursor])
+    await assert.rejects(read(service.appId, unknown), { code: 'validation_failed' });
+});
+
+test('the list goes on where it was, when the app may no longer have its last event', async () => {
+  const before = await announce(database, acme);
+  const hidden = await announce(database, other);
+  const page = await eventually(async () => {
+    const newest = await read(service.appId, null, 1);
+    return newest.events[0]?.id === hidden ? newest : null;
+  });
+  await sql`update orgs set listed = false where slug = ${other}`.execute(database);
+  assert.equal(ids(await read(service.appId))[0], before);
+  assert.equal(ids(await read(service.appId, page.nextCursor))[0], before);
 });
 
 test('each event says what became of it at every webhook, and why', async () => {
@@ -75,8 +91,7 @@ test('each event says what became of it at every webhook, and why', async () => 
   await sql`
     update deliveries set id = uuid_v7(created_at + interval '30 seconds') where event_id = ${id} and webhook_id = ${takes}
   `.execute(database);
-  const [late] = (await read(bound.appId)).events;
+  const [late, before] = (await read(bound.appId)).events;
   assert.equal(late?.webhooks.find(({ webhookId }) => webhookId === takes)?.result, 'delivered');
-  const before = (await read(bound.appId, id)).events[0];
   assert.match(before?.webhooks[0]?.message ?? '', /did not exist then/);
 });
