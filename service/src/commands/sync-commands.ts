@@ -15,7 +15,7 @@ import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { checkedBy, parseInteger } from './parse-option.ts';
-import { signalCodes } from '@orgdir/client/command/catch-signals';
+import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
 import { print, table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
@@ -147,7 +147,10 @@ async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise
   const stop = new AbortController();
   let code: number | null = null;
   for (const [signal, signalCode] of signalCodes) {
-    process.once(signal, () => {
+    let receivedAt: number | null = null;
+    process.on(signal, () => {
+      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(signalCode);
+      receivedAt ??= Date.now();
       code ??= signalCode;
       stop.abort();
     });

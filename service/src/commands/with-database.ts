@@ -30,8 +30,10 @@ export async function withDatabase<T>(
     unmigrated,
     waits,
   });
-  const signals = endsOnSignal ? endOnSignal(opening) : null;
   let isOpen = false;
+  // A server of its own may be starting, and must not be left. Another one rolls back what it has not committed, a migration too.
+  const canLeave = () => !isOpen && config.databaseUrl !== null;
+  const signals = endsOnSignal ? endOnSignal(opening, canLeave) : null;
   try {
     const opened = await opening;
     isOpen = true;
@@ -54,12 +56,12 @@ function describeFault(cause: Error, isOpen: boolean): StartError {
   const { message } = cause;
   if (isStatementTimeout(cause))
     return new StartError(
-      `a statement took too long, and nothing was changed; run the command again: ${message}`,
+      `a statement took too long, and changed nothing; run the command again: ${message}`,
       { cause },
     );
   if (isExhausted(cause))
     return new StartError(
-      `the database server has no disk or memory left, and nothing was changed: ${message}`,
+      `the database server has no disk or memory left, and a statement changed nothing: ${message}`,
       { cause },
     );
   if (!isOpen)
@@ -75,14 +77,18 @@ function describeFault(cause: Error, isOpen: boolean): StartError {
 
 /**
  * On Ctrl-C, stops a database that this command has started or is starting; uncommitted changes roll back. A second
- * signal ends the process at once.
+ * signal ends the process at once, and so does the first if it `canLeave`.
  */
-export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
+export function endOnSignal(
+  opening: Promise<{ close(): Promise<void> }>,
+  canLeave: () => boolean = () => false,
+) {
   let receivedAt: number | null = null;
   const handlers = signalCodes.map(([signal, code]) => {
     const end = () => {
       if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(code);
       if (receivedAt !== null) return;
+      if (canLeave()) process.exit(code);
       receivedAt = Date.now();
       void opening
         .then((opened) => opened.close())

@@ -39,7 +39,10 @@ export async function checkConnections(
 const readersAtOnce = 4;
 
 /** Checks that the server can lock every day of history as often as the service may ask for it. */
-export async function checkLocks(database: Database): Promise<Finding> {
+export async function checkLocks(
+  database: Database,
+  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+): Promise<Finding> {
   const { rows } = await sql<{ days: number; perReader: number; accepted: number }>`
     select count(*) filter (where p.relname = 'events') as days, (count(*) + sum(indexes.count))::int8 as "perReader",
       current_setting('max_locks_per_transaction')::int
@@ -54,6 +57,6 @@ export async function checkLocks(database: Database): Promise<Finding> {
   return warning(
     'locks',
     message,
-    'increase max_locks_per_transaction of the server, or lower RETENTION_DAYS; otherwise statements fail with "out of shared memory"',
+    `${databaseUrl === null ? 'lower RETENTION_DAYS, or move to a PostgreSQL of your own' : 'increase max_locks_per_transaction of the server, or lower RETENTION_DAYS'}; otherwise statements fail with "out of shared memory"`,
   );
 }

@@ -179,7 +179,7 @@ async function inspect(
     return migrations.findings;
   });
   if (!isComplete) return [...findings, notMigrated];
-  await add('locks', () => checkLocks(database));
+  await add('locks', () => checkLocks(database, config));
   for (const [what, check] of checksInside) await add(what, check);
   return findings;
 }

@@ -196,11 +196,30 @@ test('Ctrl-C ends a run, which is recorded as stopped', async () => {
   const half = await serveHalf();
   const stopped = startCommand(['sync', 'blueprints', half.url], { env, input: '' });
   await half.sent;
+  // The terminal sends it, and npm forwards it.
+  stopped.signal('SIGINT', 'group');
   stopped.signal('SIGINT', 'group');
   assert.deepEqual(await stopped.ended, { code: 130, signal: null });
   assert.equal(stopped.stderr, 'Nothing was changed: the process that ran it was stopped.\n');
   const { status, reason } = await lastRun();
   assert.deepEqual([status, reason], ['failed', 'stopped']);
+});
+
+test('Ctrl-C ends a command that still waits for its turn to migrate', async () => {
+  await database.connection().execute(async (session) => {
+    await sql`select pg_advisory_lock(70420003)`.execute(session);
+    const waiting = startCommand(['migrate'], { env, input: '' });
+    await eventually(async () => {
+      const { rows: waits } = await sql`
+        select from pg_stat_activity where query like '%pg_try_advisory_lock%' and pid <> pg_backend_pid()
+          and application_name = ${`orgdir tool, pid ${waiting.pid}`}
+      `.execute(session);
+      return waits.length > 0;
+    });
+    waiting.signal('SIGINT', 'group');
+    assert.deepEqual(await waiting.ended, { code: 130, signal: null });
+    await sql`select pg_advisory_unlock(70420003)`.execute(session);
+  });
 });
 
 test('a running service follows its schedule, and ends a run cleanly when it is stopped', async () => {

@@ -10,6 +10,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   isConnectionFault,
+  isExhausted,
   isStatementTimeout,
   openDatabase,
   shortTransactionMs,
@@ -390,7 +391,8 @@ async function pruneHistory(
   // One that fails, as by its time, keeps no other from its turn.
   for (const step of steps)
     await step().catch((error: unknown) => {
-      if (isConnectionFault(error) && !isStatementTimeout(error)) throw error;
+      const isOfStep = isStatementTimeout(error) || isExhausted(error);
+      if (isConnectionFault(error) && !isOfStep) throw error;
       failures.push(error);
     });
   if (failures.length > 0) throw failures[0];

@@ -55,10 +55,11 @@ function hide(text: string, { asTheyAre, plain }: Forms): string {
   return kept + text.slice(end);
 }
 
-function findAll({ text, starts }: Read, secret: string): [number, number][] {
+function findAll(read: Read, secret: string): [number, number][] {
+  const { text } = read;
   const spans: [number, number][] = [];
   for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + secret.length))
-    spans.push([starts[at] as number, starts[at + secret.length] as number]);
+    spans.push([placeOf(read, at), placeOf(read, at + secret.length)]);
   return spans;
 }
 
@@ -76,18 +77,18 @@ function findStarted(text: string, { asTheyAre, plain }: Forms): number {
   );
 }
 
-function beginOfStarted({ text, starts }: Read, secret: string): number {
+function beginOfStarted(read: Read, secret: string): number {
+  const { text } = read;
   for (let count = secret.length - 1; count >= startLengthMin; count -= 1)
-    if (text.endsWith(secret.slice(0, count))) return starts[text.length - count] as number;
+    if (text.endsWith(secret.slice(0, count))) return placeOf(read, text.length - count);
   return Infinity;
 }
 
-/** A text, and where each of its characters, and its end, was in the text that came. */
-type Read = { text: string; starts: number[] };
+/** A text, and where each of its characters, and its end, was in the text that came; null if that is the same one. */
+type Read = { text: string; places: number[] | null };
 
-function asItIs(text: string): Read {
-  return { text, starts: Array.from({ length: text.length + 1 }, (_, index) => index) };
-}
+const asItIs = (text: string): Read => ({ text, places: null });
+const placeOf = ({ places }: Read, index: number) => places?.[index] ?? index;
 
 /** Those of characters that credentials and URLs have. */
 const entities: Record<string, string> = {
@@ -128,23 +129,27 @@ function removeEscapes(came: Read): Read {
   let read = came;
   for (let pass = 0; pass < passesMax; pass += 1) {
     const next = removeOnce(read);
-    if (next.text.length === read.text.length) return read;
+    if (next === read) break;
     read = next;
   }
   return read;
 }
 
-function removeOnce({ text, starts }: Read): Read {
-  const plain: Read = { text: '', starts: [] };
+function removeOnce(read: Read): Read {
+  const { text } = read;
+  const found = [...text.matchAll(escapes)];
+  if (found.length === 0) return read;
+  const before = read.places ?? Array.from({ length: text.length + 1 }, (_, index) => index);
+  const places: number[] = [];
+  let plain = '';
   let end = 0;
-  for (const match of text.matchAll(escapes)) {
-    plain.text += text.slice(end, match.index) + characterOf(match);
-    plain.starts.push(...starts.slice(end, match.index + 1));
+  for (const match of found) {
+    plain += text.slice(end, match.index) + characterOf(match);
+    places.push(...before.slice(end, match.index + 1));
     end = match.index + match[0].length;
   }
-  plain.text += text.slice(end);
-  plain.starts.push(...starts.slice(end));
-  return plain;
+  places.push(...before.slice(end));
+  return { text: plain + text.slice(end), places };
 }
 
 function characterOf([, itself, json, url, hex, decimal, entity = '']: RegExpExecArray): string {

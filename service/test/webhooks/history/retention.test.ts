@@ -164,25 +164,29 @@ test('the worker drops and logs what nobody has retried within the retention per
   assert.deepEqual(rows, [{ reason: '29' }, { reason: '29' }]);
 });
 
-test('a step that fails keeps no other from its turn, also if it takes too long', async () => {
-  const { database: own, start, logged } = await openService();
-  await sql`
+for (const [what, code] of [
+  ['takes too long', '57014'],
+  ['finds no memory for its locks', '53200'],
+] as const)
+  test(`a step that ${what} keeps no other from its turn`, async () => {
+    const { database: own, start, logged } = await openService();
+    await sql`
     create function refuse() returns trigger language plpgsql as $$
-    begin raise exception 'too long' using errcode = '57014'; end $$
+    begin raise exception 'refused' using errcode = ${sql.lit(code)}; end $$
   `.execute(own);
-  await sql`create trigger refuse before delete on operational_events execute function refuse()`.execute(
-    own,
-  );
-  await sql`
+    await sql`create trigger refuse before delete on operational_events execute function refuse()`.execute(
+      own,
+    );
+    await sql`
     insert into webhook_stats (webhook_id, hour, status, bucket, deliveries)
     values (uuid_v7(), now() - interval '20 days', 'succeeded', 1, 1)
   `.execute(own);
-  start();
-  await logged('worker.failed');
-  await eventually(
-    async () => (await sql`select from webhook_stats`.execute(own)).rows.length === 0,
-  );
-});
+    start();
+    await logged('worker.failed');
+    await eventually(
+      async () => (await sql`select from webhook_stats`.execute(own)).rows.length === 0,
+    );
+  });
 
 test('the totals of a dropped day go with it, and those of the next stay', async () => {
   await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
