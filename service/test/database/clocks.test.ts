@@ -47,6 +47,7 @@ for (const days of [30, -30])
         { ...publication, key: `key ${days}` },
       ]);
       const tested = await service.call(`/webhooks/${webhook.id}/test`, { method: 'POST' });
+      assert.equal(tested.status, 200, JSON.stringify(tested.body));
       const ids = [...recorded, ...published.map((each) => ('id' in each ? each.id : ''))];
       assert.deepEqual(ids, ids.toSorted());
       const { rows } = await sql<{ count: number }>`
