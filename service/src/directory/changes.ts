@@ -51,7 +51,8 @@ export async function readPosition(
     select r.revision, ${epoch} as epoch, greatest(
       (${dropped(kind)}),
       (select max(revision) from entry_changes where kind = ${kind}),
-      (select max(revision) from search_changes where kind = ${kind} and entries is not null)
+      -- One without entries was emptied, because nobody has seen what it was about: note_entries.
+      (select max(revision) from search_changes where kind = ${kind} and entries <> '{}')
     ) as changed_at
     from revisions r where r.scope = ${scope}
   `.execute(executor);

@@ -146,6 +146,16 @@ for (const folded of [false, true]) {
     assert.deepEqual((await since('now')).nextCursor, nextCursor);
   });
 
+  test(`what is shown and hidden in one transaction moves no cursor, ${which}`, async () => {
+    const before = await now();
+    await database.transaction().execute(async (tx) => {
+      await sql`update orgs set listed = true where slug = 'never-listed'`.execute(tx);
+      await sql`update orgs set listed = false where slug = 'never-listed'`.execute(tx);
+    });
+    await settle();
+    assert.equal(await now(), before);
+  });
+
   test(`a listed entry that is hidden and shown in one transaction has changed, ${which}`, async () => {
     const [start, beta] = [await now(), await idOf('beta')];
     await database.transaction().execute(async (tx) => {
