@@ -163,6 +163,9 @@ function limitedVerdict(
   return isOver ? { kind: 'given_up' } : { kind: 'postponed', waitMs: 0, park: true };
 }
 
+/** However often processes start: history has to end. */
+const unreadableDaysMax = 7;
+
 /** What it waited for before this process could not read its webhook, such as a worker that was down, does not count. */
 function unreadableVerdict(
   { webhookId, createdAtMs, trigger }: Deliverable,
@@ -170,7 +173,10 @@ function unreadableVerdict(
 ): Verdict {
   const waitsSince = Math.max(createdAtMs, unreadableSince(webhookId) ?? 0);
   // A probe that was not sent says nothing of the receiver.
-  const isOver = trigger !== 'probe' && clock.now().getTime() - waitsSince > waitMaxMs;
+  const now = clock.now().getTime();
+  const isOver =
+    trigger !== 'probe' &&
+    (now - waitsSince > waitMaxMs || now - createdAtMs > unreadableDaysMax * 86_400_000);
   return isOver
     ? { kind: 'given_up' }
     : { kind: 'postponed', waitMs: unreadableWaitMs, park: false };

@@ -195,6 +195,8 @@ test('a delivery is given up once its secret could not be read for a day, howeve
   assert.equal(await verdictWith(keyless), 'given_up');
   assert.equal(await verdictWith(box), 'retry', 'with the key');
   assert.equal(await verdictWith(keyless), 'postponed', 'and without it again');
+  const old = { createdAtMs: now - 8 * dayMs };
+  assert.equal(await verdictWith(keyless, old), 'given_up', 'no process keeps its day for ever');
 });
 
 test('a test with an unreadable secret fails without leaving a delivery', async () => {
