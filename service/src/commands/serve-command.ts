@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../runtime/log.ts';
 import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
 import type { WorkerMessage, WorkerSettings } from '../start/worker-processes.ts';
-import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
+import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 
 export function addServeCommand(program: Command, parent: number): void {
   program
@@ -123,7 +123,6 @@ const stopMsMax = 4_700;
  * signal to the shell only, which ends without passing it on: under npm, the end of the parent is such a signal.
  */
 function catchSignals(parent: number, log: Logger): AbortSignal {
-  let signalledAt: number | null = null;
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   const cut = () => {
@@ -136,13 +135,7 @@ function catchSignals(parent: number, log: Logger): AbortSignal {
     setInterval(look, parentPollMs).unref();
     look();
   }
-  for (const [signal, code] of signalCodes) {
-    process.on(signal, () => {
-      if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
-      signalledAt ??= Date.now();
-      stop();
-    });
-  }
+  onFirstSignal(stop);
   return stopping.signal;
 }
 

@@ -15,7 +15,7 @@ import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { checkedBy, parseInteger } from './parse-option.ts';
-import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
+import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 import { print, table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
@@ -146,15 +146,10 @@ async function chat(flags: SyncFlags): Promise<void> {
 async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise<void> {
   const stop = new AbortController();
   let code: number | null = null;
-  for (const [signal, signalCode] of signalCodes) {
-    let receivedAt: number | null = null;
-    process.on(signal, () => {
-      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(signalCode);
-      receivedAt ??= Date.now();
-      code ??= signalCode;
-      stop.abort();
-    });
-  }
+  onFirstSignal((given) => {
+    code = given;
+    stop.abort();
+  });
   const showProgress = createProgressLine();
   const outcome = await withDatabase(
     (opened, config) => work(opened, config, stop.signal, showProgress),

@@ -1,4 +1,4 @@
-import { sameSignalMs, signalCodes } from '@orgdir/client/command/catch-signals';
+import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 import { loadConfig, type Config } from '../settings/config.ts';
 import { isConnectionFault, isExhausted, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
@@ -83,27 +83,16 @@ export function endOnSignal(
   opening: Promise<{ close(): Promise<void> }>,
   canLeave: () => boolean = () => false,
 ) {
-  let receivedAt: number | null = null;
-  const handlers = signalCodes.map(([signal, code]) => {
-    const end = () => {
-      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(code);
-      if (receivedAt !== null) return;
-      if (canLeave()) process.exit(code);
-      receivedAt = Date.now();
-      void opening
-        .then((opened) => opened.close())
-        .catch(() => {})
-        .finally(() => process.exit(code));
-    };
-    process.on(signal, end);
-    return () => process.off(signal, end);
+  let isReceived = false;
+  const remove = onFirstSignal((code) => {
+    isReceived = true;
+    if (canLeave()) process.exit(code);
+    void opening
+      .then((opened) => opened.close())
+      .catch(() => {})
+      .finally(() => process.exit(code));
   });
-  return {
-    received: () => receivedAt !== null,
-    remove: () => {
-      for (const remove of handlers) remove();
-    },
-  };
+  return { received: () => isReceived, remove };
 }
 
 /** Prints a result as JSON or as lines for people. */

@@ -7,7 +7,7 @@ import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
 import { listMethods, type Method } from './methods.ts';
-import { hasFactor } from './session-proof.ts';
+import { hasFactor, isComplete } from './session-proof.ts';
 
 export type Account = {
   id: string;
@@ -24,8 +24,7 @@ type AccountApp = { id: string; name: string; role: AppRole };
 const selectAccounts = sql`
   select u.id, u.email, u.name, u.image, u.created_at as "createdAt",
     -- As the user's own list has them.
-    (select count(*) from sessions s where s.user_id = u.id and s.expires_at > now()
-      and (s.second_factor_at is not null or not ${hasFactor(sql`u.id`)})) as "sessionCount",
+    (select count(*) from sessions s where s.user_id = u.id and s.expires_at > now() and ${isComplete}) as "sessionCount",
     ${hasFactor(sql`u.id`)} as "hasSecondFactor", (select role from operators where account_id = u.id) as "operatorRole", s."suspendedAt", s."suspendedReason"
   from users u left join lateral ${suspensionOf('account', sql`u.id`)} s on true
 `;

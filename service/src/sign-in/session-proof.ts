@@ -96,6 +96,9 @@ export function hasFactor(userId: ReturnType<typeof sql>) {
   )`;
 }
 
+/** Whether a session `s` has proved the second factor of its account, if there is one: others open nothing. */
+export const isComplete = sql`(s.second_factor_at is not null or not ${hasFactor(sql`s.user_id`)})`;
+
 export async function userHasFactor(executor: Executor, userId: string): Promise<boolean> {
   const { rows } = await sql<{ has: boolean }>`
     select ${hasFactor(sql`${userId}::uuid`)} as has

@@ -3,7 +3,7 @@ import { requireNotSuspended } from '../access/suspensions.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { userAgentCharsMax } from './caller.ts';
-import { completeMax, hasFactor, incompleteMax } from './session-proof.ts';
+import { completeMax, incompleteMax, isComplete } from './session-proof.ts';
 
 export type Session = {
   id: string;
@@ -26,8 +26,7 @@ export async function listSessions(
 ): Promise<Session[]> {
   const { rows } = await sql<Session>`
     select id, id is not distinct from ${currentId}::uuid as current, ip_address as "ipAddress", left(user_agent, ${userAgentCharsMax}) as "userAgent", created_at as "createdAt", expires_at as "expiresAt"
-    from sessions where user_id = ${userId} and expires_at > now()
-      and (second_factor_at is not null or not ${hasFactor(sql`${userId}::uuid`)})
+    from sessions s where user_id = ${userId} and expires_at > now() and ${isComplete}
     order by created_at desc, id desc
     limit ${completeMax + incompleteMax}
   `.execute(database);

@@ -4,7 +4,7 @@ import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
 import { repeatableMinutes } from '../../contract/periods.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
-import type { Change } from '../../database/database.ts';
+import type { Change, Transaction } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
@@ -62,11 +62,7 @@ export const webhookOperations = [
     async run({ change, appLimits, appId, actor, body, request, reply, ...options }) {
       const { webhooks, secretBox, serviceName } = options;
       const key = request.headers['idempotency-key'] as string | undefined;
-      const { webhook, isRepeated } = await counted(
-        change,
-        appLimits,
-        appId,
-      )(async (tx) => {
+      const { webhook, isRepeated } = await counted({ change, appLimits, appId }, async (tx) => {
         const create = () =>
           createWebhook(tx, actor, appId, body, webhooks, { secretBox, serviceName });
         if (key === undefined) return { webhook: await create(), isRepeated: false };
@@ -102,11 +98,9 @@ export const webhookOperations = [
     errors: ['conflict'],
     recentProof: 'if asked',
     async run({ change, appLimits, webhooks, appId, actor, params, body, ...options }) {
-      const data = await counted(
-        change,
-        appLimits,
-        appId,
-      )((tx) => updateWebhook(tx, actor, appId, params.id, body, webhooks, options));
+      const data = await counted({ change, appLimits, appId }, (tx) =>
+        updateWebhook(tx, actor, appId, params.id, body, webhooks, options),
+      );
       return envelope(data);
     },
   }),
@@ -122,7 +116,7 @@ export const webhookOperations = [
       deleted: true,
     }),
     async run({ change, appLimits, appId, actor, params: { id } }) {
-      await counted(change, appLimits, appId)((tx) => deleteWebhook(tx, actor, appId, id));
+      await counted({ change, appLimits, appId }, (tx) => deleteWebhook(tx, actor, appId, id));
       return envelope({ id, deleted: true });
     },
   }),
@@ -156,24 +150,24 @@ export const webhookOperations = [
     response: responseWithSecret,
     recentProof: true,
     async run({ change, appLimits, secretBox, appId, actor, params, body }) {
-      const data = await counted(
-        change,
-        appLimits,
-        appId,
-      )((tx) => rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox));
+      const data = await counted({ change, appLimits, appId }, (tx) =>
+        rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
+      );
       return envelope(data);
     },
   }),
 ];
 
-/** Counts what is changed, and nothing that is refused. */
-function counted(change: Change, appLimits: AppLimits, appId: string): Change {
-  return (work) =>
-    change(async (tx) => {
-      const result = await work(tx);
-      appLimits.changes(appId);
-      return result;
-    });
+/** Makes a change that counts, unless it is refused. */
+function counted<Result>(
+  { change, appLimits, appId }: { change: Change; appLimits: AppLimits; appId: string },
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  return change(async (tx) => {
+    const result = await work(tx);
+    appLimits.changes(appId);
+    return result;
+  });
 }
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */

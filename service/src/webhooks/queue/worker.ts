@@ -387,14 +387,14 @@ async function pruneHistory(
       while (await entryChanges.dropOld(database));
     },
   ];
-  const failures: unknown[] = [];
+  let failure: unknown;
   // One that fails, as by its time, keeps no other from its turn.
   for (const step of steps)
     await step().catch((error: unknown) => {
       const isOfStep = isStatementTimeout(error) || isExhausted(error);
       if (isConnectionFault(error) && !isOfStep) throw error;
-      failures.push(error);
+      failure ??= error;
     });
-  if (failures.length > 0) throw failures[0];
+  if (failure !== undefined) throw failure;
   return waitMs;
 }
