@@ -37,7 +37,6 @@ export type ImportOptions = {
   allowDuplicates?: boolean;
   /** The base of addresses in events. */
   publicUrl: string;
-  onProgress?: (lines: number) => void;
   /** Gets the announcements that need what is imported next in the transaction: an alliance counts its organisations. */
   later?: (() => Promise<unknown>)[];
 };
@@ -81,7 +80,6 @@ export async function importLines(
     batchBytes += line.bytes ?? 0;
     if (batch.length < batchSize && batchBytes < batchBytesMax) continue;
     await run.write(batch);
-    options.onProgress?.(line.number);
     batch = [];
     batchBytes = 0;
   }

@@ -122,6 +122,7 @@ import {
   headerBytesMax,
   informationalMax,
 } from '../../src/webhooks/sending/attempt.ts';
+import { unreadableDaysMax } from '../../src/webhooks/sending/deliver.ts';
 import { keptHeaderBytesMax, readBytesMax } from '../../src/webhooks/sending/response-capture.ts';
 import {
   discordMax,
@@ -323,6 +324,7 @@ const sentences: Record<string, string[]> = {
     `a title has at most ${messageMax.title} characters, a text ${n(messageMax.text)}, and there are ${messageMax.fields} fields of ${messageMax.name} and ${n(messageMax.value)} characters; a message for Discord has ${n(discordMax.total)} characters in all, one for Teams ${n(teamsBytesMax)} bytes`,
     `refused ${n(invalidMax)} requests within ten minutes, because Discord blocks an address after ${n(2 * invalidMax)}`,
     `waited for ${waitMaxMs / 3_600_000} hours, while the platform took no message of its webhook, is \`failed\` within ${lookAgainMs / 60_000} minutes`,
+    `could not decrypt the webhook's secret, headers or URL for a day, or until the delivery is ${unreadableDaysMax} days old`,
     retention,
   ],
   'events.md': [

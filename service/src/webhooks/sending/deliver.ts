@@ -164,7 +164,7 @@ function limitedVerdict(
 }
 
 /** However often processes start: history has to end. */
-const unreadableDaysMax = 7;
+export const unreadableDaysMax = 7;
 
 /** What it waited for before this process could not read its webhook, such as a worker that was down, does not count. */
 function unreadableVerdict(
