@@ -1,6 +1,6 @@
 /**
  * Public content, compressed from its second request on. Only that request waits for it: until it is done, others get the
- * bytes as they are. What is never compressed, and why: docs/decisions/0047-compression.md.
+ * bytes as they are. What is never compressed, and why: docs/decisions/0004-http-responses.md.
  */
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
