@@ -1,4 +1,4 @@
-/** Tracing with OpenTelemetry's libraries, which send spans by OTLP over HTTP, as JSON. See docs/decisions/0009-metrics-traces-mail.md. */
+/** Tracing with OpenTelemetry's libraries, which send spans by OTLP over HTTP, as JSON. See docs/decisions/0009-metrics-usage-mail.md. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   ROOT_CONTEXT,
