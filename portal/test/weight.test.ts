@@ -6,7 +6,7 @@ import { noBrowser } from '../../test/support/browser.ts';
 import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 
 const built = fileURLToPath(new URL('../dist/', import.meta.url));
-/** The promise of docs/decisions/0018-portal-and-docs.md, as gzip. Browsers that know Brotli load less. */
+/** The promise of docs/decisions/0018-pages.md, as gzip. Browsers that know Brotli load less. */
 const firstScriptBytesMax = 250_000;
 
 type Loaded = { path: string; start: number; end: number; bytes: number };

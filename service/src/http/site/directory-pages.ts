@@ -1,6 +1,6 @@
 /**
  * Serves the directory to people: lists, entries and the sitemap. Pages are rendered from the cached reads of the API and
- * kept like them, so they show what the API shows (docs/decisions/0048-pages-without-a-key.md).
+ * kept like them, so they show what the API shows (docs/decisions/0018-pages.md).
  */
 import type {
   FastifyInstance,
