@@ -1,6 +1,6 @@
 /**
  * Makes the files of a release in dist/: npm run release. The same commit gives the same bytes. Why it is made this way:
- * docs/decisions/0031-release.md.
+ * docs/decisions/0031-releases-and-upgrades.md.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
  * Makes what is published: JavaScript and its types in a folder with a package.json of its own. In this repository the
- * workspace is imported as it is, so nobody has to build (docs/decisions/0031-release.md).
+ * workspace is imported as it is, so nobody has to build (docs/decisions/0031-releases-and-upgrades.md).
  */
 import { execFile } from 'node:child_process';
 import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';

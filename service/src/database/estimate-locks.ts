@@ -20,7 +20,7 @@ export type MigrationEstimate = {
 };
 
 /**
- * Bytes of a table per millisecond. Indexes and rewrites are measured (docs/decisions/0043-rolling-upgrades.md). A plain read is
+ * Bytes of a table per millisecond. Indexes and rewrites are measured (docs/decisions/0031-releases-and-upgrades.md). A plain read is
  * faster than this, and one that computes something for each row is slower.
  */
 const rates = { reads: 200_000, indexes: 200_000, rewrites: 40_000 };

@@ -1,7 +1,7 @@
 /**
  * Brings a database to the newest schema with numbered SQL files, forward only, each in a transaction. It refuses a
  * database of before 1.0.0, and one from which a newer version of the service has removed what this version uses
- * (docs/decisions/0043-rolling-upgrades.md).
+ * (docs/decisions/0031-releases-and-upgrades.md).
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
  * Checks the addresses of a database: DATABASE_URL may lead to a pooler that shares its connections by transaction if
- * DATABASE_DIRECT_URL names the server behind it (docs/decisions/0042-pooler.md).
+ * DATABASE_DIRECT_URL names the server behind it (docs/decisions/0038-database-servers.md).
  */
 import type pg from 'pg';
 import { directConnection, openClient, type ConnectionSettings } from './database.ts';

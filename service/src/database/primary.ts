@@ -1,7 +1,7 @@
 /**
  * Finds and follows the primary of a PostgreSQL cluster whose servers are all hosts of one setting. A process asks the
  * other servers twice per second whether one of them was promoted. If so, it drops every connection to the old primary,
- * which may be dead, hung or cut off, and connects to the new one (docs/decisions/0038-failover.md).
+ * which may be dead, hung or cut off, and connects to the new one (docs/decisions/0038-database-servers.md).
  */
 import type { Socket } from 'node:net';
 import pg from 'pg';

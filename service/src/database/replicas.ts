@@ -1,7 +1,7 @@
 /**
  * Reads the directory from replicas. Each result carries the revision of its snapshot, and counts only if it is as new as
  * the revision that the primary confirmed within the last second. So a page is never older than that, whatever a replica
- * believes about its own lag (docs/decisions/0038-failover.md).
+ * believes about its own lag (docs/decisions/0038-database-servers.md).
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError, StartError } from '../errors.ts';

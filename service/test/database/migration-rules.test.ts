@@ -1,4 +1,4 @@
-/** Migrations that run next to the processes of the version before: docs/decisions/0043-rolling-upgrades.md. */
+/** Migrations that run next to the processes of the version before: docs/decisions/0031-releases-and-upgrades.md. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';

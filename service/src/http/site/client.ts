@@ -1,7 +1,7 @@
 /**
  * Serves the client of this version below /client: the npm package, one ES module for browsers and Deno with its types, and a
  * text that says how to use them, for which browsers are led to the documentation. npm builds the files from `client/` on
- * installation. Why: docs/decisions/0031-release.md.
+ * installation. Why: docs/decisions/0031-releases-and-upgrades.md.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
