@@ -1425,7 +1425,7 @@ export interface ExplainTimeQuery {
     | 'resource.offer.created'
     | 'org.updated'
     | 'alliance.updated';
-  /** The slug of the organisation or alliance of the event. */
+  /** The slug of the organisation or alliance of the event, or a former one while nobody else can get it. */
   subject: string;
   /** When the event happened. */
   at: string;

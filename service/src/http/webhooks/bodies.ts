@@ -187,7 +187,10 @@ export const ExplainQuery = strictObject({
     type: 'string',
     description: 'The name of the event.',
   }),
-  subject: slug({ description: 'The slug of the organisation or alliance of the event.' }),
+  subject: slug({
+    description:
+      'The slug of the organisation or alliance of the event, or a former one while nobody else can get it.',
+  }),
   at: time({ description: 'When the event happened.' }),
 });
 

@@ -5,6 +5,7 @@
  */
 import type { Explanation } from '../../contract/explanation.ts';
 import { toUtc } from '../../contract/parse-time.ts';
+import { slugReservedDays } from '../../contract/periods.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
@@ -144,8 +145,8 @@ function toExplanation(row: Row): Explanation {
 }
 
 /**
- * Explains an event by its name, subject and time. A slug that does not exist is like one that is not public, or to which
- * the app was not bound. Throws `not_found` if the app does not have the webhook.
+ * Explains an event by its name, subject and time. A former slug counts while nobody else can get it. A slug that does not
+ * exist is like one that is not public, or to which the app was not bound. Throws `not_found` if the app does not have the webhook.
  */
 export async function explainTime(
   executor: Executor,
@@ -182,6 +183,13 @@ export async function explainTime(
       select id as org_id, null::uuid as alliance_id, listed from orgs where ${isOrg} and slug = ${slug}
       union all
       select null, id, true from alliances where not ${isOrg} and slug = ${slug}
+      union all
+      select o.id, a.id, coalesce(o.listed, true) from former_slugs f
+      left join orgs o on ${isOrg} and o.id = f.entry_id left join alliances a on not ${isOrg} and a.id = f.entry_id
+      where f.kind = ${isOrg ? 'orgs' : 'alliances'} and f.slug = ${slug} and coalesce(o.id, a.id) is not null
+        and f.left_at > now() - make_interval(days => ${slugReservedDays})
+        -- Nobody outside may know what it was called before it was public.
+        and (${audience}::text <> 'global' or o.id is null or f.left_at > o.first_listed_at)
     ) s on true
     ${versionsAt(time)}
     where w.id = ${webhookId} and w.app_id = ${appId}

@@ -233,6 +233,40 @@ test('an organisation and an alliance of the same slug are told apart', async ()
   }
 });
 
+test('what was renamed is explained by its former slug too, to whoever may know that it had it', async () => {
+  await put(database, 'orgs', [
+    { slug: 'before', name: 'Before' },
+    { slug: 'never-shown', name: 'Shown later', listed: false },
+  ]);
+  const renamed = { kind: 'organization', id: (await findOrg(database, 'before'))!.id } as const;
+  const [webhook, stranger] = [await makeWebhook({}, renamed), await makeWebhook({}, acme)];
+  const eventId = await publish('before');
+  await fanOutParked(database);
+  const at = new Date(Date.now() + 1).toISOString();
+  await sql`update orgs set slug = 'after' where slug = 'before'`.execute(database);
+  // Before it is listed, so that nobody outside can know its former slug.
+  await sql`update orgs set slug = 'shown' where slug = 'never-shown'`.execute(database);
+  await sql`update orgs set listed = true where slug = 'shown'`.execute(database);
+
+  const query = { event: 'application.created', at };
+  for (const subject of ['before', 'after']) {
+    const { result, nearby } = (await explainTime(webhook, { ...query, subject })).body.data;
+    assert.deepEqual(
+      [result, nearby.map(({ id }: { id: string }) => id)],
+      ['would_send', [eventId]],
+      subject,
+    );
+  }
+  const ofNobody = (event: string) => explainTime(stranger, { at, event, subject: 'nobody' });
+  const unbound = await explainTime(stranger, { ...query, subject: 'before' });
+  assert.equal(unbound.text, (await ofNobody(query.event)).text);
+  const announced = { event: 'org.created', at };
+  const listed = await explainTime(stranger, { ...announced, subject: 'before' });
+  assert.equal(listed.body.data.result, 'would_send');
+  const unknown = await explainTime(stranger, { ...announced, subject: 'never-shown' });
+  assert.equal(unknown.text, (await ofNobody('org.created')).text);
+});
+
 test('times without a record are unknown', async () => {
   const webhook = await makeWebhook({}, acme);
   const eventId = await publish('acme');
