@@ -2960,7 +2960,7 @@ export interface ListAppDeliveriesQuery {
   response?: string;
   /** Only deliveries whose last attempt ended with this error. */
   error?: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted';
-  /** Only deliveries about the organisation or alliance with this slug. */
+  /** Only deliveries about the organisation or alliance that has this slug, or had it while nobody else can get it. */
   subject?: string;
   /** The id of a delivery or event, or text that the body contains, regardless of case. Viewers can only search for ids. */
   search?: string;

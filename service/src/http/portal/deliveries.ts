@@ -53,7 +53,10 @@ const PortalDeliveryQuery = strictObject({
     }),
   ),
   subject: Type.Optional(
-    slug({ description: 'Only deliveries about the organisation or alliance with this slug.' }),
+    slug({
+      description:
+        'Only deliveries about the organisation or alliance that has this slug, or had it while nobody else can get it.',
+    }),
   ),
   search: Type.Optional(
     Type.String({

@@ -5,11 +5,11 @@
  */
 import type { Explanation } from '../../contract/explanation.ts';
 import { toUtc } from '../../contract/parse-time.ts';
-import { slugReservedDays } from '../../contract/periods.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
+import { idBySlug } from './id-by-slug.ts';
 
 export type Explained = { appId: string; webhookId: string };
 /** An event that the caller cannot name by its id: one of the `subjectEvents`, and the slug of its subject. */
@@ -180,16 +180,11 @@ export async function explainTime(
     from webhooks w
     left join bindings b on b.app_id = w.app_id
     left join lateral (
-      select id as org_id, null::uuid as alliance_id, listed from orgs where ${isOrg} and slug = ${slug}
+      select id as org_id, null::uuid as alliance_id, listed from orgs
+      where ${isOrg} and id = ${idBySlug('orgs', slug, sql`${audience}::text`)}
       union all
-      select null, id, true from alliances where not ${isOrg} and slug = ${slug}
-      union all
-      select o.id, a.id, coalesce(o.listed, true) from former_slugs f
-      left join orgs o on ${isOrg} and o.id = f.entry_id left join alliances a on not ${isOrg} and a.id = f.entry_id
-      where f.kind = ${isOrg ? 'orgs' : 'alliances'} and f.slug = ${slug} and coalesce(o.id, a.id) is not null
-        and f.left_at > now() - make_interval(days => ${slugReservedDays})
-        -- Nobody outside may know what it was called before it was public.
-        and (${audience}::text <> 'global' or o.id is null or f.left_at > o.first_listed_at)
+      select null, id, true from alliances
+      where not ${isOrg} and id = ${idBySlug('alliances', slug, sql`${audience}::text`)}
     ) s on true
     ${versionsAt(time)}
     where w.id = ${webhookId} and w.app_id = ${appId}

@@ -8,12 +8,13 @@ import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts'
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+import { idBySlug } from './id-by-slug.ts';
 
 export type DeliverySearch = DeliveryFilter & {
   /** `500`, `5xx` or `none`. */
   response?: string | undefined;
   error?: Attempt['error'] | undefined;
-  /** The slug of an organisation or alliance. */
+  /** The slug of an organisation or alliance, or a former one. */
   subject?: string | undefined;
   /** The id of a delivery or of an event, or text in the body. */
   search?: string | undefined;
@@ -110,7 +111,7 @@ function allowedEvent(query: DeliverySearch, appId: string) {
   if (query.subject === undefined && textOf(query) === null) return sql``;
   return sql`
     cross join lateral (
-      select org_id, alliance_id, data from events
+      select org_id, alliance_id, audience, data from events
       where id = c.event_id and app_may_receive(audience, org_id, alliance_id, created_at, ${appId}) limit 1
     ) e
   `;
@@ -127,8 +128,8 @@ function matches(query: DeliverySearch) {
   if (error !== undefined) all.push(sql`last.error = ${error}`);
   if (subject !== undefined)
     all.push(sql`(
-      e.org_id = (select id from orgs where slug = ${subject})
-      or e.alliance_id = (select id from alliances where slug = ${subject})
+      e.org_id = ${idBySlug('orgs', subject, sql`e.audience`)}
+      or e.alliance_id = ${idBySlug('alliances', subject, sql`e.audience`)}
     )`);
   if (text !== null) all.push(sql`position(lower(${text}) in lower(e.data)) > 0`);
   return sql.join(all, sql` and `);

@@ -271,3 +271,19 @@ test('charts count first outcomes, and a redelivery of several does not change t
   assert.deepEqual(outcomes(last), [2, 1, 0, 0], 'the last hour counts how each ended last');
   assert.equal(last.latencyP50Ms, day.total.latencyP50Ms, 'of those that were not sent again');
 });
+
+test('deliveries are found by a former slug of their subject, unless it is from before it was listed', async () => {
+  await put(database, 'orgs', [{ slug: 'unannounced', name: 'Later', listed: false }]);
+  await sql`update orgs set slug = 'later' where slug = 'unannounced'`.execute(database);
+  await put(database, 'orgs', [{ slug: 'later', name: 'Later' }], { emitEvents: true });
+  await queueDrained(database);
+  await sql`update orgs set slug = 'latest' where slug = 'later'`.execute(database);
+  await sql`update alliances set slug = 'upper-north' where slug = 'north'`.execute(database);
+  for (const [subject, expected] of [
+    ['latest', ['latest']],
+    ['later', ['latest']],
+    ['unannounced', []],
+    ['north', ['upper-north']],
+  ] as const)
+    assert.deepEqual(await find({ subject }), expected, subject);
+});
