@@ -62,15 +62,17 @@ export async function foldEntryChanges(database: Database): Promise<Folded> {
     -- The kinds of which a webhook wants events.
     named as materialized (select distinct split_part(name, '.', 1) || 's' as kind from (${namedEvents}) as events),
     folded as (
-      insert into entry_changes as c (kind, id, revision, at, announce_at)
+      insert into entry_changes as c (kind, id, revision, at, announce_at, announced)
       select kind, id, max(revision), max(at),
         case when kind in (select kind from named) then
           min(at) filter (where not silent) + ${sql.lit(announceDelayMs)} * interval '1 millisecond'
-        end
+        end,
+        -- What a new entry's first event will show.
+        coalesce(max(revision) filter (where not silent), 0)
       from taken cross join unnest(entries) as id group by kind, id
       on conflict (kind, id) do update set revision = excluded.revision, at = excluded.at,
         -- An event that was made since may show this change already.
-        announce_at = coalesce(c.announce_at, case when excluded.revision > c.announced then excluded.announce_at end)
+        announce_at = coalesce(c.announce_at, case when excluded.announced > c.announced then excluded.announce_at end)
       where excluded.revision > c.revision
     )
     select count(*) as notes, coalesce(sum(cardinality(entries)), 0)::int8 as entries,

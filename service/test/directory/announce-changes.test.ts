@@ -257,6 +257,18 @@ test('a change that an event shows before its note is moved has no event of its 
   assert.deepEqual(await announced(), []);
 });
 
+test('an import announces nothing next to the note of a change that an event has shown', async () => {
+  await announceAll();
+  await update('acme', sql`description = 'Due'`);
+  await fold();
+  await update('acme', sql`description = 'Shown'`);
+  await pass();
+  await announce(database);
+  assert.match((await takeOutbox())[0]?.data ?? '', /Shown/);
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', alliance: 'north' }]);
+  assert.deepEqual(await announced(), []);
+});
+
 test('several processes at once make one event of each entry', async () => {
   await announceAll();
   const many = Array.from({ length: 40 }, (_, index) => ({ slug: `many-${index}`, name: 'Many' }));
