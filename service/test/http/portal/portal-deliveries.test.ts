@@ -157,6 +157,20 @@ test('a search reads a bounded number of deliveries and says so', async () => {
   await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
 });
 
+test('a search for a subject decides about its own events only, which takes long for each', async () => {
+  await sql`create sequence decisions`.execute(database);
+  await sql`alter function app_may_receive rename to decide`.execute(database);
+  await sql`
+    create function app_may_receive(text, uuid, uuid, timestamptz, uuid) returns boolean language sql
+    as 'select nextval(''decisions'') > 0 and decide($1, $2, $3, $4, $5)'
+  `.execute(database);
+  assert.deepEqual(await find({ subject: 'nobody' }), []);
+  const { rows } = await sql`select is_called from decisions`.execute(database);
+  assert.deepEqual(rows, [{ is_called: false }]);
+  await sql`drop function app_may_receive`.execute(database);
+  await sql`alter function decide rename to app_may_receive`.execute(database);
+});
+
 test('a viewer sees no paths of URLs and cannot search bodies', async () => {
   const { data } = await list({}, viewer);
   assert.ok(!JSON.stringify(data).includes('token'));
