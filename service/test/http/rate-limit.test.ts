@@ -157,6 +157,8 @@ test('X-Forwarded-For counts from trusted proxies only', async () => {
   assert.equal(usage(await from('203.0.113.2', behind)).remaining, '4');
   assert.equal(usage(await from('203.0.113.1', behind)).remaining, '3');
   assert.equal(usage(await from('::ffff:203.0.113.1', behind)).remaining, '2', 'the same address');
+  // As Azure's and Microsoft's proxies write it. Each connection has another port.
+  assert.equal(usage(await from('203.0.113.1:50123', behind)).remaining, '1', 'the same address');
 });
 
 test('one subscriber’s /64 of IPv6 addresses counts as one', async () => {
@@ -166,6 +168,8 @@ test('one subscriber’s /64 of IPv6 addresses counts as one', async () => {
       .remaining;
   assert.equal(await from('2001:db8:1:1::1'), '4');
   assert.equal(await from('2001:db8:1:1:ffff::9'), '3');
+  assert.equal(await from('[2001:db8:1:1::7]:50123'), '2');
+  assert.equal(await from('[2001:db8:1:1::7]'), '1');
   assert.equal(await from('2001:db8:1:2::1'), '4');
 });
 

@@ -81,11 +81,18 @@ export function createRequestCounter(
  * One subscriber has a whole /64 of IPv6 addresses, so they count as one. So do all who have none: Fastify's types do not say that a
  * client that has reset its connection has no address.
  */
-export function addressBucket(address: string | undefined): string {
-  if (address === undefined || !isIPv6(address)) return address ?? '';
+export function addressBucket(given: string | undefined): string {
+  const address = given === undefined ? '' : withoutPort(given);
+  if (!isIPv6(address)) return address;
   const parsed = ipaddr.parse(address) as ipaddr.IPv6;
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
   return parsed.parts.slice(0, 4).join(':');
+}
+
+/** Some proxies write the client's port, too, which each of its connections has another of. */
+function withoutPort(address: string): string {
+  const [, inBrackets, ipv4] = /^(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)$/.exec(address) ?? [];
+  return inBrackets ?? ipv4 ?? address;
 }
 
 /** FNV-1a. The seed is secret; otherwise an attacker could look for networks that share a bucket with a victim. */
