@@ -147,6 +147,8 @@ async function* readTables(client: pg.Client): AsyncGenerator<SnapshotTable> {
     const list = columns.map(escapeIdentifier).join(', ');
     // A partitioned table cannot be copied, but a query of it can.
     const text = client.query(copyTo(`copy (select ${list} from ${qualified(name)}) to stdout`));
+    // It emits the end of the connection even if whoever read it has failed, and without a listener that would end the process.
+    text.on('error', () => {});
     const countCopied = async () => {
       // The stream ends before the server has said how many there were.
       await client.query('select');

@@ -1,7 +1,7 @@
 /** Moves whole installations between the embedded database, a server of the operator's and files. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import files, { open as openFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -416,6 +416,37 @@ test(
     assert.equal(restored.code, 0, restored.stderr);
   },
 );
+
+test('a backup for which the disk has no room leaves nothing, and says so', options, async () => {
+  const { database, connection } = await openTestDatabase();
+  const orgs = Array.from({ length: 5_000 }, (_each, index) => ({
+    slug: `org-${index}`,
+    name: `Organisation ${index}`,
+    description: randomBytes(500).toString('hex'),
+  }));
+  await put(database, 'orgs', orgs);
+  const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
+  const file = await newFolder();
+  const { open } = files;
+  const opened = mock.method(files, 'open', async (...args: Parameters<typeof open>) => {
+    const handle = await open(...args);
+    mock.method(handle, 'appendFile', async () => {
+      throw Object.assign(new Error('full'), { code: 'ENOSPC', syscall: 'write' });
+    });
+    return handle;
+  });
+  syncBuiltinESMExports();
+  try {
+    for (let times = 0; times < 5; times += 1) {
+      const { code, stderr } = await runHere(['backup', file], env);
+      assert.deepEqual([code, stderr], [1, `file ${file} cannot be written (ENOSPC)\n`]);
+    }
+  } finally {
+    opened.mock.restore();
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(await readdir(dirname(file)), []);
+});
 
 test(
   'a backup is written where files have no links, and replaces none there',
