@@ -105,7 +105,8 @@ Example:
 }
 
 function parseTarget(text: string): string {
-  if (postgresUrl.parse(text) !== null) return text;
+  const address = postgresUrl.parse(text);
+  if (address !== null) return address;
   throw new InvalidArgumentError(
     `It must be ${postgresUrl.description}, for example ${postgresUrl.examples?.[0]}.`,
   );

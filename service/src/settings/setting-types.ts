@@ -142,8 +142,8 @@ export const baseUrl = plainUrl('https://directory.example.org');
 export const collectorUrl = plainUrl('http://127.0.0.1:4318');
 
 export const postgresUrl = parsed(
-  'a PostgreSQL address (several hosts separated by commas before the path; target_session_attrs is read-write or primary)',
-  (value) => (splitHosts(value).every(isPostgresHost) ? value : null),
+  'a PostgreSQL address (several hosts separated by commas before the path; target_session_attrs is read-write or primary; sslmode is disable, require, verify-full or no-verify)',
+  (value) => (splitHosts(value).every(isPostgresHost) ? tidyParameters(value) : null),
   {
     examples: [
       'postgres://orgdir:password@127.0.0.1:5432/orgdir',
@@ -159,7 +159,7 @@ export const replicaUrls = parsed(
   (value) => {
     const addresses = value.split(addressEnd);
     const isOneHost = (address: string) => !/[\s,]/.test(address) && isPostgresHost(address);
-    return addresses.every(isOneHost) ? addresses : null;
+    return addresses.every(isOneHost) ? addresses.map(tidyParameters) : null;
   },
   { examples: ['postgres://orgdir:password@b:5432/orgdir'], secret: 'password' },
 );
@@ -177,6 +177,37 @@ export function namesServers(address: string): boolean {
   return others.length > 0 || URL.parse(first)?.searchParams.has('target_session_attrs') === true;
 }
 
+/** What the service sets for each of its connections. `pg` would prefer what the address says. */
+const ownParameters =
+  /^(application_name|options|client_encoding|(statement|lock|query|idle_in_transaction_session)_timeout)=/;
+/** To `pg` they are the same as verify-full, but it warns of that, on several lines. */
+const verifyingModes = /^sslmode=(prefer|require|verify-ca)$/;
+
+/** Leaves out what has no effect. */
+function tidyParameters(address: string): string {
+  const [start = '', ...rest] = address.split('?');
+  const given = rest.join('?').split('&');
+  const isPlain = !given.some((parameter) => parameter.startsWith('uselibpqcompat='));
+  const kept = given
+    .filter((parameter) => parameter !== '' && !ownParameters.test(parameter))
+    .map((parameter) =>
+      isPlain ? parameter.replace(verifyingModes, 'sslmode=verify-full') : parameter,
+    );
+  return kept.length > 0 ? `${start}?${kept.join('&')}` : start;
+}
+
+const sslModes = /^(disable|prefer|require|verify-ca|verify-full|no-verify)$/;
+const sslParameters = /^ssl(mode|cert|key|rootcert|negotiation)?$/;
+
+/** A misspelt parameter would connect without TLS. */
+function hasKnownTls(parameters: URLSearchParams): boolean {
+  const names = [...parameters.keys()].filter((name) => /^ssl/i.test(name));
+  return (
+    names.every((name) => sslParameters.test(name)) &&
+    sslModes.test(parameters.get('sslmode') ?? 'disable')
+  );
+}
+
 function isPostgresHost(address: string): boolean {
   const url = URL.parse(address);
   const attributes = url?.searchParams.get('target_session_attrs') ?? 'read-write';
@@ -185,7 +216,8 @@ function isPostgresHost(address: string): boolean {
     /^postgres(ql)?:$/.test(url.protocol) &&
     // libpq also takes several hosts here.
     !url.searchParams.get('host')?.includes(',') &&
-    /^(read-write|primary)$/.test(attributes)
+    /^(read-write|primary)$/.test(attributes) &&
+    hasKnownTls(url.searchParams)
   );
 }
 

@@ -348,6 +348,16 @@ test('a target in use is refused, and so is a source whose service runs', option
   assert.match(running.stderr, /^a service still runs on the source \(listener, pid \d+\)/);
   await stopParts(service);
 
+  // As hosts that rent out databases write it.
+  const named = `${env.DATABASE_URL}${env.DATABASE_URL.includes('?') ? '&' : '?'}application_name=mine`;
+  const command = startCommand(['serve'], { env: { ...env, DATABASE_URL: named } });
+  await command.waitFor(/"service\.started"/);
+  const beside = await runCommand(['database', 'move', '--to', url], { env });
+  command.signal('SIGTERM');
+  assert.deepEqual(await command.ended, { code: 0, signal: null });
+  assert.equal(beside.code, 1);
+  assert.match(beside.stderr, /^a service still runs on the source \((serve|listener), pid \d+\)/);
+
   const other = await openTestDatabase();
   await put(other.database, 'orgs', [{ slug: 'other', name: 'Other' }]);
   const used = await readRows(other.database);

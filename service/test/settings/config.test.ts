@@ -35,6 +35,8 @@ const bad: Record<string, string[]> = {
     'postgres://a:5432,b:99999/c',
     'postgres://a,b/c?target_session_attrs=standby',
     'postgres:///c?host=a,b',
+    'postgres://a/b?sslmode=verify',
+    'postgres://a/b?sslmod=require',
   ],
   DATABASE_DIRECT_URL: ['mysql://a/b', 'localhost'],
   DATABASE_READ_URLS: ['mysql://a/b', 'postgres://a/b, replica', 'postgres://a,b/c'],
@@ -157,6 +159,28 @@ function messageOf(env: Record<string, string>): string {
   }
   return assert.fail('it was taken');
 }
+
+test('an address of a database sets nothing that the service sets for its connections', () => {
+  for (const [given, used] of [
+    ['postgres://u:a%3Fb@a/b?application_name=x', 'postgres://u:a%3Fb@a/b'],
+    [
+      'postgres://a,b/c?options=-c%20geqo%3Doff&sslmode=disable',
+      'postgres://a,b/c?sslmode=disable',
+    ],
+    ['postgres://a/b?sslmode=require&host=/run', 'postgres://a/b?sslmode=verify-full&host=/run'],
+    [
+      'postgres://a/b?uselibpqcompat=true&sslmode=require',
+      'postgres://a/b?uselibpqcompat=true&sslmode=require',
+    ],
+  ] as const) {
+    const read = given.includes(',') ? 'postgres://a/b' : given;
+    const env = { DATABASE_URL: given, DATABASE_DIRECT_URL: given, DATABASE_READ_URLS: read };
+    const config = loadConfig(env);
+    assert.equal(config.databaseUrl, used);
+    assert.equal(config.databaseDirectUrl, used);
+    if (read === given) assert.deepEqual(config.databaseReadUrls, [used]);
+  }
+});
 
 test('an invalid value that may contain a secret is not repeated', () => {
   const secret = 'hunter2hunter2';
