@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { StartError } from '../errors.ts';
+import { describeConnectFault } from './connect-fault.ts';
 import { formatOptions } from './session-settings.ts';
 
 /** What a server says about itself. A standby and a read-only server refuse writes and have no timeline. */
@@ -251,7 +252,11 @@ function createProbe(url: string): Probe {
         return { name, url, state: await readState(client ?? (await open())) };
       } catch (error) {
         close();
-        return { name, url, state: { kind: 'unreachable', reason: reasonOf(error) } };
+        return {
+          name,
+          url,
+          state: { kind: 'unreachable', reason: describeConnectFault(error).reason },
+        };
       }
     },
     close,
@@ -301,10 +306,4 @@ function refusal(message: string): Error {
 export function formatHost(url: string): string {
   const { host, searchParams } = new URL(url);
   return host || searchParams.get('host') || 'localhost';
-}
-
-function reasonOf(error: unknown): string {
-  // If all addresses of a host refuse, Node.js throws one error without a message.
-  const first = error instanceof AggregateError ? (error.errors[0] as Error) : (error as Error);
-  return first.message.split('\n')[0] ?? '';
 }

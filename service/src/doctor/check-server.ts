@@ -1,3 +1,4 @@
+import { describeConnectFault } from '../database/connect-fault.ts';
 import { sql, type Database } from '../database/database.ts';
 import { oldestServer } from '../database/migrate.ts';
 import { connectionsMax } from './check-connections.ts';
@@ -90,17 +91,12 @@ function checkClock(differenceMs: number): Finding {
 }
 
 function connectionFinding(error: Error, databaseUrl: string | null): Finding {
-  // If all addresses of a host refuse, Node.js throws one error without a message.
-  const first = (error instanceof AggregateError ? error.errors[0] : error) as {
-    code?: string;
-    message: string;
-  };
+  const { code, reason } = describeConnectFault(error);
   const where = databaseUrl === null ? 'the embedded database' : formatAddress(databaseUrl);
-  const reason = first.message.split('\n')[0];
   return failed(
     'database',
-    `${where} cannot be used${first.code ? ` (${first.code})` : ''}: ${reason}`,
-    advice[first.code ?? ''] ?? 'check DATABASE_URL, and that the server runs',
+    `${where} cannot be used${code ? ` (${code})` : ''}: ${reason}`,
+    advice[code ?? ''] ?? 'check DATABASE_URL, and that the server runs',
   );
 }
 

@@ -9,6 +9,7 @@ import {
   type Database,
   type DatabaseOptions,
 } from '../database/database.ts';
+import { describeConnectFault } from '../database/connect-fault.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from '../database/embedded.ts';
 import { followTime, type FollowedTime } from '../database/clock.ts';
 import { removeCopyMark } from '../database/load-snapshot.ts';
@@ -163,11 +164,9 @@ function toStartError(error: unknown, variable: string): unknown {
 }
 
 function unusable(error: unknown, variable: string): StartError {
-  // If all addresses of a host refuse, Node.js throws one error without a message.
-  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const { code, message } = first as { code?: string; message: string };
+  const { code, reason } = describeConnectFault(error);
   return new StartError(
-    `${variable} points to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
+    `${variable} points to a database that cannot be used${code ? ` (${code})` : ''}: ${reason}`,
     { cause: error },
   );
 }

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
+import { TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { newDataDir, removeDataDir, runCommand, startCommand } from '../support/command.ts';
 import { runHere } from '../support/run-here.ts';
@@ -80,10 +82,43 @@ test('a wrong password or a missing database is reported in one line', options, 
   if (connection.connectionString !== undefined) return t.skip('this server asks for no password');
   const none = new URL(DATABASE_URL);
   none.searchParams.delete('password');
-  assert.match(await refused(none.href), /password/);
+  assert.match(await refused(none.href), /: it asks for a password, and the address has none$/m);
   none.searchParams.set('password', 'hunter2');
   assert.match(await refused(none.href), /\(28P01\): password authentication failed/);
 });
+
+test(
+  'a certificate that cannot be used is reported in one line, with what to do',
+  options,
+  async () => {
+    const folder = new URL('../support/tls/', import.meta.url);
+    const trusted = fileURLToPath(new URL('authority.pem', folder));
+    const key = await readFile(new URL('server-key.pem', folder));
+    for (const [name, words] of [
+      ['self-signed.pem', /sslrootcert in the address$/m],
+      [
+        'expired.pem',
+        /\(CERT_HAS_EXPIRED\): its certificate has expired; renew it on the server$/m,
+      ],
+    ] as const) {
+      const cert = await readFile(new URL(name, folder));
+      const server = createServer((socket) => {
+        // PostgreSQL's answer to a request for TLS.
+        socket.once('data', () => {
+          socket.write('S');
+          const secure = new TLSSocket(socket, { isServer: true, key, cert });
+          secure.on('error', () => {});
+        });
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const address = `postgres://orgdir:hunter2@127.0.0.1:${port}/orgdir?sslmode=require`;
+      assert.match(await refused(`${address}&sslrootcert=${trusted}`), words);
+      server.close();
+    }
+  },
+);
 
 test('a server that is not PostgreSQL is reported in one line', options, async () => {
   const other = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
