@@ -110,7 +110,7 @@ async function importSources(
         const later: (() => Promise<unknown>)[] = [];
         for (const { kind, file } of sources) {
           const bytes = file === '-' ? process.stdin : createReadStream(file);
-          const input = progress.watch(refuseGzip({ kind, file }, bytes));
+          const input = progress.watch(refuseOthers({ kind, file }, bytes));
           const lines = isCsv(file) ? readCsv(input, importSchemas[kind]) : readNdjson(input);
           const options = {
             kind,
@@ -149,15 +149,23 @@ function existingNamesError(kind: ImportKind, { message, details }: ExistingName
   );
 }
 
-async function* refuseGzip({ kind, file }: Source, input: AsyncIterable<Buffer>) {
+/** Refuses what is no file of lines at its first bytes: each of its lines would be a bad one, without saying why. */
+async function* refuseOthers({ kind, file }: Source, input: AsyncIterable<Buffer>) {
   let isFirst = true;
   for await (const chunk of input) {
-    // The first two bytes of every gzip file (RFC 1952). Neither NDJSON nor CSV has them: 0x8b begins no character.
-    if (isFirst && chunk[0] === 0x1f && chunk[1] === 0x8b)
-      throw invalid({ path: file === '-' ? 'standard input' : file, message: gunzip(kind, file) });
+    const fault = isFirst ? findFault(kind, file, chunk) : null;
+    if (fault !== null)
+      throw invalid({ path: file === '-' ? 'standard input' : file, message: fault });
     isFirst = false;
     yield chunk;
   }
+}
+
+function findFault(kind: ImportKind, file: string, chunk: Buffer): string | null {
+  // The first two bytes of every gzip file (RFC 1952). Neither NDJSON nor CSV has them: 0x8b begins no character.
+  if (chunk[0] === 0x1f && chunk[1] === 0x8b) return gunzip(kind, file);
+  if (isCsv(file) || !/^\uFEFF?\s*\[/.test(chunk.subarray(0, 1024).toString())) return null;
+  return `is one JSON array; write each entry on its own line: jq -c '.[]' < ${file === '-' ? 'FILE' : file} | orgdir import ${kind} -`;
 }
 
 function gunzip(kind: ImportKind, file: string): string {

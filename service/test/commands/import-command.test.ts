@@ -123,6 +123,24 @@ test('a file that is compressed is refused, and the error says how to unpack it'
   assert.equal(await orgs(), before);
 });
 
+test('a JSON array is refused, and the error says how to make lines of it', async () => {
+  const before = await orgs();
+  const entries = [{ name: 'First' }, { name: 'Second' }];
+  for (const text of [
+    JSON.stringify(entries),
+    `\uFEFF\r\n${JSON.stringify(entries, null, 2)}`,
+    `[\n${'{"name":"Many"},\n'.repeat(5_000)}{"name":"Last"}]`,
+  ]) {
+    const file = join(folder, 'a.json');
+    assert.deepEqual(await importText('a.json', text, '--skip-bad'), {
+      code: 1,
+      stdout: '',
+      stderr: `${file} is one JSON array; write each entry on its own line: jq -c '.[]' < ${file} | orgdir import orgs -\n`,
+    });
+  }
+  assert.equal(await orgs(), before);
+});
+
 test('a file without slugs is refused the second time, and says how to import it anyway', async () => {
   const text = 'name\nAcme\n"Beta, Ltd"\nGamma\n';
   assert.equal((await importText('names.csv', text)).code, 0);
