@@ -437,9 +437,9 @@ test('a backup for which the disk has no room leaves nothing, and says so', opti
   await put(database, 'orgs', orgs);
   const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
   const file = await newFolder();
-  const { open } = files;
-  const opened = mock.method(files, 'open', async (...args: Parameters<typeof open>) => {
-    const handle = await open(...args);
+  const original = files.open;
+  const opened = mock.method(files, 'open', async (...args: Parameters<typeof openFile>) => {
+    const handle = await original(...args);
     mock.method(handle, 'appendFile', async () => {
       throw Object.assign(new Error('full'), { code: 'ENOSPC', syscall: 'write' });
     });
