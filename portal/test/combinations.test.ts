@@ -24,6 +24,7 @@ const pages = {
   apps: () => '/apps',
   app: (app: string) => app,
   webhooks: (app: string) => `${app}/webhooks`,
+  'new webhook': (app: string) => `${app}/webhooks/new`,
   deliveries: (app: string) => `${app}/deliveries`,
   events: (app: string) => `${app}/events`,
   members: (app: string) => `${app}/members`,
@@ -37,7 +38,7 @@ const factors = {
   name: Object.keys(names),
   state: ['runs', 'is stopped', 'session ended'],
   content: ['much', 'nothing'],
-  width: ['1280', '390'],
+  width: ['1280', '768', '390'],
   colours: ['light', 'dark'],
 };
 type Factor = keyof typeof factors;

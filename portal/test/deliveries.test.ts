@@ -10,7 +10,7 @@ import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { assertAccessible } from './support/accessibility.ts';
+import { assertAccessible, assertReadable } from './support/accessibility.ts';
 import {
   arrival,
   comeBack,
@@ -831,5 +831,7 @@ test(
     assert.ok(count && count.height < 30, JSON.stringify(count));
     await page.goto(`${portalUrl}/apps/${webhook.appId}/deliveries`);
     for (const path of ['/one', '/two']) await page.getByText(path).first().waitFor();
+    await page.setViewportSize({ width: 768, height: 1024 });
+    await assertReadable(page, 'the list on a tablet');
   },
 );

@@ -62,10 +62,10 @@ function columnsOf({ ofApp, isNarrow }: Columns): ComponentProps<typeof TableHea
   return [
     { title: 'Status' },
     { title: 'Event' },
-    ...(ofApp ? [{ title: 'Webhook', visibleFrom: 'sm' as const }] : []),
-    { title: 'Duration', visibleFrom: 'sm', ta: 'end' },
-    { title: 'Attempts', visibleFrom: 'sm', ta: 'end' },
-    { title: 'Queued', visibleFrom: 'sm' },
+    ...(ofApp ? [{ title: 'Webhook', visibleFrom: 'md' as const }] : []),
+    { title: 'Duration', visibleFrom: 'md', ta: 'end' },
+    { title: 'Attempts', visibleFrom: 'md', ta: 'end' },
+    { title: 'Queued', visibleFrom: 'md' },
   ];
 }
 
@@ -135,7 +135,7 @@ function Event({ delivery, appId, from, ofApp, openId, addressOf }: RowProps) {
           </Note>
         )}
       </Group>
-      <Note size="xs" {...(!isNarrow && { hiddenFrom: 'sm' })}>
+      <Note size="xs" {...(!isNarrow && { hiddenFrom: 'md' })}>
         {ofApp && <>{nameInList({ ...webhook, id: webhookId })}, </>}
         <Time at={createdAt} />
         {!isNarrow && `, ${attempts}${duration === null ? '' : `, ${duration}`}`}
@@ -150,7 +150,7 @@ function WideCells({ delivery, appId, ofApp }: RowProps) {
   return (
     <>
       {ofApp && (
-        <Table.Td visibleFrom="sm">
+        <Table.Td visibleFrom="md">
           <PageLink
             to={`/apps/${appId}/webhooks/${delivery.webhookId}/deliveries`}
             size="sm"
@@ -160,13 +160,13 @@ function WideCells({ delivery, appId, ofApp }: RowProps) {
           </PageLink>
         </Table.Td>
       )}
-      <Table.Td visibleFrom="sm" ta="end" style={{ whiteSpace: 'nowrap' }}>
+      <Table.Td visibleFrom="md" ta="end" style={{ whiteSpace: 'nowrap' }}>
         {durationOf(delivery) ?? '–'}
       </Table.Td>
-      <Table.Td visibleFrom="sm" ta="end">
+      <Table.Td visibleFrom="md" ta="end">
         {delivery.attemptCount}
       </Table.Td>
-      <Table.Td visibleFrom="sm" title={queuedAt}>
+      <Table.Td visibleFrom="md" title={queuedAt}>
         <Text size="sm">{queuedAt}</Text>
       </Table.Td>
     </>

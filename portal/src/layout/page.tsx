@@ -47,7 +47,11 @@ export function useHeading(title: string) {
 function Crumbs({ crumbs }: { crumbs: Crumb[] }) {
   return (
     <nav aria-label="Breadcrumbs">
-      <Breadcrumbs separatorMargin={6} style={{ flexWrap: 'wrap' }}>
+      <Breadcrumbs
+        separatorMargin={6}
+        style={{ flexWrap: 'wrap' }}
+        styles={{ breadcrumb: { whiteSpace: 'normal' } }}
+      >
         {crumbs.map(({ title, to }) => (
           <PageLink key={to} to={to} size="sm">
             {title}

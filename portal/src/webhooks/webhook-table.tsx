@@ -43,7 +43,7 @@ function Row({ webhook, stats }: RowProps) {
   const p95 = stats?.total.latencyP95Ms ?? null;
   return (
     <Table.Tr>
-      <Table.Td style={{ width: '45%', maxWidth: 0 }}>
+      <Table.Td style={{ width: '40%', maxWidth: 0 }}>
         <Group gap="xs" wrap="nowrap">
           <PageLink
             to={`${webhook.id}/deliveries`}
@@ -60,13 +60,15 @@ function Row({ webhook, stats }: RowProps) {
           </Note>
         </Group>
       </Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>
-        <WebhookBadge webhook={webhook} />
-        {reason && (
-          <Note span size="xs" ml={8}>
-            {reason}
-          </Note>
-        )}
+      <Table.Td>
+        <Group gap="0 8px">
+          <WebhookBadge webhook={webhook} />
+          {reason && (
+            <Note span size="xs" style={{ whiteSpace: 'nowrap' }}>
+              {reason}
+            </Note>
+          )}
+        </Group>
       </Table.Td>
       <Table.Td>{stats && <Sparkline hours={stats.hours} />}</Table.Td>
       <Table.Td ta="end">{stats ? formatRate(stats.total) : '–'}</Table.Td>

@@ -64,7 +64,7 @@ const searchedMin = 6;
 
 function List({ webhooks }: { webhooks: Webhook[] }) {
   const { appId = '' } = useParams();
-  const isNarrow = useMediaQuery('(width < 48em)', false, { getInitialValueInEffect: false });
+  const isNarrow = useMediaQuery('(width < 62em)', false, { getInitialValueInEffect: false });
   const [text, setText] = useState('');
   const stats = useQuery({
     ...webhookStats(appId),
