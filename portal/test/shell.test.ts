@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -113,6 +114,41 @@ test('on a narrow screen Tab passes by the menu until it is open', options, asyn
   await pressOn(page, link);
   await page.getByRole('heading', { name: 'Apps', level: 1 }).and(page.locator(':focus')).waitFor();
   await link.waitFor({ state: 'hidden' });
+});
+
+test('forced colours show what is chosen', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Of few colours' });
+  const page = await portal.open({
+    as: ada,
+    path: `/apps/${id}/webhooks/new`,
+    forcedColors: 'active',
+    colorScheme: 'light',
+  });
+  const styleOf = (target: Locator, property: string) =>
+    target.evaluate(
+      (element, name) =>
+        element.ownerDocument.defaultView!.getComputedStyle(element).getPropertyValue(name),
+      property,
+    );
+  const text = await styleOf(page.locator('body'), 'color');
+  await page.getByRole('radio', { checked: true }).first().waitFor();
+  const dot = page.locator('.mantine-Radio-radio:checked + .mantine-Radio-icon').first();
+  assert.equal(await styleOf(dot, 'color'), text, 'which radio is chosen');
+  await page.goto(`${portalUrl}/apps/${id}/deliveries`);
+  const range = page.locator('.mantine-SegmentedControl-indicator');
+  await range.waitFor();
+  assert.equal(await styleOf(range, 'outline-style'), 'solid', 'the time range');
+  const tabs = page.getByRole('navigation', { name: 'App sections' });
+  const line = (tab: string) =>
+    styleOf(tabs.getByRole('link', { name: tab }), 'border-bottom-color');
+  assert.notEqual(await line('Deliveries'), await line('Keys'), 'which section it is');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').getByRole('textbox').fill('few');
+  await page.getByRole('dialog').getByText('Of few colours').first().waitFor();
+  const found = page.locator('.mantine-Spotlight-action[data-selected]');
+  await page.keyboard.press('ArrowDown');
+  await found.waitFor();
+  assert.equal(await styleOf(found, 'outline-style'), 'solid', 'which one Enter opens');
 });
 
 test('a page that stays open goes on saying how long ago something was', options, async () => {
