@@ -2,7 +2,14 @@
 import type { Connection, Query } from './connection.ts';
 import type { RequestOptions } from './options.ts';
 import { download, type Download } from './download.ts';
-import { eachEntry, pageLimitMax, type AllQuery, type Loose, type Page } from './pages.ts';
+import {
+  eachEntry,
+  pageLimitMax,
+  refuseParameter,
+  type AllQuery,
+  type Loose,
+  type Page,
+} from './pages.ts';
 import type {
   Alliance,
   AllianceDetail,
@@ -45,14 +52,16 @@ export function directory<Entry, Detail, Q, Facets>(
   const { send } = connection;
   return {
     list: (query, options) => send({ path: [name], query: query as Query, options }),
-    all: (query, options) =>
-      eachEntry((page) =>
+    async *all(query = {}, options) {
+      refuseParameter(query, 'changedSince', 'list() has the changes, also what was removed');
+      yield* eachEntry<Entry>((page) =>
         send({
           path: [name],
           query: { limit: pageLimitMax, ...(query as Query), page },
           options,
         }),
-      ),
+      );
+    },
     async get(slug, options) {
       const { data } = await send<{ data: Detail }>({ path: [name, slug], options });
       return data;

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts';
 import { streamEvents } from './event-stream.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
-import { pageLimitMax, type Loose } from './pages.ts';
+import { pageLimitMax, refuseParameter, type Loose } from './pages.ts';
 import type {
   CursorPagination,
   ListEventsQuery,
@@ -77,6 +77,7 @@ export function events(connection: Connection): Events {
     query: EventsQuery = {},
     options?: RequestOptions,
   ): AsyncGenerator<DirectoryEvent, void, undefined> {
+    refuseNewest(query);
     let { after } = query;
     for (;;) {
       const page = await list({ limit: pageLimitMax, ...query, after }, options);
@@ -92,6 +93,7 @@ export function events(connection: Connection): Events {
   ): AsyncGenerator<EventPage, void, undefined> {
     checkDuration('pollMs', pollMs, pollMsMin);
     checkDuration('patienceMs', patienceMs, 0);
+    refuseNewest(query);
     let { after = null } = query;
     let failingSince: number | null = null;
     let streamAt = 0;
@@ -121,6 +123,10 @@ export function events(connection: Connection): Events {
   }
 
   return { list, all, follow };
+}
+
+function refuseNewest(query: object): void {
+  refuseParameter(query, 'newest', 'pass the nextCursor of list({ newest: true }) as after');
 }
 
 /** The pages of one stream. Returns the last cursor, and for how long to poll before the next stream. */

@@ -14,6 +14,12 @@ export type Loose<Q> = {
 /** The API's maximum, for as few requests as possible. */
 export const pageLimitMax = 100;
 
+/** TypeScript refuses it in a literal only. With it, there would be a part of the list, and nothing to say so. */
+export function refuseParameter(query: object, name: string, instead: string): void {
+  const value = (query as Record<string, unknown>)[name] ?? false;
+  if (value !== false) throw new TypeError(`${name} cannot be used here: ${instead}`);
+}
+
 /** Iterates over a list and reads each page when the loop reaches it. */
 export async function* eachEntry<T>(
   read: (page: number) => Promise<Page<T>>,

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blueprint, put } from '../../service/test/support/directory.ts';
 import { startTestService } from '../../service/test/support/service.ts';
-import { createClient, type Organisation } from '@orgdir/client';
+import {
+  createClient,
+  type ListEventsQuery,
+  type ListOrgsQuery,
+  type Organisation,
+} from '@orgdir/client';
 
 const service = await startTestService({ worker: true });
 const names = Array.from({ length: 230 }, (_, index) => `Org ${String(index).padStart(3, '0')}`);
@@ -38,6 +43,29 @@ test('all passes on filters and limit', async () => {
   assert.deepEqual(await namesOf(client.orgs.all(query)), expected);
   assert.equal(requests.length, 3);
   assert.deepEqual(await namesOf(client.orgs.all({ search: 'no such name' })), []);
+});
+
+test('all refuses what would make it a part of the list', async () => {
+  requests = [];
+  // TypeScript refuses these in a literal only.
+  const changes: ListOrgsQuery = { changedSince: 'now' };
+  const newest: ListEventsQuery = { newest: true };
+  await assert.rejects(
+    namesOf(client.orgs.all(changes)),
+    new TypeError(
+      'changedSince cannot be used here: list() has the changes, also what was removed',
+    ),
+  );
+  for (const events of [client.events.all(newest), client.events.follow(newest)])
+    await assert.rejects(
+      events.next(),
+      new TypeError(
+        'newest cannot be used here: pass the nextCursor of list({ newest: true }) as after',
+      ),
+    );
+  assert.equal(requests.length, 0);
+  const notNewest: ListEventsQuery = { newest: false };
+  assert.equal((await client.events.all(notNewest).next()).done, true);
 });
 
 test('pages are read only when the loop needs them', async () => {
