@@ -116,6 +116,21 @@ test('bind an app', async () => {
   assert.ok(!rows.some(({ event }) => event === 'application.created'), 'only for the bound app');
 });
 
+test('chat channels', async () => {
+  const output = await runGuide('guides/chat-channels.md', {
+    // The guide leaves out the credential.
+    replace: { 'webhooks/…",': 'webhooks/1042/Zm9v",' },
+  });
+  const created = /\{"success".*/.exec(output)?.[0] ?? '{}';
+  const { data } = JSON.parse(created);
+  assert.equal(data?.format, 'discord', output);
+  const tested = /"event": "([^"]+)"/.exec(
+    await readFile(join(root, 'docs/guides/chat-channels.md'), 'utf8'),
+  );
+  assert.ok(data.events.includes(tested?.[1]), 'a test of an event that it gets');
+  await service.call(`/webhooks/${data.id}`, { method: 'DELETE' });
+});
+
 test('writing over HTTP', async () => {
   const env = { API: `${internal.url}/internal/v1`, KEY: internal.key };
   const output = await runGuide('internal-api.md', { env });
