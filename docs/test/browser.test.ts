@@ -4,7 +4,9 @@ import type { Page } from 'playwright-core';
 import { assertAccessible } from '../../portal/test/support/accessibility.ts';
 import { openPortal, signUp } from '../../portal/test/support/portal-browser.ts';
 import { create } from '../../portal/test/support/create.ts';
+import { suspend } from '../../service/src/access/suspensions.ts';
 import { sql } from '../../service/src/database/database.ts';
+import { testActor } from '../../service/test/support/actor.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -233,6 +235,21 @@ test('a signed-in user sends a request with a temporary key', skip, async () => 
   await portal.service.settled();
   await page.getByRole('button', { name: 'Send request' }).click();
   await status.getByText('Get another one').waitFor();
+
+  // One that is suspended gives no keys, but another one does.
+  await create(ada, '/apps', { name: 'Other' });
+  const { body: apps } = await ada.call('/apps');
+  const subject = {
+    kind: 'app',
+    id: apps.data[0].id,
+    appId: apps.data[0].id,
+    details: {},
+  } as const;
+  await portal.service.database
+    .transaction()
+    .execute((tx) => suspend(tx, testActor, subject, 'Reason of the operator.'));
+  await page.getByRole('button', { name: 'Get a temporary key' }).click();
+  await status.getByText('can read the directory until').waitFor();
 });
 
 test('a request with a body is sent with the key that the reader enters', skip, async () => {

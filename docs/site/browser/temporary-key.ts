@@ -2,6 +2,7 @@
 import { readStored, writeStored } from './stored.ts';
 
 export type TemporaryKey = { key: string; expiresAt: string };
+type App = { id: string; role: string; suspendedAt: string | null };
 export class RequestError extends Error {}
 
 const storageKey = 'docs-key';
@@ -18,10 +19,14 @@ export function forgetTemporaryKey(): void {
   writeStored('sessionStorage', storageKey, 'null');
 }
 
-/** Uses the first app for which the signed-in user may create keys. `portal` is the address of the portal's API. */
+/**
+ * Uses the first app for which the signed-in user may create keys; a suspended one only if there is no other, to say why it has
+ * none. `portal` is the address of the portal's API.
+ */
 export async function createTemporaryKey(portal: string): Promise<TemporaryKey> {
-  const { data: apps } = await callPortal<{ id: string; role: string }[]>(`${portal}/apps`);
-  const app = apps.find(({ role }) => role !== 'viewer');
+  const { data: apps } = await callPortal<App[]>(`${portal}/apps`);
+  const usable = apps.filter(({ role }) => role !== 'viewer');
+  const app = usable.find(({ suspendedAt }) => suspendedAt === null) ?? usable[0];
   if (!app) throw new RequestError('Create an app in the developer portal first.');
   const address = `${portal}/apps/${app.id}/temporary-keys`;
   const { key, expiresAt } = (await callPortal<TemporaryKey>(address, 'POST')).data;
