@@ -85,6 +85,9 @@ async function send(form: HTMLFormElement, key: string | null): Promise<Outcome>
   );
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(inPath(name)));
   const body = form.querySelector('textarea')?.value ?? null;
+  // `fetch` would fail as if there was no response.
+  if (key !== null && !/^\w+$/.test(key.trim()))
+    throw new RequestError('A key has letters, digits and _ only.');
   const started = performance.now();
   const response = await fetch(`${address}${query.size > 0 ? `?${query}` : ''}`, {
     method,
