@@ -13,8 +13,8 @@ type Envelope = {
   error?: { code?: unknown; message?: unknown; details?: unknown };
 };
 
-/** A page of 100 events of 64 KiB, doubled for escapes. No response of the service is larger. */
-const bodyBytesMax = 16 * 1024 * 1024;
+/** An alliance of a million organisations. No response of the service is larger; one of another server may not end. */
+const bodyBytesMax = 256 * 1024 * 1024;
 
 /** `operation` names the request in errors. Throws the error of `fetch` if the response breaks off. */
 export async function readResponse(operation: string, response: Response): Promise<Result> {

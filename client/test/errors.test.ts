@@ -118,6 +118,17 @@ test('a signal aborts a call with its reason', async () => {
   assert.equal(slow.asked.length, before);
 });
 
+test('an alliance may have as many organisations as a directory', async () => {
+  const org = { id: 'x'.repeat(36), slug: 'acme', name: 'Acme', tag: null, memberCount: 0 };
+  const data = { orgs: Array.from({ length: 200_000 }, () => org) };
+  const server = await startScriptedServer({
+    status: 200,
+    body: JSON.stringify({ success: true, data }),
+  });
+  const { orgs } = await createClient({ baseUrl: server.url }).alliances.get('large');
+  assert.equal(orgs.length, 200_000);
+});
+
 test('a response of another server is an UnexpectedResponseError', async () => {
   const html = { 'content-type': 'text/html', 'x-request-id': 'proxy-7', 'retry-after': '9' };
   const proxy = await startScriptedServer({ status: 418, headers: html, body: '<h1>Teapot</h1>' });
