@@ -345,6 +345,15 @@ table confirmation_codes
   confirmation_codes_pkey: PRIMARY KEY (session_id)
   confirmation_codes_session_id_fkey: FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
 
+table creation_idempotency_keys
+  key bytea not null
+  content bytea not null
+  made_id uuid not null
+  expires_at timestamp(3) with time zone not null
+  creation_idempotency_keys_content_check: CHECK ((length(content) = 32))
+  creation_idempotency_keys_key_check: CHECK ((length(key) = 32))
+  creation_idempotency_keys_pkey: PRIMARY KEY (key)
+
 table deliveries partition by RANGE (id)
   id uuid not null
   event_id uuid not null

@@ -268,6 +268,19 @@ test('an app whose creation got no answer is in the list all the same', options,
   await page.getByRole('link', { name: 'Once' }).waitFor();
 });
 
+test('an app whose creation got no answer is made once, and opened', options, async () => {
+  const fay = await signUp(portal.service, 'fay@example.org');
+  const page = await portal.open({ as: fay, path: '/apps' });
+  await page.getByRole('button', { name: 'Create your first app' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('Once');
+  await loseResponse(page, 'POST', '/apps');
+  await page.getByRole('button', { name: 'Create app' }).click();
+  await page.getByRole('alert').getByText('look before you try again').waitFor();
+  await page.getByRole('button', { name: 'Create app' }).click();
+  await page.getByRole('heading', { name: 'Once' }).waitFor();
+  assert.equal((await fay.call('/apps')).body.data.length, 1);
+});
+
 test('an app that is gone, or was never theirs, is not found', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Private' });
   const page = await portal.open({ as: bob, path: `/apps/${id}` });

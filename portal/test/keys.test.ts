@@ -14,7 +14,7 @@ import { put } from '../../service/test/support/directory.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, signUp, type Person } from './support/portal-browser.ts';
+import { loseResponse, openPortal, signUp, type Person } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -147,6 +147,22 @@ test('one click creates a key, and leaving before it is saved asks first', optio
   await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
   await dialog.getByRole('button', { name: 'Leave' }).click();
   await page.getByRole('heading', { name: 'Webhooks of Quick' }).waitFor();
+});
+
+test('a key whose creation got no answer is made once, and shown', options, async () => {
+  const bea = await signUp(portal.service, 'bea@example.org');
+  const { id } = await create(bea, '/apps', { name: 'Interrupted' });
+  const page = await openKeys(bea, id);
+  await page.getByText('Scopes and expiry').click();
+  // Of a request that is made again, this would be another time.
+  await page.getByLabel('Expires').selectOption('In 30 days');
+  await loseResponse(page, 'POST', `/apps/${id}/keys`);
+  await button(page, 'Create key').click();
+  await page.getByText('It is unknown whether this was done').waitFor();
+  await button(page, 'Create key').click();
+  await page.locator('h2:focus', { hasText: 'Your new key' }).waitFor();
+  assert.match(await page.getByTestId('secret').first().innerText(), /^odk_/);
+  assert.equal((await bea.call(`/apps/${id}/keys`)).body.data.length, 1);
 });
 
 test('a new key is not shown on the page of another app', options, async () => {

@@ -25,8 +25,8 @@ export const overview = () => read<Api.Overview>('/overview');
 /** All apps, because one is a member of at most 100. */
 export const apps = () => readPage<Api.PortalApp>('/apps');
 export const app = (appId: string) => read<Api.PortalApp>(appPath(appId));
-export const createApp = (body: Api.NewApp) =>
-  write<Api.PortalApp>({ method: 'POST', path: '/apps', body });
+export const createApp = (body: Api.NewApp, idempotencyKey: string) =>
+  write<Api.PortalApp>({ method: 'POST', path: '/apps', body, idempotencyKey });
 export const updateApp = (appId: string, body: Api.AppChanges) =>
   write<Api.PortalApp>({ method: 'PATCH', path: appPath(appId), body });
 export const deleteApp = (appId: string) => write({ method: 'DELETE', path: appPath(appId) });
@@ -89,15 +89,21 @@ export const unbindApp = (appId: string) =>
 
 export const keys = (appId: string, query: PageQuery = {}) =>
   readPage<Api.PortalKey>(keysPath(appId), query);
-export const createKey = (appId: string, body: Api.NewKey) =>
-  write<Api.CreatedKey>({ method: 'POST', path: keysPath(appId), body });
+export const createKey = (appId: string, body: Api.NewKey, idempotencyKey: string) =>
+  write<Api.CreatedKey>({ method: 'POST', path: keysPath(appId), body, idempotencyKey });
 export const revokeKey = (appId: string, keyId: string) =>
   write<Api.PortalKey>({ method: 'DELETE', path: `${keysPath(appId)}${path(keyId)}` });
-export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) =>
+export const rotateKey = (
+  appId: string,
+  keyId: string,
+  overlapSeconds: number,
+  idempotencyKey: string,
+) =>
   write<Api.RotatedKey>({
     method: 'POST',
     path: `${keysPath(appId)}${path(keyId)}/rotate`,
     body: { overlapSeconds },
+    idempotencyKey,
   });
 
 /** One page has all of them. */
@@ -353,8 +359,13 @@ export const quotas = (appId: string) => readPage<Api.OperatorQuota>(quotasPath(
 export const changeQuotas = (appId: string, body: Api.QuotaChanges) =>
   write({ method: 'PATCH', path: quotasPath(appId), body });
 export const announcements = () => readPage<Api.Announcement>('/operator/announcements');
-export const announce = (body: Api.NewAnnouncement) =>
-  write<Api.MadeAnnouncement>({ method: 'POST', path: '/operator/announcements', body });
+export const announce = (body: Api.NewAnnouncement, idempotencyKey: string) =>
+  write<Api.MadeAnnouncement>({
+    method: 'POST',
+    path: '/operator/announcements',
+    body,
+    idempotencyKey,
+  });
 export const endAnnouncement = (id: string) =>
   write({ method: 'DELETE', path: path('operator', 'announcements', id) });
 export const maintenance = () => readEdited<Api.MaintenanceState>('/operator/maintenance');

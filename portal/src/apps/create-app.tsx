@@ -2,6 +2,7 @@ import { Modal } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { createApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
+import { useOnce } from '../api/use-once.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
 import { Form } from '../ui/form.tsx';
@@ -12,7 +13,7 @@ import { useWriteForm } from '../ui/use-write-form.ts';
 /** Creates an app and opens its page. */
 export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
   const navigate = useNavigate();
-  const write = useWrite(createApp, appChanges, {
+  const write = useWrite(useOnce(createApp), appChanges, {
     done: ({ id }) => void navigate(`/apps/${id}`),
   });
   const cancel = useClosing(() => {

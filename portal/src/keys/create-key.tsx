@@ -1,6 +1,7 @@
 import { Group, NativeSelect, TextInput } from '@mantine/core';
 import { createKey } from '../api/operations.ts';
-import type { CreatedKey } from '../api/types.ts';
+import type { CreatedKey, NewKey } from '../api/types.ts';
+import { useOnce } from '../api/use-once.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
 import { Fold } from '../ui/fold.tsx';
@@ -30,12 +31,14 @@ type Props = {
 
 export function CreateKey({ appId, done }: Props) {
   const times = useTimes();
-  const write = useWrite(
-    ({ expiry, expiresAt, ...chosen }: Fields) =>
-      createKey(appId, { ...chosen, expiresAt: readExpiry(expiry, expiresAt, times) ?? null }),
-    appChanges,
-    { done, waits: false },
+  const once = useOnce(
+    (body: NewKey, idempotencyKey) => createKey(appId, body, idempotencyKey),
+    ({ expiry, expiresAt, ...chosen }: Fields) => ({
+      ...chosen,
+      expiresAt: readExpiry(expiry, expiresAt, times) ?? null,
+    }),
   );
+  const write = useWrite(once, appChanges, { done, waits: false });
   const { form, formProps } = useWriteForm(write, {
     initialValues,
     validate: {

@@ -1,6 +1,7 @@
 import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
 import { rotateKey } from '../api/operations.ts';
+import { useOnce } from '../api/use-once.ts';
 import type { PortalKey } from '../api/types.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
@@ -65,12 +66,15 @@ export function KeyEntry({ mayChange, ...props }: Props & { mayChange: boolean }
 
 function RotateKey({ appId, apiKey, show }: Props) {
   const name = nameOfKey(apiKey);
+  const rotate = useOnce((overlapSeconds: number, idempotencyKey) =>
+    rotateKey(appId, apiKey.id, overlapSeconds, idempotencyKey),
+  );
   return (
     <Rotate
       button={{ children: 'Rotate', size: 'xs', 'aria-label': `Rotate ${name}` }}
       title={`Rotate ${name}`}
       action="Rotate key"
-      rotate={(overlapSeconds) => rotateKey(appId, apiKey.id, overlapSeconds)}
+      rotate={rotate}
       done={show}
       thing="key"
       warning="For a key that may have leaked. Programs that use it are refused."

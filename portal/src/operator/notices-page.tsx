@@ -15,6 +15,7 @@ import {
   maintenance,
 } from '../api/operations.ts';
 import type { Announcement, MaintenanceState, NewAnnouncement } from '../api/types.ts';
+import { useOnce } from '../api/use-once.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Page } from '../layout/page.tsx';
 import { Confirm } from '../ui/confirm.tsx';
@@ -153,7 +154,7 @@ const empty: NewAnnouncement = {
 };
 
 function Announce() {
-  const write = useWrite(announce, ['/operator/announcements', 'public status'], {
+  const write = useWrite(useOnce(announce), ['/operator/announcements', 'public status'], {
     done: ({ mails }) => {
       const told = mails > 0 ? ` ${formatCount(mails, 'owner')} get a mail.` : '';
       toastSuccess(`The announcement is shown.${told}`);

@@ -2,6 +2,7 @@ import { Button, Modal, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createApp } from '../api/operations.ts';
 import type { CreatedWebhook, PortalApp, Webhook } from '../api/types.ts';
+import { useOnce } from '../api/use-once.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { CreateAppForm } from '../apps/create-app.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
@@ -106,7 +107,7 @@ function Verification() {
 function NewApp() {
   return (
     <Section title="Create an app">
-      <CreateAppForm write={useWrite(createApp, appChanges)} />
+      <CreateAppForm write={useWrite(useOnce(createApp), appChanges)} />
     </Section>
   );
 }

@@ -2,7 +2,7 @@
  * Generates and checks API keys: `odk_`, 32 base62 characters from a CSPRNG (190 bits), and six base62 characters of
  * CRC32, so that a mistyped key fails without a look-up.
  */
-import { hash, randomInt } from 'node:crypto';
+import { hash, hkdfSync, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -18,6 +18,24 @@ export function generateApiKey(): string {
     () => alphabet[randomInt(alphabet.length)],
   ).join('');
   return prefix + random + checksum(prefix + random);
+}
+
+/**
+ * Makes the key of this id from a secret key of the service and a text that is not stored, so that it can be made again as long
+ * as somebody has both, although the database has only its hash.
+ */
+export function deriveApiKey(secretKey: Buffer, id: string, text: string): string {
+  const info = `orgdir api key v1 ${id} ${hash('sha256', text)}`;
+  // Many more bits than the characters need, so that each character is as likely.
+  let rest = BigInt(
+    `0x${Buffer.from(hkdfSync('sha256', secretKey, '', info, 64)).toString('hex')}`,
+  );
+  let characters = '';
+  for (let index = 0; index < randomLength; index += 1) {
+    characters += alphabet[Number(rest % 62n)];
+    rest /= 62n;
+  }
+  return prefix + characters + checksum(prefix + characters);
 }
 
 /** Whether a text has the form of a key and a correct checksum. Does not say whether the key exists. */

@@ -17,6 +17,7 @@ import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
+import { usedKey } from './create-once.ts';
 import { enforceQuota, ownQuota } from './quotas.ts';
 import { requirePlainName } from './require-plain-name.ts';
 import { requireNotSuspended, suspensionOf, type Suspension } from './suspensions.ts';
@@ -76,13 +77,14 @@ export const platformKeysMax = 20;
 type KeyFields = { name: string; expiresAt: Date | null };
 
 /**
- * Creates a key for an app and returns it; no other call returns it. Throws `not_found`, `conflict`,
- * `validation_failed`.
+ * Creates a key for an app and returns it; no other call returns it. `keyOf` makes the key of an id. Throws `not_found`,
+ * `conflict`, `validation_failed`.
  */
 export async function createKey(
   tx: Transaction,
   actor: Actor,
   input: KeyFields & { appId: string; scopes: readonly string[] },
+  keyOf: (id: string) => string = generateApiKey,
 ): Promise<{ id: string; key: string }> {
   const fields = requireFields(input);
   const chosen = requireScopes(input.scopes);
@@ -92,7 +94,7 @@ export async function createKey(
   const [app] = rows;
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
   await enforceKeyLimit(tx, app.id);
-  return storeKey(tx, actor, app.id, fields, chosen);
+  return storeKey(tx, actor, app.id, fields, chosen, keyOf);
 }
 
 /**
@@ -143,9 +145,10 @@ export async function storeKey(
   appId: string | null,
   { name, expiresAt, temporary = false }: KeyFields & { temporary?: boolean },
   chosen: KeyScope[],
+  keyOf: (id: string) => string = generateApiKey,
 ): Promise<{ id: string; key: string }> {
   const id = uuidv7();
-  const key = generateApiKey();
+  const key = keyOf(id);
   await sql`
     insert into api_keys (id, app_id, name, hash, last4, scopes, expires_at, temporary)
     values (${id}, ${appId}, ${name}, ${hashApiKey(key)}, ${key.slice(-4)}, ${chosen}::text[], ${expiresAt}, ${temporary})
@@ -239,6 +242,26 @@ function keysMatching(search: string) {
   const newest = sql`select id, name, last4 from api_keys where not temporary order by id desc limit ${searchedKeysMax}`;
   if (search === '') return sql`(${newest})`;
   return sql`(select id from (${newest}) n where last4 = ${search} or strpos(lower(name), lower(${search})) > 0)`;
+}
+
+/** Throws `conflict` unless the key is valid and is the one that `keysOf` makes of its id with one of the service's secret keys. */
+export async function showKeyAgain(
+  tx: Transaction,
+  id: string,
+  keysOf: (id: string) => string[],
+): Promise<string> {
+  const { rows } = await sql<{ hash: Buffer; usable: boolean }>`
+    select hash, revoked_at is null and coalesce(expires_at > now(), true) as usable from api_keys where id = ${id}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row?.usable)
+    throw usedKey(`created the key ${id}, which has expired or was revoked. Use a new one.`);
+  const key = keysOf(id).find((each) => hashApiKey(each).equals(row.hash));
+  if (key === undefined)
+    throw usedKey(
+      `created the key ${id}, which cannot be shown again. Revoke it, and create another one.`,
+    );
+  return key;
 }
 
 /** Keeps a key valid until the end of the transaction; false if it is not. Throws `suspended`. */

@@ -26,6 +26,7 @@ export async function rotateKey(
   actor: Actor,
   id: string,
   overlapSeconds: number,
+  keyOf?: (id: string) => string,
 ): Promise<{ id: string; key: string; oldEndsAt: Date }> {
   const old = await lockKey(tx, id);
   if (!old.usable)
@@ -36,7 +37,7 @@ export async function rotateKey(
   await requireNotSuspended(tx, 'key', old.id, old.appId);
   const oldEndsAt = await shorten(tx, old.id, overlapSeconds);
   await enforceKeyLimit(tx, old.appId);
-  const created = await storeKey(tx, actor, old.appId, old, old.scopes);
+  const created = await storeKey(tx, actor, old.appId, old, old.scopes, keyOf);
   await recordAudit(tx, actor, {
     action: 'key.rotated',
     subject: { kind: 'key', id: old.id },

@@ -19,7 +19,7 @@ export const proofMinutes = 30;
 export const overlapSecondsDefault = 86_400;
 export const overlapSecondsMax = 7 * 86_400;
 
-/** How long the creation of a webhook can be repeated with its idempotency key: for retries after a lost response. */
+/** How long a creation can be repeated with its idempotency key: for retries after a lost response. */
 export const repeatableMinutes = 10;
 
 /** How long a key lasts that the documentation makes for its samples: long enough for a few requests. */

@@ -8,12 +8,14 @@ import { deleteInBatches } from '../database/delete-in-batches.ts';
 /** Long enough for a platform that was down over a long weekend to repeat its last publications. */
 export const idempotencyKeyDays = 7;
 
-/** Deletes expired keys, those of created webhooks too, in batches, and returns how many. Waits for no lock. */
+/** Deletes expired keys, those of creations too, in batches, and returns how many. Waits for no lock. */
 export async function dropExpiredKeys(database: Database): Promise<number> {
   const condition = sql`expires_at <= now()`;
   const ofWebhooks = { table: 'webhook_idempotency_keys', key: 'webhook_id', condition };
+  const ofCreations = { table: 'creation_idempotency_keys', key: 'key', condition };
   return (
     (await deleteInBatches(database, { table: 'idempotency_keys', key: 'key', condition })) +
-    (await deleteInBatches(database, ofWebhooks))
+    (await deleteInBatches(database, ofWebhooks)) +
+    (await deleteInBatches(database, ofCreations))
   );
 }

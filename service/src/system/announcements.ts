@@ -1,6 +1,7 @@
 /** What the operator announces. It is shown until its end, also while it is still to come; ended ones are deleted. */
 import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
+import { usedKey } from '../access/create-once.ts';
 import { addNotices } from '../access/notices.ts';
 import { announcementCharsMax, type Severity } from '../contract/announcement.ts';
 import type { Announcement } from '../contract/status.ts';
@@ -80,6 +81,19 @@ export async function announce(
     notAfter: endsAt,
   });
   return { id, mails: recipients.length };
+}
+
+/** As `announce` returned it. Throws `conflict` if it has ended. */
+export async function findAnnounced(
+  tx: Transaction,
+  id: string,
+): Promise<{ id: string; mails: number }> {
+  const { rows } = await sql<{ mails: number }>`
+    select (select count(*) from notices where topic = ${`announcement ${id}`}) as mails from announcements where id = ${id}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw usedKey(`created the announcement ${id}, which has ended. Use a new one.`);
+  return { id, ...row };
 }
 
 /** Throws `not_found`. Mails that were not sent yet are not. */

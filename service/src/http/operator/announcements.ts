@@ -1,11 +1,23 @@
 /** The console's operations on announcements, like `orgdir announcements`. */
+import { createOnce } from '../../access/create-once.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { MadeAnnouncement, NewAnnouncement } from '../../contract/operator.ts';
 import { requireTime } from '../../contract/parse-time.ts';
 import { deleted } from '../../contract/shapes.ts';
 import { Announcement } from '../../contract/status.ts';
-import { announce, endAnnouncement, listAnnouncements } from '../../system/announcements.ts';
+import {
+  announce,
+  endAnnouncement,
+  findAnnounced,
+  listAnnouncements,
+} from '../../system/announcements.ts';
+import {
+  CreationHeaders,
+  idempotencyKeyOf,
+  repeatable,
+  tellRepeated,
+} from '../portal/repeatable.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';
@@ -40,14 +52,26 @@ export const announcementOperations = [
     method: 'POST',
     path: '/announcements',
     summary: 'Announce something',
-    description: 'It is shown at once in the portal, on the status page and in `GET /status`.',
+    description: `It is shown at once in the portal, on the status page and in \`GET /status\`. ${repeatable} After it has ended, it is a \`conflict\`, too.`,
     body: NewAnnouncement,
     returns: { 201: 'It is shown.' },
     response: oneOf(MadeAnnouncement, 'MadeAnnouncementResponse', { id: exampleId, mails: 12 }),
+    headers: CreationHeaders,
     errors: ['conflict'],
-    async run({ change, actor, body: { severity, text, startsAt, endsAt, mail } }) {
+    async run({ change, actor, body, request, reply }) {
+      const { severity, text, startsAt, endsAt, mail } = body;
       const given = { severity, text, startsAt: toTime(startsAt), endsAt: toTime(endsAt) };
-      return envelope(await change((tx) => announce(tx, actor, given, { mailed: mail })));
+      const once = { actor, key: idempotencyKeyOf(request), content: ['announce', given, mail] };
+      const { isRepeated, ...announced } = await change(async (tx) => {
+        const made = await createOnce(
+          tx,
+          once,
+          async () => (await announce(tx, actor, given, { mailed: mail })).id,
+        );
+        return { ...(await findAnnounced(tx, made.id)), isRepeated: made.isRepeated };
+      });
+      tellRepeated(reply, isRepeated);
+      return envelope(announced);
     },
   }),
   operation({

@@ -1,5 +1,6 @@
 /** The user's apps. */
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
+import { createOnce, usedKey } from '../../access/create-once.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { holdAccount, lockWithRole, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
@@ -7,7 +8,9 @@ import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
+import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
+import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from './repeatable.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const appName = plainName('The name of the app', 'Announcer');
@@ -62,17 +65,22 @@ export const appOperations = [
     method: 'POST',
     path: '/apps',
     summary: 'Create an app',
-    description: 'Creates an app with you as its owner. You can own at most ten apps.',
+    description: `Creates an app with you as its owner. You can own at most ten apps. ${repeatable} The response shows the app as it is.`,
     body: NewApp,
     returns: { 201: 'The new app.' },
     response: appResponse,
+    headers: CreationHeaders,
     errors: ['conflict'],
-    async run({ change, email, actor, body }) {
-      const app = await change(async (tx) => {
+    async run({ change, email, actor, body, request, reply }) {
+      const once = { actor, key: idempotencyKeyOf(request), content: ['createApp', body] };
+      const { app, isRepeated } = await change(async (tx) => {
         await holdAccount(tx, actor);
-        const id = await createApp(tx, actor, { name: body.name, owner: email });
-        return readOwnApp(tx, email, id);
+        const made = await createOnce(tx, once, () =>
+          createApp(tx, actor, { name: body.name, owner: email }),
+        );
+        return { app: await readMade(tx, email, made), isRepeated: made.isRepeated };
       });
+      tellRepeated(reply, isRepeated);
       return envelope(toPortalApp(app));
     },
   }),
@@ -125,6 +133,13 @@ export const appOperations = [
     },
   }),
 ];
+
+/** Throws `conflict` if the app was deleted or left since. */
+async function readMade(tx: Transaction, email: string, { id }: { id: string }): Promise<OwnApp> {
+  const app = (await listOwnApps(tx, email)).find((own) => own.id === id);
+  if (app) return app;
+  throw usedKey(`created the app ${id}, of which you are no longer a member. Use a new one.`);
+}
 
 export function toPortalApp({ createdAt, suspendedAt, ...app }: OwnApp): PortalApp {
   return {

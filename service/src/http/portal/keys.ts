@@ -5,11 +5,14 @@ import {
   overlapSecondsMax,
   temporaryKeyMinutes,
 } from '../../contract/periods.ts';
+import { deriveApiKey } from '../../access/api-key.ts';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
+import { createOnce, type Once } from '../../access/create-once.ts';
 import {
   createKey,
   createTemporaryKey,
   revokeKey,
+  showKeyAgain,
   type ApiKey,
   temporaryKeysPerAppMax,
 } from '../../access/keys.ts';
@@ -21,9 +24,10 @@ import { requireTime } from '../../contract/parse-time.ts';
 import { CreatedKey, PortalKey, RotatedKey } from '../../contract/portal.ts';
 import { nullable, plainName, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import type { Executor } from '../../database/database.ts';
+import type { Executor, Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
+import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from './repeatable.ts';
 import { operation } from './surface.ts';
 
 const NewKey = strictObject(
@@ -94,20 +98,26 @@ export const keyOperations = [
     method: 'POST',
     path: '/apps/:appId/keys',
     summary: 'Create a key',
-    description: 'Returns the key. It is shown only once. An app has at most 20 valid keys.',
+    description: `Returns the key. It is shown only once. An app has at most 20 valid keys. ${repeatable} After the key was revoked or has expired, it is a \`conflict\`, too.`,
+    headers: CreationHeaders,
     body: NewKey,
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
     errors: ['conflict'],
     recentProof: true,
-    async run({ change, email, actor, params: { appId }, body }) {
+    async run({ change, email, actor, params: { appId }, body, secretKeys, request, reply }) {
       const { expiresAt = null, ...input } = body;
-      const data = await change(async (tx) => {
+      const content = ['createKey', appId, input, expiresAt];
+      const once = { actor, content, secretKeys, key: idempotencyKeyOf(request) };
+      const { isRepeated, ...data } = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
-        const fields = { appId, ...input, expiresAt: requireFuture(expiresAt) };
-        const { id, key } = await createKey(tx, actor, fields);
-        return { ...(await readKey(tx, appId, id)), key };
+        const made = await makeKeyOnce(tx, once, (keyOf) => {
+          const fields = { appId, ...input, expiresAt: requireFuture(expiresAt) };
+          return createKey(tx, actor, fields, keyOf);
+        });
+        return { ...(await readKey(tx, appId, made.id)), ...made };
       });
+      tellRepeated(reply, isRepeated);
       return envelope(data);
     },
   }),
@@ -153,8 +163,8 @@ export const keyOperations = [
     method: 'POST',
     path: '/apps/:appId/keys/:keyId/rotate',
     summary: 'Rotate a key',
-    description:
-      'Returns a new key with the same name, scopes and expiry. It is shown only once. The old key expires after the overlap.',
+    description: `Returns a new key with the same name, scopes and expiry. It is shown only once. The old key expires after the overlap. ${repeatable} After the new key was revoked or has expired, it is a \`conflict\`, too.`,
+    headers: CreationHeaders,
     body: RotateKeyRequest,
     bodyOptional: true,
     returns: { 201: 'The new key.' },
@@ -164,18 +174,52 @@ export const keyOperations = [
     }),
     errors: ['conflict'],
     recentProof: true,
-    async run({ change, email, actor, params: { appId, keyId }, body }) {
-      const data = await change(async (tx) => {
+    async run({
+      change,
+      email,
+      actor,
+      params: { appId, keyId },
+      body,
+      secretKeys,
+      request,
+      reply,
+    }) {
+      const content = ['rotateKey', appId, keyId, body];
+      const once = { actor, content, secretKeys, key: idempotencyKeyOf(request) };
+      const { isRepeated, ...data } = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
-        const made = await rotateKey(tx, actor, keyId, body.overlapSeconds);
-        const previous = { id: keyId, endsAt: made.oldEndsAt.toISOString() };
-        return { ...(await readKey(tx, appId, made.id)), key: made.key, previous };
+        const made = await makeKeyOnce(tx, once, (keyOf) =>
+          rotateKey(tx, actor, keyId, body.overlapSeconds, keyOf),
+        );
+        const { expiresAt } = await readAppKey(tx, appId, keyId);
+        const previous = { id: keyId, endsAt: expiresAt!.toISOString() };
+        return { ...(await readKey(tx, appId, made.id)), ...made, previous };
       });
+      tellRepeated(reply, isRepeated);
       return envelope(data);
     },
   }),
 ];
+
+/**
+ * Makes a key, or the same again. The database has only its hash, so with an Idempotency-Key it is made from that, which only
+ * whoever sent it has, from SECRET_KEY and from its id.
+ */
+async function makeKeyOnce(
+  tx: Transaction,
+  { secretKeys, ...once }: Once & { secretKeys: readonly Buffer[] },
+  create: (keyOf?: (id: string) => string) => Promise<{ id: string; key: string }>,
+): Promise<{ id: string; key: string; isRepeated: boolean }> {
+  if (once.key === undefined) {
+    const { id, key } = await create();
+    return { id, key, isRepeated: false };
+  }
+  const text = JSON.stringify([once.actor.id, once.key]);
+  const keysOf = (id: string) => secretKeys.map((secretKey) => deriveApiKey(secretKey, id, text));
+  const made = await createOnce(tx, once, async () => (await create((id) => keysOf(id)[0]!)).id);
+  return { ...made, key: await showKeyAgain(tx, made.id, keysOf) };
+}
 
 async function readKey(executor: Executor, appId: string, id: string): Promise<PortalKey> {
   return toPortalKey(await readAppKey(executor, appId, id));
