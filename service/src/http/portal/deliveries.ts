@@ -93,7 +93,7 @@ export const deliveryOperations = [
     method: 'GET',
     path: '/apps/:appId/deliveries',
     summary: 'List the deliveries of an app',
-    description: `Returns the deliveries of all webhooks, newest first. \`response\`, \`error\`, \`subject\` and \`search\` search at most ${searchedMax.toLocaleString('en')} deliveries that match the other filters: the newest, or for an id the first ones after it. At most ${bodySearchesPerMinute} searches for text per minute and app.`,
+    description: `Returns the deliveries of all webhooks, newest first. \`response\`, \`error\`, \`subject\` and \`search\` search at most ${searchedMax.toLocaleString('en')} deliveries that match the other filters: the newest, or for an id the first ones after it. At most ${bodySearchesPerMinute} searches for text per minute and app. One that takes more than a few seconds is a \`conflict\`: choose a shorter time range.`,
     query: PortalDeliveryQuery,
     returns: { 200: 'The deliveries.' },
     response: {
@@ -103,8 +103,8 @@ export const deliveryOperations = [
         searched: null,
       },
     },
-    errors: ['forbidden'],
-    async run({ database, email, appLimits, params: { appId }, query: given }) {
+    errors: ['forbidden', 'conflict'],
+    async run({ database, email, actor, appLimits, params: { appId }, query: given }) {
       const { webhookId = null, ...query } = given;
       checkRange(query, 'query');
       const role = await requireRole(database, email, appId, 'viewer');
@@ -119,6 +119,7 @@ export const deliveryOperations = [
       if (webhookId !== null) await requireWebhook(database, appId, webhookId);
       const { total, deliveries, searched } = await listAppDeliveries(
         database,
+        actor,
         { appId, webhookId },
         query,
       );

@@ -39,11 +39,13 @@ export const countRecoverableDeliveries = operation({
   returns: { 200: 'The count.' },
   errors: ['conflict'],
   response: oneOf(Recoverable, 'RecoverableResponse', { count: 12 }),
-  async run({ database, appId, params, query }) {
+  async run({ database, appId, actor, params, query }) {
     const since =
       query.since === undefined ? longestAgo() : requireRecent(query.since, 'query.since');
     const { id: webhookId } = await requireWebhook(database, appId, params.id);
-    return envelope({ count: await countRecoverable(database, { appId, webhookId }, since) });
+    return envelope({
+      count: await countRecoverable(database, actor, { appId, webhookId }, since),
+    });
   },
 });
 

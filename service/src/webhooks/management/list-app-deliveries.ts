@@ -1,6 +1,14 @@
 /** Lists the deliveries of an app's webhooks with their last attempt and what their event is about, for the portal. */
+import type { Actor } from '../../access/actor.ts';
 import type { PortalDelivery, Searched } from '../../contract/portal-deliveries.ts';
-import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import {
+  isStatementTimeout,
+  sql,
+  type Database,
+  type Executor,
+  type LeftJoined,
+} from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
 import { createTurns } from '../../database/create-turns.ts';
 import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
@@ -15,18 +23,44 @@ type Row = DeliveryRow &
 
 /** Each may read thousands of bodies. */
 const inTurn = createTurns('searches');
+/** As for what else somebody waits for. */
+const searchMaxMs = 5_000;
 
 /** Lists the deliveries of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
 export async function listAppDeliveries(
-  executor: Executor,
+  database: Database,
+  actor: Actor,
   { appId, webhookId }: { appId: string; webhookId: string | null },
   query: DeliverySearch & { page: number; limit: number },
 ): Promise<{ total: number; deliveries: PortalDelivery[]; searched: Searched }> {
-  const webhookIds = webhookId === null ? await listWebhookIds(executor, appId) : [webhookId];
+  const webhookIds = webhookId === null ? await listWebhookIds(database, appId) : [webhookId];
   const { total, ids, searched } = isSearch(query)
-    ? await inTurn(() => searchDeliveries(executor, appId, webhookIds, query))
-    : { ...(await findPage(executor, webhookIds, query)), searched: null };
-  return { total, deliveries: await readEntries(executor, appId, ids), searched };
+    ? await inTurn(() => searchInTime(database, appId, webhookIds, query), actor.id)
+    : { ...(await findPage(database, webhookIds, query)), searched: null };
+  return { total, deliveries: await readEntries(database, appId, ids), searched };
+}
+
+/** Throws `conflict` if it takes too long. */
+async function searchInTime(
+  database: Database,
+  appId: string,
+  webhookIds: string[],
+  query: DeliverySearch & { page: number; limit: number },
+) {
+  try {
+    return await database.transaction().execute(async (tx) => {
+      await sql`select set_config('statement_timeout', ${sql.lit(String(searchMaxMs))}, true)`.execute(
+        tx,
+      );
+      return searchDeliveries(tx, appId, webhookIds, query);
+    });
+  } catch (error) {
+    if (!isStatementTimeout(error)) throw error;
+    throw new ServiceError(
+      'conflict',
+      `This takes more than ${searchMaxMs / 1_000} seconds. Choose a shorter time range.`,
+    );
+  }
 }
 
 async function readEntries(

@@ -247,17 +247,20 @@ export async function countReplay(
   };
 }
 
-/** Counts the deliveries that `recover` would queue now. Throws as `runReplay`, but waits for no other of the app. */
+/** Counts the deliveries that `recover` would queue now. Throws as `runReplay`, but waits only for others of the actor. */
 export async function countRecoverable(
   database: Database,
+  actor: Actor,
   webhook: Replayed,
   since: Date,
 ): Promise<number> {
-  const { chosen } = await countInTurn(() =>
-    inTime(
-      (work) => database.transaction().execute(work),
-      (tx) => choose(tx, webhook, { since }),
-    ),
+  const { chosen } = await countInTurn(
+    () =>
+      inTime(
+        (work) => database.transaction().execute(work),
+        (tx) => choose(tx, webhook, { since }),
+      ),
+    actor.id,
   );
   return chosen.length;
 }

@@ -6,6 +6,7 @@ import { setMember } from '../../../src/access/members.ts';
 import { sql } from '../../../src/database/database.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
+import { eventually } from '../../support/eventually.ts';
 import { signUp } from '../../support/portal.ts';
 import { queueDrained } from '../../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
@@ -301,3 +302,44 @@ test('deliveries are found by a former slug of their subject, unless it is from 
   ] as const)
     assert.deepEqual(await find({ subject }), expected, subject);
 });
+
+test('whoever searches and counts without end keeps nobody else from it', async () => {
+  const since = new Date(Date.now() - 60_000).toISOString();
+  for (const read of [
+    `${path}/deliveries?subject=acme`,
+    `${path}/webhooks/${good.id}/recoverable?since=${since}`,
+  ]) {
+    // As if there were very much to read.
+    const unlock = await lockDeliveries();
+    const answers = Array.from({ length: 40 }, () => owner.call(read));
+    const first = await Promise.race(answers);
+    assert.equal(first.status, 503, 'whoever has many that wait gets no more');
+    const other = viewer.call(read);
+    await eventually(async () => (await countWaiting()) >= 2);
+    await unlock();
+    assert.equal((await other).status, 200);
+    await Promise.all(answers);
+  }
+});
+
+async function lockDeliveries(): Promise<() => Promise<void>> {
+  const [locked, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const done = database.transaction().execute(async (tx) => {
+    await sql`lock table deliveries in access exclusive mode`.execute(tx);
+    locked.resolve();
+    await freed.promise;
+  });
+  await locked.promise;
+  return () => {
+    freed.resolve();
+    return done;
+  };
+}
+
+async function countWaiting(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and (query like '%candidates%' or query like '%"deliveryId"%')
+  `.execute(database);
+  return rows[0]?.count ?? 0;
+}

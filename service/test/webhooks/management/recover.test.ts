@@ -41,7 +41,7 @@ test('recovery skips older and succeeded deliveries, and its preview counts the 
   const [delivered] = await fail(id, 1);
   await sql`update deliveries set status = 'succeeded' where id = ${delivered}`.execute(database);
   await fail(id, 3);
-  assert.equal(await countRecoverable(database, { appId, webhookId: id }, hourAgo()), 3);
+  assert.equal(await countRecoverable(database, testActor, { appId, webhookId: id }, hourAgo()), 3);
   assert.equal(
     await inTransaction((tx) => recover(tx, testActor, { appId, webhookId: id }, hourAgo(), [])),
     3,
