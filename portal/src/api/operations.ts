@@ -128,11 +128,16 @@ export const testWebhook = (id: WebhookId, event: string | null) =>
     path: `${webhookPath(id)}/test`,
     body: event === null ? {} : { event },
   });
-export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
+export const rotateWebhookSecret = (
+  id: WebhookId,
+  overlapSeconds: number,
+  idempotencyKey: string,
+) =>
   write<Api.CreatedWebhook>({
     method: 'POST',
     path: `${webhookPath(id)}/rotate-secret`,
     body: { overlapSeconds },
+    idempotencyKey,
   });
 
 export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {

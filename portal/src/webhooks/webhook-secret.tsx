@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core';
 import { useRef, useState, type Ref } from 'react';
 import { rotateWebhookSecret } from '../api/operations.ts';
+import { useOnce } from '../api/use-once.ts';
 import { pageData } from '../page-data.ts';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Rotate } from '../ui/rotate.tsx';
@@ -57,12 +58,15 @@ type RotateProps = {
 
 function RotateSecret({ opener, done, hasOverlap }: RotateProps) {
   const id = useWebhookId();
+  const rotate = useOnce((overlapSeconds: number, idempotencyKey) =>
+    rotateWebhookSecret(id, overlapSeconds, idempotencyKey),
+  );
   return (
     <Rotate
       button={{ ref: opener, children: 'Rotate the secret' }}
       title="Rotate the secret"
       action="Rotate the secret"
-      rotate={(overlapSeconds) => rotateWebhookSecret(id, overlapSeconds)}
+      rotate={rotate}
       done={({ secret }) => done(secret)}
       thing="secret"
       warning="For a secret that may have leaked. Deliveries fail until your server uses the new one."

@@ -1,15 +1,15 @@
 /**
- * Idempotency keys of what people make in the portal and the console: the first use makes it, later uses find it. Those of
- * webhooks belong to an app. Why: docs/decisions/0012-publish-and-audit.md.
+ * Idempotency keys of what people make in the portal and the console, and of new secrets of webhooks: the first use makes it,
+ * later uses find it. Those of new webhooks are in a table of their own. Why: docs/decisions/0012-publish-and-audit.md.
  */
 import { hash } from 'node:crypto';
 import { repeatableMinutes } from '../contract/periods.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import type { Actor } from './actor.ts';
 
 export type Once = {
-  actor: Actor;
+  /** The account, or the app. */
+  by: string | null;
   /** Without one, each request makes something. */
   key: string | undefined;
   /** The operation and its input: the same key makes nothing else. */
@@ -17,16 +17,16 @@ export type Once = {
 };
 
 /**
- * Returns the id that `create` returns, or that it returned for the same key of the same person before. Throws `conflict`
+ * Returns the id that `create` returns, or that it returned for the same key before. Throws `conflict`
  * if something else was asked for. A creation that fails leaves its key free.
  */
 export async function createOnce(
   tx: Transaction,
-  { actor, key, content }: Once,
+  { by, key, content }: Once,
   create: () => Promise<string>,
 ): Promise<{ id: string; isRepeated: boolean }> {
   if (key === undefined) return { id: await create(), isRepeated: false };
-  const keyHash = sha256([actor.id, key]);
+  const keyHash = sha256([by, key]);
   const contentHash = sha256(content);
   // Concurrent requests with the same key wait here.
   await sql`select pg_advisory_xact_lock(70420042, ${keyHash.readInt32BE()})`.execute(tx);

@@ -61,7 +61,11 @@ export const announcementOperations = [
     async run({ change, actor, body, request, reply }) {
       const { severity, text, startsAt, endsAt, mail } = body;
       const given = { severity, text, startsAt: toTime(startsAt), endsAt: toTime(endsAt) };
-      const once = { actor, key: idempotencyKeyOf(request), content: ['announce', given, mail] };
+      const once = {
+        by: actor.id,
+        key: idempotencyKeyOf(request),
+        content: ['announce', given, mail],
+      };
       const { isRepeated, ...announced } = await change(async (tx) => {
         const made = await createOnce(
           tx,

@@ -72,7 +72,7 @@ export const appOperations = [
     headers: CreationHeaders,
     errors: ['conflict'],
     async run({ change, email, actor, body, request, reply }) {
-      const once = { actor, key: idempotencyKeyOf(request), content: ['createApp', body] };
+      const once = { by: actor.id, key: idempotencyKeyOf(request), content: ['createApp', body] };
       const { app, isRepeated } = await change(async (tx) => {
         await holdAccount(tx, actor);
         const made = await createOnce(tx, once, () =>

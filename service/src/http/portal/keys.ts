@@ -108,7 +108,7 @@ export const keyOperations = [
     async run({ change, email, actor, params: { appId }, body, secretKeys, request, reply }) {
       const { expiresAt = null, ...input } = body;
       const content = ['createKey', appId, input, expiresAt];
-      const once = { actor, content, secretKeys, key: idempotencyKeyOf(request) };
+      const once = { by: actor.id, content, secretKeys, key: idempotencyKeyOf(request) };
       const { isRepeated, ...data } = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         const made = await makeKeyOnce(tx, once, (keyOf) => {
@@ -185,7 +185,7 @@ export const keyOperations = [
       reply,
     }) {
       const content = ['rotateKey', appId, keyId, body];
-      const once = { actor, content, secretKeys, key: idempotencyKeyOf(request) };
+      const once = { by: actor.id, content, secretKeys, key: idempotencyKeyOf(request) };
       const { isRepeated, ...data } = await change(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
@@ -215,7 +215,7 @@ async function makeKeyOnce(
     const { id, key } = await create();
     return { id, key, isRepeated: false };
   }
-  const text = JSON.stringify([once.actor.id, once.key]);
+  const text = JSON.stringify([once.by, once.key]);
   const keysOf = (id: string) => secretKeys.map((secretKey) => deriveApiKey(secretKey, id, text));
   const made = await createOnce(tx, once, async () => (await create((id) => keysOf(id)[0]!)).id);
   return { ...made, key: await showKeyAgain(tx, made.id, keysOf) };

@@ -84,6 +84,15 @@ export const CreationHeaders = Type.Object({
   ),
 });
 
+export const RotationHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    idempotencyKey(
+      `A value of your own that makes it safe to repeat the request: within ${repeatableMinutes} minutes, a request of the app with the same key and body makes no other secret and returns the same one.`,
+      '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
+    ),
+  ),
+});
+
 export const WebhookChanges = strictObject(
   {
     url: Type.Optional(address),

@@ -7,7 +7,7 @@ import { defaultQuotas } from '../../contract/quotas.ts';
 import type { Change, Transaction } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
-import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
+import { rotateOnce, rotateSecret } from '../../webhooks/management/rotate-secret.ts';
 import { maskUrl } from '../../webhooks/sending/chat-platforms.ts';
 import { testWebhook } from '../../webhooks/management/test-webhook.ts';
 import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
@@ -24,6 +24,7 @@ import {
   DeletedWebhook,
   WebhookInput,
   RotateRequest,
+  RotationHeaders,
   TestRequest,
   WebhookChanges,
 } from './bodies.ts';
@@ -142,18 +143,24 @@ export const webhookOperations = [
     method: 'POST',
     path: '/:id/rotate-secret',
     summary: 'Rotate the secret',
-    description:
-      'Only this response has the new secret. While both secrets are valid, `webhook-signature` has both signatures, and `X-Service-Signature` is made with the old secret.',
+    description: `Only this response has the new secret. While both secrets are valid, \`webhook-signature\` has both signatures, and \`X-Service-Signature\` is made with the old secret. With an \`Idempotency-Key\` the request can be repeated for ${repeatableMinutes} minutes: it makes no other secret, and the response has the header \`Idempotent-Replayed: true\`. With another body, or after another rotation, it is a \`conflict\`.`,
+    headers: RotationHeaders,
     body: RotateRequest,
     bodyOptional: true,
     returns: { 200: 'The webhook with its new secret.' },
     response: responseWithSecret,
+    errors: ['conflict'],
     recentProof: true,
-    async run({ change, appLimits, secretBox, appId, actor, params, body }) {
-      const data = await counted({ change, appLimits, appId }, (tx) =>
-        rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
+    async run({ change, appLimits, secretBox, appId, actor, params, body, request, reply }) {
+      const key = request.headers['idempotency-key'] as string | undefined;
+      const once = { by: appId, key, content: ['rotateWebhookSecret', params.id, body] };
+      const { webhook, isRepeated } = await counted({ change, appLimits, appId }, (tx) =>
+        rotateOnce(tx, once, { appId, id: params.id }, secretBox, () =>
+          rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
+        ),
       );
-      return envelope(data);
+      if (isRepeated) reply.header('idempotent-replayed', 'true');
+      return envelope(webhook);
     },
   }),
 ];

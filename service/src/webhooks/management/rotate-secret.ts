@@ -1,6 +1,8 @@
 /** Gives a webhook a new secret. Both stay valid during the overlap. */
+import { hash } from 'node:crypto';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
+import { createOnce, usedKey, type Once } from '../../access/create-once.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { secretExpiresSoonHours } from '../../contract/periods.ts';
 import { coalesce } from '../../database/coalesce.ts';
@@ -8,7 +10,7 @@ import { sql, type Database, type Transaction } from '../../database/database.ts
 import { type SecretBox } from '../../runtime/secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { readWebhook } from './webhooks.ts';
+import { readWebhook, requireWebhook } from './webhooks.ts';
 
 /**
  * Returns the webhook with its new secret; no other call returns it. If no key of SECRET_KEY opens the old secret,
@@ -40,6 +42,39 @@ export async function rotateSecret(
     details: { overlapSeconds: overlaps ? overlapSeconds : 0, host: urlHost(webhook.url) },
   });
   return { ...webhook, secret };
+}
+
+/**
+ * Returns what `rotate` returns or, for the same key as before, the webhook with the same secret. Throws `conflict` if it was
+ * rotated again since.
+ */
+export async function rotateOnce(
+  tx: Transaction,
+  once: Once,
+  { appId, id }: { appId: string; id: string },
+  secretBox: SecretBox,
+  rotate: () => Promise<CreatedWebhook>,
+): Promise<{ webhook: CreatedWebhook; isRepeated: boolean }> {
+  let rotated: CreatedWebhook | null = null;
+  const made = await createOnce(tx, once, async () => {
+    rotated = await rotate();
+    return nameOf(rotated.secret);
+  });
+  if (rotated) return { webhook: rotated, isRepeated: false };
+  const { secret: sealed } = await requireWebhook(tx, appId, id);
+  const secret = secretBox.open(sealed, id);
+  if (nameOf(secret) !== made.id)
+    throw usedKey(
+      `made a secret of the webhook ${id}, which was rotated again since. Use a new one.`,
+    );
+  return { webhook: { ...(await readWebhook(tx, appId, id)), secret }, isRepeated: true };
+}
+
+/** Stands for a secret, and does not tell it. */
+function nameOf(secret: string): string {
+  return hash('sha256', secret)
+    .slice(0, 32)
+    .replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 async function isReadable(

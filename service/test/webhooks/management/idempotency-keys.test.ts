@@ -174,3 +174,31 @@ test('the key, the body and the secret are stored as hashes, and deleted with th
   );
   assert.equal(left.rows.length, 0);
 });
+
+test('a repeated rotation gives the same secret, and the old one stays valid', async () => {
+  const app = await makeKey(service);
+  const { id, secret } = (await create(app, 'to-rotate')).body.data;
+  const rotate = (key: string, json: object = {}, at = service) =>
+    at.call(`/webhooks/${id}/rotate-secret`, {
+      method: 'POST',
+      key: app.key,
+      json,
+      headers: { 'idempotency-key': key },
+    });
+  const answers = await Promise.all([rotate('rotated'), rotate('rotated', {}, other)]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200],
+  );
+  assert.equal(answers.filter(isReplayed).length, 1);
+  const [first, again] = answers.map(({ body }) => body.data);
+  assert.deepEqual(again, first);
+  assert.notEqual(first.secret, secret);
+  const { rows } = await sql<{ previous: Buffer }>`
+    select previous_secret as previous from webhooks where id = ${id}
+  `.execute(database);
+  assert.equal(service.secretBox.open(rows[0]!.previous, id), secret);
+  assertConflict(await rotate('rotated', { overlapSeconds: 60 }), /another request/);
+  await rotate('next');
+  assertConflict(await rotate('rotated'), /was rotated again/);
+});
