@@ -36,6 +36,11 @@ async function openDocs(path: string, options: Options = {}): Promise<Page> {
   return portal.open({ url: `${testPublicUrl}/docs${path}`, ...options });
 }
 
+/** A link that the search has found: the navigation has links of the same names. */
+function result(page: Page, name: RegExp) {
+  return page.getByRole('dialog').getByRole('link', { name }).first();
+}
+
 test('pages are accessible', skip, async () => {
   const page = await openDocs('');
   for (const kind of kinds) {
@@ -44,10 +49,7 @@ test('pages are accessible', skip, async () => {
   }
   await page.keyboard.press('/');
   await page.keyboard.insertText('retry');
-  await page
-    .getByRole('link', { name: /Retries/ })
-    .first()
-    .waitFor();
+  await result(page, /Retries/).waitFor();
   await assertAccessible(page, 'search');
 });
 
@@ -55,10 +57,7 @@ test('the search is used by keyboard', skip, async () => {
   const page = await openDocs('');
   await page.keyboard.press('/');
   await page.keyboard.insertText('rotate secret');
-  await page
-    .getByRole('link', { name: /Rotate the secret/ })
-    .first()
-    .waitFor();
+  await result(page, /Rotate the secret/).waitFor();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowUp');
