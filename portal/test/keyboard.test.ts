@@ -27,17 +27,18 @@ test(
     await typeInto(page, page.getByLabel('Email address'), email);
     await typeInto(page, page.getByLabel('Password', { exact: true }), password);
     await page.keyboard.press('Enter');
-    await heading(page, 'Overview');
+    await focused(page, 'Overview');
     await skipToContent(page);
 
     await pressOn(page, page.getByRole('link', { name: 'Apps', exact: true }));
+    await focused(page, 'Apps');
     await pressOn(page, page.getByRole('button', { name: 'Create your first app' }));
     await typeInto(page, page.getByLabel('Name'), 'Announcer');
     await page.keyboard.press('Enter');
-    await heading(page, 'Announcer');
+    await focused(page, 'Announcer');
 
     await pressOn(page, page.getByRole('link', { name: 'Create a key' }));
-    await heading(page, 'Keys of Announcer');
+    await focused(page, 'Keys of Announcer');
     await tabTo(page, page.getByRole('textbox', { name: 'Name' }));
     await page.keyboard.press('ControlOrMeta+A');
     await page.keyboard.insertText('Server');
@@ -54,7 +55,9 @@ test(
     await secret.waitFor({ state: 'detached' });
 
     await pressOn(page, page.getByRole('link', { name: 'Webhooks', exact: true }));
+    await focused(page, 'Webhooks of Announcer');
     await pressOn(page, page.getByRole('link', { name: 'New webhook' }).first());
+    await focused(page, 'New webhook');
     await typeInto(page, page.getByLabel('URL'), receiver.url);
     await tabTo(page, page.getByRole('radio', { name: /^All events/ }));
     await page.keyboard.press('ArrowDown');
@@ -73,7 +76,7 @@ test(
     await page.getByText('Webhook activated.').waitFor();
 
     await chooseFromMenu(page, 'Sign out');
-    await heading(page, 'Sign in');
+    await focused(page, 'Sign in');
   },
 );
 
@@ -89,8 +92,7 @@ test(
     const button = (name: string) => page.getByRole('button', { name, exact: true });
 
     await pressOn(page, page.getByRole('link', { name: 'Sign up' }));
-    // The page before it has such a field too.
-    await heading(page, 'Sign up');
+    await focused(page, 'Sign up');
     await typeInto(page, page.getByLabel('Email address'), email);
     await pressOn(page, button('Send link'));
     await focused(page, 'Check the terminal');
@@ -121,7 +123,7 @@ test(
     await focused(page, 'Sign in');
 
     await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
-    await heading(page, 'Reset your password');
+    await focused(page, 'Reset your password');
     await typeInto(page, page.getByLabel('Email address'), moved);
     await page.keyboard.press('Enter');
     await focused(page, 'Check the terminal');
@@ -161,10 +163,7 @@ async function skipToContent(page: Page): Promise<void> {
   await page.locator('#content:focus').waitFor();
 }
 
-async function heading(page: Page, name: string): Promise<void> {
-  await page.getByRole('heading', { name, level: 1 }).waitFor();
-}
-
+/** A new page moves the focus to its heading, which may be after it is seen: what is typed before would go there. */
 async function focused(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { name }).and(page.locator(':focus')).waitFor();
 }
