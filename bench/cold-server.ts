@@ -5,6 +5,7 @@ import { createApp } from '../service/src/http/app.ts';
 import { loadBrand } from '../service/src/http/site/brand.ts';
 import { createResponseCache } from '../service/src/http/responses/response-cache.ts';
 import { createLogger } from '../service/src/runtime/log.ts';
+import { createMetrics } from '../service/src/runtime/metrics.ts';
 import { stopParts } from '../service/src/start/main.ts';
 import { openConfiguredDatabase } from '../service/src/start/open-database.ts';
 
@@ -21,7 +22,9 @@ const { signIn, health, revisions } = parts;
 if (!signIn) throw new Error('the cold server needs the role api');
 const responseCache = createResponseCache(revisions, false);
 const brand = await loadBrand(config);
-const app = await createApp({ ...config, ...parts, signIn, responseCache, brand });
+// Of its own: the application of the parts has registered its gauges already.
+const metrics = createMetrics();
+const app = await createApp({ ...config, ...parts, signIn, responseCache, brand, metrics });
 await health.start();
 await revisions.start();
 await app.listen({ host: config.host, port: config.port });

@@ -2,11 +2,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
-import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';
-import type { Started } from './start-process.ts';
+import type { System } from './delivery-load/system.ts';
 import { publishSteadily } from './publish-steadily.ts';
+import type { Started } from './start-process.ts';
+import type { Receiver } from './start-receiver.ts';
 import { now } from './wall-clock.ts';
 
 /** One of the demo's organisations, which the benchmark imports. */
@@ -17,15 +18,10 @@ const pollMs = 20;
 const publicUrl = 'http://127.0.0.1';
 
 export type World = {
-  database: Database;
-  /** Null if it is embedded. */
-  databaseUrl: string | null;
-  secretBox: SecretBox;
-  receiver: Started;
-  /** The origins that the receiver listens on. */
-  ports: number[];
+  system: System;
+  receiver: Receiver;
+  /** Sends the same requests with undici alone. */
   bare: Started;
-  service: Started;
 };
 
 export type WebhookInput = { url: string; events: string[] | null };
@@ -41,7 +37,7 @@ export type Subscribers = {
 
 /** Replaces all apps: they are bound to one organisation, each with up to twenty of these webhooks. */
 export async function createWebhooks(
-  { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
+  { database, secretBox }: Pick<System, 'database' | 'secretBox'>,
   webhooks: WebhookInput[],
 ): Promise<void> {
   await sql`delete from apps`.execute(database);
@@ -50,7 +46,7 @@ export async function createWebhooks(
 
 /** Creates apps with these webhooks, all bound to one organisation. */
 export async function addWebhooks(
-  { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
+  { database, secretBox }: Pick<System, 'database' | 'secretBox'>,
   { org: slug, webhooks, perApp = webhooksPerApp, ownerOf }: Subscribers,
 ): Promise<void> {
   const apps = Array.from({ length: Math.ceil(webhooks.length / perApp) }, (_, index) => ({
@@ -88,14 +84,6 @@ export async function addWebhooks(
   await sql`analyze webhooks, bindings, apps, app_members, org_managers`.execute(database);
 }
 
-/** The URLs of webhooks, spread over the receiver's origins. */
-export function hookUrls({ ports }: Pick<World, 'ports'>, count: number, path = '/hook'): string[] {
-  return Array.from(
-    { length: count },
-    (_, index) => `http://127.0.0.1:${ports[index % ports.length]}${path}/${index}`,
-  );
-}
-
 /** Publishes the event several times in one transaction: each gives one delivery to every subscribed webhook. */
 export async function announce(database: Database, count: number): Promise<void> {
   await database.transaction().execute(async (tx) => {
@@ -106,7 +94,7 @@ export async function announce(database: Database, count: number): Promise<void>
 
 /** Publishes events that contain their time of publishing. Returns how many, after the last commit. */
 export async function publishStampedFor(
-  { database }: Pick<World, 'database'>,
+  { database }: Pick<System, 'database'>,
   perSecond: number,
   seconds: number,
 ): Promise<number> {

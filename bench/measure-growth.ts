@@ -4,24 +4,15 @@
  * part of the other benchmarks.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { openClient, openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { sql, type Database } from '../service/src/database/database.ts';
 import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
-import {
-  announce,
-  createWebhooks,
-  hookUrls,
-  publishStampedFor,
-  type World,
-} from './delivery-world.ts';
+import { announce, createWebhooks, publishStampedFor, type World } from './delivery-world.ts';
+import type { System } from './delivery-load/system.ts';
 import { quantile, type Figure } from '../harness/figures.ts';
 import type { Tally } from './receiver.ts';
 
 /** Settings of the server; the last ones only make seeding faster. */
-export const growthSettings = [
-  'shared_preload_libraries=pg_stat_statements',
-  'pg_stat_statements.track_utility=off',
-  'max_wal_size=8GB',
-];
+export const growthSettings = ['pg_stat_statements.track_utility=off', 'max_wal_size=8GB'];
 /** Keeps the service from dropping the history. */
 export const growthRetentionDays = 60;
 
@@ -67,16 +58,15 @@ type Costs = Record<Part, Cost>;
 type Measured = { small: Costs; backlog: Costs; retention: Cost; retryMs: number[] };
 
 export async function measureGrowth(world: World): Promise<Figure[]> {
-  const { database } = world;
-  await sql`create extension pg_stat_statements schema public`.execute(database);
+  const { system } = world;
   await createReceivers(world);
-  await sql`vacuum analyze`.execute(database);
+  await sql`vacuum analyze`.execute(system.database);
   const empty = await measure(world, 'empty', 0);
-  await seed(world);
+  await seed(system.database);
   const full = await measure(world, 'full', days - 1);
-  const release = await holdSnapshot(world);
+  const release = await holdSnapshot(system);
   console.error('holding');
-  await publishStampedFor(world, eventsPerSecond, heldSeconds - warmUpSeconds - smallSeconds);
+  await publishStampedFor(system, eventsPerSecond, heldSeconds - warmUpSeconds - smallSeconds);
   const held = await measure(world, 'held', days - 2);
   await release();
   return [
@@ -88,26 +78,27 @@ export async function measureGrowth(world: World): Promise<Figure[]> {
 }
 
 /** The dead ones, a hundred for the backlog, and two for small batches, one of which fails at first. */
-async function createReceivers(world: World): Promise<void> {
+async function createReceivers({ system, receiver }: World): Promise<void> {
   const inputs = (urls: string[], event: string) => urls.map((url) => ({ url, events: [event] }));
-  await createWebhooks(world, [
-    ...inputs(hookUrls(world, deadWebhooks, '/silent'), 'alliance.created'),
-    ...inputs(hookUrls(world, backlogWebhooks, '/many'), 'org.created'),
-    ...inputs([...hookUrls(world, 1), ...hookUrls(world, 1, '/once')], 'application.created'),
+  await createWebhooks(system, [
+    ...inputs(receiver.urls(deadWebhooks, '/silent'), 'alliance.created'),
+    ...inputs(receiver.urls(backlogWebhooks, '/many'), 'org.created'),
+    ...inputs([...receiver.urls(1), ...receiver.urls(1, '/once')], 'application.created'),
   ]);
   // Only the last app stays bound to the organisation that the small batches are about; the others get global events.
   await sql`
     delete from bindings where app_id not in (select app_id from webhooks where url like '%/once/%')
-  `.execute(world.database);
+  `.execute(system.database);
 }
 
 async function measure(world: World, name: string, retentionDays: number): Promise<Measured> {
   console.error(`measuring: ${name}`);
-  const { receiver, database } = world;
-  await publishStampedFor(world, eventsPerSecond, warmUpSeconds);
+  const { receiver, system } = world;
+  const { database } = system;
+  await publishStampedFor(system, eventsPerSecond, warmUpSeconds);
   await receiver.ask({ do: 'reset' });
   const small = await costs(database, () =>
-    publishStampedFor(world, eventsPerSecond, smallSeconds),
+    publishStampedFor(system, eventsPerSecond, smallSeconds),
   );
   const { retriesMs } = await receiver.ask<Tally>({ do: 'tally' });
   await wait(warmUpSeconds * 1_000);
@@ -172,12 +163,8 @@ async function costOfRetention(database: Database, retentionDays: number): Promi
   return { ms: ms / rows, pages: pages / rows };
 }
 
-async function seed({ databaseUrl }: World): Promise<void> {
+async function seed(database: Database): Promise<void> {
   console.error('seeding');
-  const database = openDatabase(connectionOf(databaseUrl), {
-    applicationName: 'bench seed',
-    statementTimeoutMs: 0,
-  });
   await sql`select ensure_partitions(current_date - ${days + 1}::int, current_date)`.execute(
     database,
   );
@@ -185,7 +172,6 @@ async function seed({ databaseUrl }: World): Promise<void> {
   await seedQueue(database);
   for (const statement of ['vacuum analyze', 'checkpoint'])
     await sql.raw(statement).execute(database);
-  await database.destroy();
   console.error('seeded');
 }
 
@@ -233,18 +219,11 @@ async function seedQueue(database: Database): Promise<void> {
   `.execute(database);
 }
 
-async function holdSnapshot({ databaseUrl }: World): Promise<() => Promise<void>> {
-  const reader = openClient(connectionOf(databaseUrl), {
-    applicationName: 'bench snapshot',
-    statementTimeoutMs: 0,
-  });
+async function holdSnapshot({ openClient }: System): Promise<() => Promise<void>> {
+  const reader = openClient();
   await reader.connect();
   await reader.query('begin isolation level repeatable read; select count(*) from webhooks');
   return () => reader.end();
-}
-
-function connectionOf(databaseUrl: string | null) {
-  return { connectionString: databaseUrl ?? '' };
 }
 
 function compare(load: string, empty: Costs, full: Costs, held: Costs): Figure[] {

@@ -1,7 +1,6 @@
 /** Compares the service's memory during the last and the first tenth of 500,000 deliveries. */
-import { announce, drained, hookUrls, createWebhooks, type World } from './delivery-world.ts';
+import { announce, drained, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from '../harness/figures.ts';
-import { residentMib } from './resident-memory.ts';
 import type { Tally } from './receiver.ts';
 
 const webhooks = 100;
@@ -11,13 +10,13 @@ const sampleMs = 200;
 
 /** Linux only; empty elsewhere. */
 export async function measureMemory(world: World): Promise<Figure[]> {
-  if ((await residentMib(world.service.pid)) === null) return [];
+  if (process.platform !== 'linux') return [];
   await createWebhooks(
-    world,
-    hookUrls(world, webhooks).map((url) => ({ url, events: ['org.created'] })),
+    world.system,
+    world.receiver.urls(webhooks).map((url) => ({ url, events: ['org.created'] })),
   );
   // Deliveries that earlier steps left for receivers that never respond.
-  await drained(world.database);
+  await drained(world.system.database);
   const medians: number[] = [];
   const startedAt = performance.now();
   for (let part = 0; part < parts; part += 1) medians.push(await partMib(world));
@@ -35,16 +34,16 @@ export async function measureMemory(world: World): Promise<Figure[]> {
   ];
 }
 
-async function partMib({ database, receiver, service }: World): Promise<number> {
+async function partMib({ system, receiver }: World): Promise<number> {
   const samples: number[] = [];
   const timer = setInterval(() => {
-    void residentMib(service.pid).then((mib) => mib !== null && samples.push(mib));
+    void system.residentMib().then((mib) => samples.push(mib));
   }, sampleMs);
   const count = deliveries / parts;
   await receiver.ask({ do: 'reset' });
-  await announce(database, count / webhooks);
+  await announce(system.database, count / webhooks);
   await receiver.ask<Tally>({ do: 'wait', count });
-  await drained(database);
+  await drained(system.database);
   clearInterval(timer);
   return quantile(samples, 0.5);
 }

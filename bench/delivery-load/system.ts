@@ -77,6 +77,8 @@ export type SystemOptions = {
   folder: string;
   /** Settings of a PostgreSQL server for this system. Null: the embedded database. */
   postgresSettings: string[] | null;
+  /** The folder of its programs. Default: Debian's PostgreSQL 15. */
+  programs?: string;
   /** `WORKERS` of the service. */
   workers: number;
   /** More of its environment variables. */
@@ -108,7 +110,7 @@ export async function startSystem(
   if (options.postgresSettings) {
     const settings = options.observesWork ? ['shared_preload_libraries=pg_stat_statements'] : [];
     const all = [...options.postgresSettings, ...settings];
-    const postgres = await startPostgres(join(folder, 'postgres'), all);
+    const postgres = await startPostgres(join(folder, 'postgres'), all, options.programs);
     cleanUps.defer(() => postgres.stop());
     env['DATABASE_URL'] = postgres.url;
   }
