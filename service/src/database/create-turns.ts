@@ -5,30 +5,36 @@ import { ServiceError } from '../errors.ts';
 /** Per process, as is each of these numbers. */
 const runningMax = 3;
 const waitingMax = 30;
-/** Of one caller, of whose only one runs at a time: the others find turns left. */
-const waitingOfCallerMax = 10;
 const retryAfterSeconds = 5;
 
 export type Turns = <Result>(run: () => Promise<Result>, caller?: string | null) => Promise<Result>;
 
-/** `what`: in the plural. What waits has no connection. Throws `unavailable` if too many wait, or too many of the caller. */
+/** `what`: in the plural. What waits has no connection. Of each caller one runs at a time. Throws `unavailable` if too many wait. */
 export function createTurns(what: string): Turns {
   const turns = pLimit(runningMax);
-  const ofCallers = new Map<string, ReturnType<typeof pLimit>>();
+  const inTurnOfCaller = createTurnsOfCallers(1);
 
-  function take<Result>(run: () => Promise<Result>): Promise<Result> {
+  async function take<Result>(run: () => Promise<Result>): Promise<Result> {
     if (turns.pendingCount < waitingMax) return turns(run);
     throw tryAgain(`Too many ${what} are waiting.`);
   }
 
-  return async (run, caller = null) => {
-    if (caller === null) return take(run);
-    const own = ofCallers.get(caller) ?? pLimit(1);
-    if (own.pendingCount >= waitingOfCallerMax)
-      throw tryAgain(`Too many ${what} of yours are waiting.`);
+  return (run, caller = null) =>
+    caller === null ? take(run) : inTurnOfCaller(caller, () => take(run));
+}
+
+/** Lets `running` of each caller run at a time. `requireFew` gets how many of them wait, and throws if they are too many. */
+export function createTurnsOfCallers(
+  running: number,
+  requireFew: (waiting: number) => void = () => {},
+) {
+  const ofCallers = new Map<string, ReturnType<typeof pLimit>>();
+  return async <Result>(caller: string, run: () => Result | Promise<Result>): Promise<Result> => {
+    const own = ofCallers.get(caller) ?? pLimit(running);
+    requireFew(own.pendingCount);
     ofCallers.set(caller, own);
     try {
-      return await own(async () => take(run));
+      return await own(async () => run());
     } finally {
       if (own.activeCount + own.pendingCount === 0) ofCallers.delete(caller);
     }

@@ -15,6 +15,7 @@ import type {
 import { Type, type Static, type TObject, type TSchema } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { inTurnOfCaller } from './admission/caller-turns.ts';
 import { refuseFields, withEmptyBody } from './json-bodies.ts';
 import type { oneOf, responses } from './responses/responses.ts';
 import { toEntry, type Entry } from './responses/response-cache.ts';
@@ -94,6 +95,8 @@ export type Surface<Context> = {
   describe?(operation: Operation<Context>): string;
   /** Throws `proof_required` if the caller has not proved recently who they are. Default: callers have keys. */
   requireRecentProof?(request: FastifyRequest): void;
+  /** When an operation runs. Default: at once, because callers are trusted. */
+  inTurn?: typeof inTurnOfCaller;
   /** Throws if the caller may not use the operation. */
   contextOf(request: FastifyRequest): Context | Promise<Context>;
 };
@@ -143,14 +146,8 @@ async function handle<Context>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const context = await surface.contextOf(request);
-  const { query, body } = request;
-  const params = request.params as Record<string, string>;
-  const inputs = { ...context, params, query, body, request, reply };
-  if (operation.recentProof === true) surface.requireRecentProof?.(request);
-  const [status = 200] = Object.keys(operation.returns).map(Number);
-  reply.code(status);
-  const content = await operation.run(inputs);
+  const run = () => runOperation(operation, surface, request, reply);
+  const content = await (surface.inTurn?.(request, run) ?? run());
   if (content === reply || reply.sent) return reply;
   if (surface.conditional && isRead(operation))
     return sendEntry(
@@ -164,6 +161,21 @@ async function handle<Context>(
   if (!operation.tagged) return reply.send(content);
   const { etag, body: bytes } = toEntry(0, content);
   return reply.headers({ etag, 'content-type': 'application/json; charset=utf-8' }).send(bytes);
+}
+
+async function runOperation<Context>(
+  operation: Operation<Context>,
+  surface: Surface<Context>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<object> {
+  const context = await surface.contextOf(request);
+  const { query, body } = request;
+  const params = request.params as Record<string, string>;
+  if (operation.recentProof === true) surface.requireRecentProof?.(request);
+  const [status = 200] = Object.keys(operation.returns).map(Number);
+  reply.code(status);
+  return operation.run({ ...context, params, query, body, request, reply });
 }
 
 function isRead({ method }: { method: string }): boolean {

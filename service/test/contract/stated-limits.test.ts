@@ -59,6 +59,10 @@ import { filterTextMax } from '../../src/webhooks/filters/filter-values.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { idempotencyKeyDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
+import {
+  runningMax as turnsRunningMax,
+  waitingMax as turnsWaitingMax,
+} from '../../src/http/admission/caller-turns.ts';
 import { bodyBytesMax, requestTimeoutMs } from '../../src/http/app.ts';
 import {
   bytesPerSecondMin,
@@ -185,6 +189,8 @@ const rows: Record<string, Record<string, string>> = {
     'time for a request to arrive': `${requestTimeoutMs / 1_000} s`,
     'reading a response': `${bytesPerSecondMin / 1_024} KiB/s of what waits to be sent, over ${stalled.windowMs / 1_000} s; otherwise the connection is closed. The internal listener has the same limit. While more than ${mib(waitingBytesMax)} wait in a process`,
     'downloads per minute and app': n(downloadsPerMinute),
+    'requests of an app, an account or an address in each process that run at a time · that wait':
+      list(turnsRunningMax, turnsWaitingMax),
     '[streams](events.md#live-stream) in each process: of an app · of an address': `${streamsPerAppMax} · ${streamsPerAddressMax}`,
     'events of a stream that wait to be read': `${kib(streamBytesMax)} for ${slowSeconds} s`,
     '`limit` · `page`': `1 to 100 · 1 to ${n(pageMax)}`,
@@ -378,6 +384,7 @@ const sentences: Record<string, string[]> = {
     `${settings['RATE_LIMIT_PER_MINUTE']?.default} requests per minute (\`RATE_LIMIT_PER_MINUTE\`)`,
     `${testsPerMinute} webhook tests, ${changesPerMinute} changes of webhooks, ${redeliveriesPerMinute} requests that redeliver, recover or replay, and in the portal ${bodySearchesPerMinute} searches`,
     `at most ${changesPerMinute} changes per minute`,
+    `${turnsRunningMax} run at a time in each process. The next ones wait for their turn; while ${turnsWaitingMax} wait`,
     `one request redelivers up to ${redeliveredMax} deliveries`,
     `[download](reads.md#downloads) ${downloadsPerMinute} times per minute`,
   ],

@@ -12,6 +12,7 @@ import type { MissingFactor } from '../../sign-in/session-proof.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { createLimit, rejectDuringMaintenance } from '../admission/admit.ts';
+import { inTurnOfAddress } from '../admission/caller-turns.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -84,7 +85,9 @@ export async function readSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<SignedIn | null> {
-  const { signedIn, cookies } = await signIn.read(request.headers.cookie ?? '');
+  const { signedIn, cookies } = await inTurnOfAddress(request, () =>
+    signIn.read(request.headers.cookie ?? ''),
+  );
   for (const each of cookies) reply.header('set-cookie', each);
   return signedIn;
 }

@@ -12,6 +12,7 @@ import type { Search } from '../../directory/search/search.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
+import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import { confirmedChange } from '../confirmed-change.ts';
 import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses/responses.ts';
@@ -59,6 +60,7 @@ const portalErrors = {
 /** Shared by all surfaces of the portal. */
 const portalSurface = {
   conditional: false,
+  inTurn: inTurnOfCaller,
   responses: portalResponses,
   parameters: {
     ...webhookParameters,

@@ -25,6 +25,7 @@ import type { SlugTable } from '../../directory/lock-directory.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Health } from '../../system/health.ts';
 import { rejectDuringMaintenance, type Limit } from '../admission/admit.ts';
+import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import type { Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { listKey, readDetail, readList, scopeOf, type CachedReads } from '../v1/cached-reads.ts';
@@ -71,7 +72,9 @@ export function registerDirectoryPages(
       app,
       `/${kind}`,
       async (request, reply) => {
-        const entry = await readListPage(site, reads, kind, facets, request);
+        const entry = await inTurnOfCaller(request, () =>
+          readListPage(site, reads, kind, facets, request),
+        );
         return sendEntry(request, reply.headers(listHeaders), entry, cacheControl, htmlType);
       },
       { onRequest, preValidation: keepParameters(query), schema: { querystring: query } },
@@ -84,10 +87,12 @@ export function registerDirectoryPages(
       async (request, reply) => {
         const { slug } = request.params as { slug: string };
         const read = (content: never) => render(site, content);
-        const entry = await readEntryPage(reads, kind, slug, read).catch(async (error: unknown) => {
-          const renamed = await findInstead(error, reads.database, kind, slug);
-          return `${site.basePath}/${kind}/${renamed}`;
-        });
+        const entry = await inTurnOfCaller(request, () =>
+          readEntryPage(reads, kind, slug, read).catch(async (error: unknown) => {
+            const renamed = await findInstead(error, reads.database, kind, slug);
+            return `${site.basePath}/${kind}/${renamed}`;
+          }),
+        );
         if (typeof entry === 'string')
           return reply.header('cache-control', cacheControl).redirect(entry, 301);
         return sendEntry(request, reply.headers(headers), entry, cacheControl, htmlType);
@@ -100,7 +105,9 @@ export function registerDirectoryPages(
       url,
       async (request, reply) => {
         const { part = '' } = request.params as { part?: string };
-        const entry = await readSitemap(reads, url.replace(':part', part));
+        const entry = await inTurnOfCaller(request, () =>
+          readSitemap(reads, url.replace(':part', part)),
+        );
         return sendEntry(request, reply, entry, cacheControl, xmlType);
       },
       { onRequest },

@@ -1,6 +1,7 @@
 /** The surfaces of the public API: for everybody, and for keys with a scope. */
 import type { KeyScope } from '../../access/keys.ts';
 import { keySecurity } from '../admission/admit.ts';
+import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import { errorsOf, responses } from '../responses/responses.ts';
 
 export const openSurface = {
@@ -20,6 +21,7 @@ export function keyedSurface(scope: KeyScope) {
     errors: { read: errorsOf.keyed, write: errorsOf.keyedBody },
     responses,
     parameters: {},
+    inTurn: inTurnOfCaller,
     describe: ({ description }: { description: string }) =>
       `${description} Requires the scope \`${scope}\`.`,
   };
