@@ -44,11 +44,14 @@ export type Webhooks = {
    * service waits for the receiver.
    */
   test(id: string, request?: WebhookTestRequest, options?: RequestOptions): Promise<DeliveryDetail>;
-  /** Only this response has the new `secret`. The old one stays valid for `overlapSeconds`, a day by default. */
+  /**
+   * Only this response has the new `secret`. The old one stays valid for `overlapSeconds`, a day by default. With an
+   * `idempotencyKey`, a repeated call gets the same secret; without one, it would end the secret that is in use.
+   */
   rotateSecret(
     id: string,
     request?: RotateSecretRequest,
-    options?: RequestOptions,
+    options?: RequestOptions & { idempotencyKey?: string | undefined },
   ): Promise<CreatedWebhook>;
   /** Redelivers deliveries that failed or were cancelled by a deactivation since then, at most 14 days ago. */
   recover(
@@ -124,7 +127,14 @@ export function webhooks(connection: Connection): Webhooks {
     delete: (id, options) => one({ method: 'DELETE', path: [root, id], options }),
     test: (id, request, options) =>
       post([id, 'test'], request, { timeoutMs: testTimeoutMs, ...options }),
-    rotateSecret: (id, request, options) => post([id, 'rotate-secret'], request, options),
+    rotateSecret: (id, request, { idempotencyKey, ...options } = {}) =>
+      one({
+        method: 'POST',
+        path: [root, id, 'rotate-secret'],
+        body: request,
+        idempotencyKey,
+        options,
+      }),
     // JSON writes a Date as the text that the service expects.
     recover: (id, request, options) => post([id, 'recover'], request, options),
     replay: (id, request, options) => post([id, 'replay'], request, options),
