@@ -35,35 +35,38 @@ export function registerClient(
   const types = `orgdir-client-${version}.d.ts`;
   const address = `${publicUrl.replace(/\/$/, '')}/client/`;
 
-  let pageEntry: Entry | undefined;
-
-  serve('', async (request, reply) => {
-    reply.header('vary', 'Accept');
-    if (request.headers.accept?.includes('text/html'))
-      return reply.redirect(`${basePathOf(publicUrl)}/docs/client`, 302);
-    const integrity = integrityOf(await readFile(new URL(module, folder)));
+  const readText = (file: string) =>
+    once(async () => publicEntry(await readFile(new URL(file, folder))));
+  const readModule = readText(module);
+  const readPage = once(async () => {
+    const integrity = integrityOf((await readModule()).body);
     const urls = {
       tarballUrl: `${address}${tarball}`,
       moduleUrl: `${address}${module}`,
       typesUrl: `${address}${types}`,
     };
-    const page = renderPage({ ...urls, integrity, version, publicUrl });
-    pageEntry = publicEntry(Buffer.from(page), pageEntry);
-    return sendEntry(request, reply, pageEntry, 'no-cache', 'text/plain; charset=utf-8');
+    return publicEntry(Buffer.from(renderPage({ ...urls, integrity, version, publicUrl })));
+  });
+  const readTarball = once(async () => entryOf(0, await readFile(new URL(tarball, folder))));
+
+  serve('', async (request, reply) => {
+    reply.header('vary', 'Accept');
+    if (request.headers.accept?.includes('text/html'))
+      return reply.redirect(`${basePathOf(publicUrl)}/docs/client`, 302);
+    const entry = await readPage();
+    return sendEntry(request, reply, entry, 'no-cache', 'text/plain; charset=utf-8');
   });
   serve(`/${tarball}`, async (request, reply) => {
-    const entry = entryOf(0, await readFile(new URL(tarball, folder)));
+    const entry = await readTarball();
     return sendEntry(request, reply, entry, filesCacheControl, 'application/gzip');
   });
-  serveText(module, 'text/javascript; charset=utf-8');
-  serveText(types, 'application/typescript; charset=utf-8');
+  serveText(module, readModule, 'text/javascript; charset=utf-8');
+  serveText(types, readText(types), 'application/typescript; charset=utf-8');
 
-  function serveText(file: string, type: string): void {
-    let last: Entry | undefined;
-    serve(`/${file}`, async (request, reply) => {
-      last = publicEntry(await readFile(new URL(file, folder)), last);
-      return sendEntry(request, reply, last, filesCacheControl, type);
-    });
+  function serveText(file: string, read: () => Promise<Entry>, type: string): void {
+    serve(`/${file}`, async (request, reply) =>
+      sendEntry(request, reply, await read(), filesCacheControl, type),
+    );
   }
 
   function serve(path: string, send: Send): void {
@@ -75,6 +78,19 @@ export function registerClient(
       });
     servePage(app, url, handler);
   }
+}
+
+/** Keeps what was read: responses that wait for their clients share it. */
+function once(read: () => Promise<Entry>): () => Promise<Entry> {
+  let entry: Promise<Entry> | undefined;
+  return async () => {
+    try {
+      return await (entry ??= read());
+    } catch (error) {
+      entry = undefined;
+      throw error;
+    }
+  };
 }
 
 function integrityOf(bytes: Buffer): string {

@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -227,4 +227,16 @@ test('without a build, it responds with 503 and says how to build', async () => 
     assert.equal(answer.headers['cache-control'], 'no-store');
     assert.match(answer.body, /npm run build -w client/);
   }
+});
+
+test('a file is read once, so that responses which wait for their clients share its bytes', async () => {
+  const app = fastify();
+  const folder = await temporaryFolder();
+  registerClient(app, { publicUrl: testPublicUrl, version }, pathToFileURL(`${folder}/`));
+  const file = join(folder, basename(tarball));
+  assert.equal((await app.inject({ url: tarball })).statusCode, 503);
+  await writeFile(file, 'as built later');
+  assert.equal((await app.inject({ url: tarball })).body, 'as built later');
+  await rm(file);
+  assert.equal((await app.inject({ url: tarball })).body, 'as built later');
 });
