@@ -1,19 +1,20 @@
 /** One process of a test run: takes a test file that no other process has taken, runs it, and takes the next. */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { chooseRandomValues } from '../service/test/support/random-values.ts';
 
 /** Of all tests of a file. */
 const timeoutMs = 1_200_000;
+const lookMs = 1_000;
 
 const [folder = '', filesMax = '', ...files] = process.argv.slice(2);
 
 chooseRandomValues(Number(process.env['TEST_SEED']));
 // Each file leaves some listeners, and Node's warning of that would stand in what a test compares.
 process.setMaxListeners(0);
-// A test may wait for nothing that keeps a process alive, and the next file has to follow.
-const keepAlive = setInterval(() => {}, timeoutMs);
+// A test may wait for nothing that keeps a process alive, and the next file has to follow, unless the run has ended.
+const keepAlive = setInterval(() => existsSync(folder) || process.exit(1), lookMs);
 let taken = 0;
 for (const [index, file] of files.entries()) {
   if (taken === Number(filesMax)) break;

@@ -39,7 +39,12 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tests');
 
 /** Ctrl-C, or a CI that ends the run: its database must not outlive it. `node --test` does the same by itself. */
 const interrupt = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupt.abort());
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    interrupt.abort();
+    // Node does not end those that it was about to start (`lane.ts`).
+    rmSync(folder, { recursive: true, force: true });
+  });
 
 // Apart from the call, because Node's types do not know `globalSetupPath`.
 const options = {
