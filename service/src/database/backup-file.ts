@@ -63,13 +63,12 @@ export async function withBackup<T>(
     if (header.format !== format) fail('it has another format');
     return await act({ ...header, tables: () => readTables(read, frames) });
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    // Errors of `zlib`, and of the file itself.
-    const isOfFile = code.startsWith('Z_') || (error as NodeJS.ErrnoException).path === file;
-    if (!isOfFile && !(error instanceof DamagedError)) throw error;
-    throw new StartError(`${file} is no backup, or is damaged (${message}); nothing was restored`, {
-      cause: error,
-    });
+    const { code = '', message, path } = error as NodeJS.ErrnoException;
+    const isUnreadable = path === file || code === 'EISDIR';
+    const isDamaged = code.startsWith('Z_') || error instanceof DamagedError;
+    if (!isUnreadable && !isDamaged) throw error;
+    const fault = isUnreadable ? 'cannot be read' : 'is no backup, or is damaged';
+    throw new StartError(`${file} ${fault} (${message}); nothing was restored`, { cause: error });
   } finally {
     await frames.return(undefined);
   }

@@ -204,7 +204,8 @@ const refused: [code: 1 | 2, words: string[], reason: RegExp][] = [
   ],
   [2, ['quotas', 'set', nobody], /must be one or more of --rate/],
   [1, ['quotas', 'show', nobody], /no app with the id/],
-  [1, ['restore', missing], /is no backup/],
+  [1, ['restore', missing], /missing.* cannot be read \(ENOENT/],
+  [1, ['restore', tmpdir()], /cannot be read \(EISDIR/],
 ];
 
 test('invalid arguments exit with 2, and what is refused or fails with 1', async () => {
