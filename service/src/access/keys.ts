@@ -244,16 +244,18 @@ function keysMatching(search: string) {
   return sql`(select id from (${newest}) n where last4 = ${search} or strpos(lower(name), lower(${search})) > 0)`;
 }
 
-/** Throws `conflict` unless the key is valid and is the one that `keysOf` makes of its id with one of the service's secret keys. */
+/** Throws `suspended`, and `conflict` unless the key is valid and is the one that `keysOf` makes of its id with one of the service's secret keys. */
 export async function showKeyAgain(
   tx: Transaction,
   id: string,
   keysOf: (id: string) => string[],
 ): Promise<string> {
-  const { rows } = await sql<{ hash: Buffer; usable: boolean }>`
-    select hash, revoked_at is null and coalesce(expires_at > now(), true) as usable from api_keys where id = ${id}
+  const { rows } = await sql<{ hash: Buffer; appId: string | null; usable: boolean }>`
+    select hash, app_id as "appId", revoked_at is null and coalesce(expires_at > now(), true) as usable
+    from api_keys where id = ${id}
   `.execute(tx);
   const [row] = rows;
+  if (row) await requireNotSuspended(tx, 'key', id, row.appId);
   if (!row?.usable)
     throw usedKey(`created the key ${id}, which has expired or was revoked. Use a new one.`);
   const key = keysOf(id).find((each) => hashApiKey(each).equals(row.hash));
