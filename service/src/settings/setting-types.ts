@@ -197,7 +197,9 @@ function tidyParameters(address: string): string {
 }
 
 const sslModes = /^(disable|prefer|require|verify-ca|verify-full|no-verify)$/;
-const sslParameters = /^ssl(mode|cert|key|rootcert|negotiation)?$/;
+/** Those of libpq, so that an address can be used with `psql` too; without effect are those that `pg` does not know. */
+const sslParameters =
+  /^(ssl(mode|cert|key|rootcert|negotiation|password|certmode|sni|compression|crl|crldir)?|ssl_(min|max)_protocol_version)$/;
 
 /** A misspelt parameter would connect without TLS. */
 function hasKnownTls(parameters: URLSearchParams): boolean {
