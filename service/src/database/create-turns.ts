@@ -5,14 +5,18 @@ import { ServiceError } from '../errors.ts';
 /** Per process, as is each of these numbers. */
 const runningMax = 3;
 const waitingMax = 30;
+/** Of one caller, who may have more requests at a time than these: the others are for other things. */
+const waitingOfCallerMax = 3;
 const retryAfterSeconds = 5;
 
 export type Turns = <Result>(run: () => Promise<Result>, caller?: string | null) => Promise<Result>;
 
-/** `what`: in the plural. What waits has no connection. Of each caller one runs at a time. Throws `unavailable` if too many wait. */
+/** `what`: in the plural. What waits has no connection. Of each caller one runs at a time. Throws `unavailable` if too many wait, or too many of the caller. */
 export function createTurns(what: string): Turns {
   const turns = pLimit(runningMax);
-  const inTurnOfCaller = createTurnsOfCallers(1);
+  const inTurnOfCaller = createTurnsOfCallers(1, (waiting) => {
+    if (waiting >= waitingOfCallerMax) throw tryAgain(`Too many ${what} of yours are waiting.`);
+  });
 
   async function take<Result>(run: () => Promise<Result>): Promise<Result> {
     if (turns.pendingCount < waitingMax) return turns(run);
@@ -36,7 +40,8 @@ export function createTurnsOfCallers(
     try {
       return await own(async () => run());
     } finally {
-      if (own.activeCount + own.pendingCount === 0) ofCallers.delete(caller);
+      const isOver = own.activeCount + own.pendingCount === 0;
+      if (isOver && ofCallers.get(caller) === own) ofCallers.delete(caller);
     }
   };
 }

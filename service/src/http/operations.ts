@@ -71,9 +71,14 @@ export type Operation<
   tagged?: boolean;
   /** Of a conditional read. Default: as for responses that require a key. */
   cacheControl?: string;
+  /** Whether it mostly waits for somebody else's server, so that it needs no turn. */
+  waitsForOthers?: boolean;
   /** Whether the caller must have proved recently who they are, always or if `run` asks. Holds where people sign in. */
   recentProof?: true | 'if asked';
-  /** Returns the body of the response, or the reply if it has sent it; a conditional read may return its bytes. */
+  /**
+   * Returns the body of the response, a function that sends it, or the reply if it has sent it; a conditional read may return
+   * its bytes. Not what waits until the caller has read the response: the caller's other requests would wait for that.
+   */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
 };
 
@@ -147,7 +152,9 @@ async function handle<Context>(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const run = () => runOperation(operation, surface, request, reply);
-  const content = await (surface.inTurn?.(request, run) ?? run());
+  const inTurn = operation.waitsForOthers ? undefined : surface.inTurn;
+  const content = await (inTurn?.(request, run) ?? run());
+  if (typeof content === 'function') return (content as () => FastifyReply)();
   if (content === reply || reply.sent) return reply;
   if (surface.conditional && isRead(operation))
     return sendEntry(

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { runningMax } from '../../src/http/admission/caller-turns.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
@@ -186,6 +187,24 @@ test('a download that breaks off counts as aborted', async () => {
     leaving.resetAndDestroy();
     await once(leaving, 'close');
   });
+});
+
+test('slow readers of downloads keep no other request of their app waiting', async () => {
+  const { hostname, port } = new URL(service.url);
+  const readers = Array.from({ length: runningMax }, () => connect(Number(port), hostname));
+  for (const reader of readers) {
+    reader.write(
+      `GET /api/v1/orgs.ndjson HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+    );
+    await once(reader, 'data');
+    reader.pause();
+  }
+  const first = await Promise.race([
+    service.call('/orgs?limit=7').then(({ status }) => status),
+    ...readers.map((reader) => once(reader, 'close')),
+  ]);
+  assert.equal(first, 200);
+  for (const reader of readers) reader.destroy();
 });
 
 test('bytes are those that were sent, and every request has a duration', async () => {

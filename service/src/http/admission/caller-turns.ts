@@ -18,8 +18,12 @@ export function inTurnOfCaller<Result>(
   request: FastifyRequest,
   run: () => Result | Promise<Result>,
 ): Promise<Result> {
-  const { caller, signedIn, ip } = request;
-  return inTurn(caller?.appId ?? signedIn?.userId ?? addressBucket(ip), run);
+  const { caller, signedIn, ip, raw } = request;
+  return inTurn(caller?.appId ?? signedIn?.userId ?? addressBucket(ip), async () => {
+    // Whoever has left takes no turn from what they ask next.
+    if (raw.socket.destroyed) throw new ServiceError('unavailable', 'The caller has left.');
+    return run();
+  });
 }
 
 /** For what is read to find out who calls. */

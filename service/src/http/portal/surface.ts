@@ -60,7 +60,6 @@ const portalErrors = {
 /** Shared by all surfaces of the portal. */
 const portalSurface = {
   conditional: false,
-  inTurn: inTurnOfCaller,
   responses: portalResponses,
   parameters: {
     ...webhookParameters,
@@ -73,7 +72,7 @@ const portalSurface = {
   },
 };
 
-/** For everybody: signing in. */
+/** For everybody: signing in, which has limits of its own for each address (`sign-in-limits.ts`). */
 export const openSurface = {
   ...portalSurface,
   config: { portal: 'open' as const },
@@ -87,6 +86,7 @@ export const signedInSurface = {
   config: { portal: 'signed-in' as const },
   security: [{ session: [] }],
   errors: { read: portalErrors.read, write: portalErrors.write },
+  inTurn: inTurnOfCaller,
   requireRecentProof,
 };
 

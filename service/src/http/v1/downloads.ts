@@ -58,7 +58,8 @@ function downloadOperation(kind: SlugTable, noun: string, example: object) {
     response: linesOf(`NDJSON: the ${noun} in the order of their ids.`, example),
     async run({ downloads, count, request, reply }) {
       await count(request);
-      return send(await downloads.get(kind), request, reply);
+      const download = await downloads.get(kind);
+      return () => send(download, request, reply);
     },
   });
 }

@@ -132,6 +132,7 @@ export const webhookOperations = [
     returns: { 200: 'The delivery with its attempt.' },
     response: oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
     errors: ['conflict'],
+    waitsForOthers: true,
     async run({ appId, params, body, ...dependencies }) {
       dependencies.appLimits.tests(appId);
       const target = { appId, webhookId: params.id, event: body.event ?? null };
