@@ -66,6 +66,25 @@ test('a webhook creation with an idempotency key is retried, and its webhook is 
   assert.equal((await direct.webhooks.list()).data.length, before + 1);
 });
 
+test('a rotation with an idempotency key is retried, and makes one secret', async () => {
+  const direct = createClient({ baseUrl: service.url, apiKey: service.key });
+  const { id } = await direct.webhooks.create({ url: 'https://receiver.test/' });
+  const { proxy, client } = await behindProxy(service);
+  const arrived = loseNextAnswer(proxy);
+  const request = { overlapSeconds: 0 };
+  const answer = client.webhooks.rotateSecret(id, request, { idempotencyKey: 'rotated' });
+  await arrived;
+  await eventually(async () => {
+    const { previousSecretExpiresAt, updatedAt, createdAt } = await direct.webhooks.get(id);
+    return previousSecretExpiresAt !== null || updatedAt !== createdAt;
+  });
+  proxy.cut();
+  proxy.mend();
+  const { secret } = await answer;
+  const again = await direct.webhooks.rotateSecret(id, request, { idempotencyKey: 'rotated' });
+  assert.equal(again.secret, secret);
+});
+
 test('an idempotency key that no header can have is a TypeError', async () => {
   const client = createClient({ baseUrl: service.url, apiKey: service.key });
   for (const idempotencyKey of ['', 'a b', 'é', 'x'.repeat(256)])

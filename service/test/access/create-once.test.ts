@@ -73,6 +73,9 @@ test('a key is made once and shown again as long as it is valid, without being s
     select row_to_json(k)::text as row from creation_idempotency_keys k
   `.execute(database);
   assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes(key)));
+  await sql`insert into suspensions (key_id, reason) values (${id}, 'Spam.')`.execute(database);
+  assert.equal((await make(person, keys, 'a-key', newKey)).body.error.code, 'suspended');
+  await sql`delete from suspensions where key_id = ${id}`.execute(database);
   await person.call(`${keys}/${id}`, { method: 'DELETE' });
   assertConflict(await make(person, keys, 'a-key', newKey), /expired or was revoked/);
   assert.equal((await listed(person, keys)).length, 1);
