@@ -46,6 +46,16 @@ export function createTurnsOfCallers(
   };
 }
 
+/** A statement that somebody waits for is cancelled after this time. */
+export const statementMaxMs = 5_000;
+
+export function takesTooLong(): ServiceError {
+  return new ServiceError(
+    'conflict',
+    `This takes more than ${statementMaxMs / 1_000} seconds. Choose a shorter time range.`,
+  );
+}
+
 export function tryAgain(reason: string): ServiceError {
   return new ServiceError('unavailable', `${reason} Try again in a moment.`, {
     headers: { 'retry-after': String(retryAfterSeconds) },

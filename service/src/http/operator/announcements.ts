@@ -12,12 +12,7 @@ import {
   findAnnounced,
   listAnnouncements,
 } from '../../system/announcements.ts';
-import {
-  CreationHeaders,
-  idempotencyKeyOf,
-  repeatable,
-  tellRepeated,
-} from '../portal/repeatable.ts';
+import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';

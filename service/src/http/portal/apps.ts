@@ -10,7 +10,7 @@ import { defaultQuotas } from '../../contract/quotas.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from './repeatable.ts';
+import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const appName = plainName('The name of the app', 'Announcer');

@@ -27,7 +27,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor, Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from './repeatable.ts';
+import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
 import { operation } from './surface.ts';
 
 const NewKey = strictObject(

@@ -2,7 +2,6 @@
 import { Type } from 'typebox';
 import {
   deleted,
-  idempotencyKey,
   noNul,
   nullable,
   plainText,
@@ -14,8 +13,8 @@ import {
   overlapSecondsDefault,
   overlapSecondsMax,
   recoverDaysMax,
-  repeatableMinutes,
 } from '../../contract/periods.ts';
+import { repeatableHeaders } from '../repeatable.ts';
 import { OwnHeadersInput } from '../../contract/own-headers.ts';
 import { webhookFormats } from '../../contract/webhook-formats.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -75,23 +74,13 @@ export const WebhookInput = strictObject(
   },
 );
 
-export const CreationHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    idempotencyKey(
-      `A value of your own that makes it safe to repeat the request: within ${repeatableMinutes} minutes, a request of the app with the same key and body creates no other webhook and returns the same response.`,
-      '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
-    ),
-  ),
-});
+export const CreationHeaders = repeatableHeaders(
+  'a request of the app with the same key and body creates no other webhook and returns the same response.',
+);
 
-export const RotationHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    idempotencyKey(
-      `A value of your own that makes it safe to repeat the request: within ${repeatableMinutes} minutes, a request of the app with the same key and body makes no other secret and returns the same one.`,
-      '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
-    ),
-  ),
-});
+export const RotationHeaders = repeatableHeaders(
+  'a request of the app with the same key and body makes no other secret and returns the same one.',
+);
 
 export const WebhookChanges = strictObject(
   {

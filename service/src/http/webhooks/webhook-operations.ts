@@ -6,6 +6,7 @@ import { repeatableMinutes } from '../../contract/periods.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
 import type { Change, Transaction } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
+import { idempotencyKeyOf, tellRepeated } from '../repeatable.ts';
 import { createOnce } from '../../webhooks/management/idempotency-keys.ts';
 import { rotateOnce, rotateSecret } from '../../webhooks/management/rotate-secret.ts';
 import { maskUrl } from '../../webhooks/sending/chat-platforms.ts';
@@ -62,14 +63,14 @@ export const webhookOperations = [
     recentProof: true,
     async run({ change, appLimits, appId, actor, body, request, reply, ...options }) {
       const { webhooks, secretBox, serviceName } = options;
-      const key = request.headers['idempotency-key'] as string | undefined;
+      const key = idempotencyKeyOf(request);
       const { webhook, isRepeated } = await counted({ change, appLimits, appId }, async (tx) => {
         const create = () =>
           createWebhook(tx, actor, appId, body, webhooks, { secretBox, serviceName });
         if (key === undefined) return { webhook: await create(), isRepeated: false };
         return createOnce(tx, appId, { key, input: body }, secretBox, create);
       });
-      if (isRepeated) reply.header('idempotent-replayed', 'true');
+      tellRepeated(reply, isRepeated);
       return envelope(webhook);
     },
   }),
@@ -153,14 +154,14 @@ export const webhookOperations = [
     errors: ['conflict'],
     recentProof: true,
     async run({ change, appLimits, secretBox, appId, actor, params, body, request, reply }) {
-      const key = request.headers['idempotency-key'] as string | undefined;
+      const key = idempotencyKeyOf(request);
       const once = { by: appId, key, content: ['rotateWebhookSecret', params.id, body] };
       const { webhook, isRepeated } = await counted({ change, appLimits, appId }, (tx) =>
         rotateOnce(tx, once, { appId, id: params.id }, secretBox, () =>
           rotateSecret(tx, actor, appId, params.id, body.overlapSeconds, secretBox),
         ),
       );
-      if (isRepeated) reply.header('idempotent-replayed', 'true');
+      tellRepeated(reply, isRepeated);
       return envelope(webhook);
     },
   }),

@@ -8,8 +8,7 @@ import {
   type Executor,
   type LeftJoined,
 } from '../../database/database.ts';
-import { ServiceError } from '../../errors.ts';
-import { createTurns } from '../../database/create-turns.ts';
+import { createTurns, statementMaxMs, takesTooLong } from '../../database/create-turns.ts';
 import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
 import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './list-all-deliveries.ts';
@@ -23,8 +22,6 @@ type Row = DeliveryRow &
 
 /** Each may read thousands of bodies. */
 const inTurn = createTurns('searches');
-/** As for what else somebody waits for. */
-const searchMaxMs = 5_000;
 
 /** Lists the deliveries of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
 export async function listAppDeliveries(
@@ -49,17 +46,14 @@ async function searchInTime(
 ) {
   try {
     return await database.transaction().execute(async (tx) => {
-      await sql`select set_config('statement_timeout', ${sql.lit(String(searchMaxMs))}, true)`.execute(
+      await sql`select set_config('statement_timeout', ${sql.lit(String(statementMaxMs))}, true)`.execute(
         tx,
       );
       return searchDeliveries(tx, appId, webhookIds, query);
     });
   } catch (error) {
     if (!isStatementTimeout(error)) throw error;
-    throw new ServiceError(
-      'conflict',
-      `This takes more than ${searchMaxMs / 1_000} seconds. Choose a shorter time range.`,
-    );
+    throw takesTooLong();
   }
 }
 

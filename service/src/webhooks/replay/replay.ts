@@ -25,7 +25,12 @@ import {
 import { fanOutLock, queueChannel } from '../../events/queue-channel.ts';
 import { ServiceError } from '../../errors.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { createTurns, tryAgain } from '../../database/create-turns.ts';
+import {
+  createTurns,
+  statementMaxMs,
+  takesTooLong,
+  tryAgain,
+} from '../../database/create-turns.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover and #replay */
@@ -45,8 +50,6 @@ export type Replayed = { appId: string; webhookId: string };
 
 /** The first key of the advisory lock of an app's replays; the second is the app. */
 export const replayLock = 70420016;
-/** A statement of a replay that somebody waits for is cancelled after this time. */
-const statementMaxMs = 5_000;
 /** Shorter than a statement may take, so that the error says that a lock was the reason. */
 const lockMaxMs = 4_000;
 /** How long a replay after healing waits for a row that somebody has locked. */
@@ -89,10 +92,7 @@ async function inTime<Result>(
     if (isLockTimeout(error))
       throw tryAgain('Another change has locked what this needs. Nothing was queued.');
     if (!isStatementTimeout(error)) throw error;
-    throw new ServiceError(
-      'conflict',
-      `This takes more than ${statementMaxMs / 1_000} seconds. Choose a shorter time range.`,
-    );
+    throw takesTooLong();
   });
 }
 
