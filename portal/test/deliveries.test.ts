@@ -307,7 +307,9 @@ test('times name their zone: local, or UTC for as long as somebody wants', optio
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.waitForURL(/since=/);
     const { searchParams } = new URL(page.url());
-    await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
+    const clear = page.getByRole('search').getByRole('button', { name: 'Clear filters' });
+    await clear.click();
+    await clear.waitFor({ state: 'detached' });
     return `${searchParams.get('since')}`;
   };
   const choose = async (choice: string): Promise<void> => {

@@ -133,7 +133,9 @@ export async function loseResponse(page: Page, method: string, path: string): Pr
     patterns: [{ urlPattern: `*/portal/api${path}`, requestStage: 'Response' }],
   });
   session.on('Fetch.requestPaused', ({ requestId, request }) => {
-    if (request.method !== method) void session.send('Fetch.continueRequest', { requestId });
+    // The window may have closed meanwhile.
+    if (request.method !== method)
+      void session.send('Fetch.continueRequest', { requestId }).catch(() => {});
     else
       void session
         .send('Fetch.failRequest', { requestId, errorReason: 'ConnectionReset' })
