@@ -9,6 +9,7 @@ import { defer } from './defer.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
 import { registerClient } from './site/client.ts';
 import { handleClientError } from './connections/client-error.ts';
+import { runOneAtATime } from './connections/one-at-a-time.ts';
 import { sendError } from './responses/send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import {
@@ -80,6 +81,7 @@ const exposedHeaders = [
 export async function createApp(given: AppDependencies): Promise<FastifyInstance> {
   const dependencies = { ...given, appLimits: createAppLimits() };
   const app = prepare(createServer(dependencies), dependencies);
+  runOneAtATime(app);
   endStalledResponses(app);
   countConnections(app, countersOf(dependencies));
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });

@@ -2,7 +2,7 @@
  * Counts every request of a listener, those that no route sees included: bytes that are no request, requests that arrive
  * too late, unknown paths, connections that break.
  */
-import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {
   LogController,
@@ -12,6 +12,7 @@ import {
 } from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import type { KeyKind, RequestCounts } from '../runtime/request-counts.ts';
+import { onTurn } from './connections/one-at-a-time.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,14 +28,12 @@ const unknown = 'unknown';
 /** RFC 9110, 15.5.18: to an `Expect` that is not `100-continue`. */
 const expectationFailed = 417;
 
-/** Counts the requests of one connection. */
+/** Counts the requests of one connection, which run one after another (`connections/one-at-a-time.ts`). */
 class Connection {
   readonly #socket: Socket;
   readonly #counters: Counters;
   /** The request without the end of its response. */
   #running: FastifyReply | null = null;
-  /** Requests that came meanwhile. */
-  readonly #pipelined = new Set<FastifyReply>();
   /** `bytesWritten` after what was counted last. */
   #written = 0;
 
@@ -44,29 +43,16 @@ class Connection {
   }
 
   begin(reply: FastifyReply): void {
-    const { raw, request } = reply;
-    // Node.js has written that it may continue.
-    if (request.raw.headers.expect !== undefined && this.#running === null) this.#takeBytes();
-    // Another application may have handed it on (`defer.ts`).
-    this.#take(raw);
-    if (this.#running === null) {
-      this.#running = reply;
-      return;
-    }
-    this.#pipelined.add(reply);
-    this.expectNext();
-    endBeforeTheNext(raw);
-  }
-
-  /** Call before another response follows on the running one. */
-  expectNext(): void {
-    if (this.#running) endBeforeTheNext(this.#running.raw);
+    // Node.js has written that it may continue. Another application may have handed the request on (`defer.ts`).
+    if (reply.request.raw.headers.expect !== undefined && this.#running === null) this.#takeBytes();
+    this.#running = reply;
   }
 
   /** May be called again for the same response. */
   end(response: ServerResponse, status: number | 'aborted'): void {
-    const reply = this.#take(response);
-    if (reply === null) return;
+    const reply = this.#running;
+    if (reply?.raw !== response) return;
+    this.#running = null;
     const { request, elapsedTime } = reply;
     const bytes = this.#takeBytes();
     const { requests, usage } = this.#counters;
@@ -78,13 +64,13 @@ class Connection {
 
   /** Its end. Without a response, what was written then was that the request is malformed or too late. */
   close(): void {
-    for (const reply of [this.#running, ...this.#pipelined]) {
-      if (reply === null) continue;
-      const { headersSent, statusCode } = reply.raw;
+    if (this.#running) {
+      const { raw, request } = this.#running;
+      const { headersSent, statusCode } = raw;
       const isRefused = !headersSent && this.#socket.bytesWritten > this.#written;
       // Whoever leaves a stream has got all of it.
-      const isStreamed = headersSent && reply.request.routeOptions.config.isStream;
-      this.end(reply.raw, isStreamed ? statusCode : isRefused ? 400 : 'aborted');
+      const isStreamed = headersSent && request.routeOptions.config.isStream;
+      this.end(raw, isStreamed ? statusCode : isRefused ? 400 : 'aborted');
     }
     // What Node.js refused before there was a request.
     if (this.#socket.bytesWritten > this.#written) this.countUnread(400);
@@ -93,21 +79,6 @@ class Connection {
   /** Counts a request that Fastify does not see. */
   countUnread(status: number): void {
     this.#counters.requests.add(unknown, 'none', status, 0, this.#takeBytes());
-  }
-
-  #take(response: ServerResponse): FastifyReply | null {
-    const running = this.#running;
-    if (running?.raw === response) {
-      this.#running = null;
-      return running;
-    }
-    if (this.#pipelined.size === 0) return null;
-    for (const reply of this.#pipelined) {
-      if (reply.raw !== response) continue;
-      this.#pipelined.delete(reply);
-      return reply;
-    }
-    return null;
   }
 
   #takeBytes(): number {
@@ -131,9 +102,8 @@ export function countConnections(app: FastifyInstance, counters: Counters): void
   // As Node.js responds itself, which nobody would count.
   app.server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const connection = (socket as Counted)[counts];
-    connection?.expectNext();
-    onDetach(response, () => connection?.countUnread(expectationFailed));
-    response.writeHead(expectationFailed).end();
+    response.once('finish', () => connection?.countUnread(expectationFailed));
+    onTurn(response, () => response.writeHead(expectationFailed).end());
   });
 }
 
@@ -163,20 +133,6 @@ export function countUnrouted(request: FastifyRequest, { raw }: FastifyReply): v
 
 function connectionOf({ raw }: FastifyRequest): Connection | undefined {
   return (raw.socket as Counted)[counts];
-}
-
-function endBeforeTheNext(response: ServerResponse): void {
-  onDetach(response, (socket) =>
-    (socket as Counted)[counts]?.end(response, statusOf(response, socket)),
-  );
-}
-
-/** With requests that came together, the next response is written before Fastify tells of the end of this one. */
-function onDetach(response: ServerResponse, act: (socket: Socket) => void): void {
-  response.detachSocket = function detachSocket(socket: Socket): void {
-    ServerResponse.prototype.detachSocket.call(this, socket);
-    act(socket);
-  };
 }
 
 function statusOf({ statusCode }: ServerResponse, { destroyed }: Socket): number | 'aborted' {

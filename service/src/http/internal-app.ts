@@ -10,6 +10,7 @@ import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
 import { countConnections, countUnrouted } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { endStalledResponses } from './connections/end-stalled-responses.ts';
+import { runOneAtATime } from './connections/one-at-a-time.ts';
 import {
   bodyArrivesWithinMs,
   endUnfinishedBodies,
@@ -46,6 +47,7 @@ const parameterLengthMax = 200 * 4 * 3;
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
   const app = createServer(dependencies);
   applyDefaults(app);
+  runOneAtATime(app);
   endStalledResponses(app);
   countConnections(app, countersOf(dependencies));
   endUnfinishedBodies(app);

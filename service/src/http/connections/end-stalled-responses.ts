@@ -3,7 +3,6 @@
  * connection with nothing to send is never ended here, however long its request takes.
  */
 import { readFile, readlink } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
@@ -34,8 +33,6 @@ type Sample = Taken & {
 };
 type Connection = {
   socket: Socket;
-  /** Responses to requests that came while another one had no end: Node keeps them, whole, until it is their turn. */
-  behind: Set<ServerResponse>;
   /** For /proc/net/tcp; null until it was needed. */
   inode: string | null;
   /** Of the checks of the last window, oldest first. Empty while nothing waits. */
@@ -59,15 +56,8 @@ export function endStalledResponses(
   let checksAt = 0;
   app.server.on('connection', (socket) => {
     timer ??= setInterval(() => void look(), lookEveryMs).unref();
-    const behind = new Set<ServerResponse>();
-    connections.set(socket, { socket, behind, inode: null, delivered: 0, ...nothingWaits() });
+    connections.set(socket, { socket, inode: null, delivered: 0, ...nothingWaits() });
     socket.once('close', () => connections.delete(socket));
-  });
-  // Before the application may have responded.
-  app.server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const behind = response.socket === null ? connections.get(socket)?.behind : undefined;
-    behind?.add(response);
-    if (behind) response.once('close', () => behind.delete(response));
   });
   app.addHook('onClose', async () => clearInterval(timer));
 
@@ -95,25 +85,14 @@ function nothingWaits() {
 /** Includes writes of which the kernel has taken a part: they stay in memory until their end. */
 function sumWaiting(connections: Iterable<Connection>): number {
   let total = 0;
-  for (const connection of connections) total += bytesOf(connection);
-  return total;
-}
-
-function bytesOf({ socket, behind }: Connection): number {
-  return socket.writableLength + bytesBehind(behind);
-}
-
-function bytesBehind(behind: Connection['behind']): number {
-  let total = 0;
-  // What the others have is in the socket.
-  for (const { socket, writableLength } of behind) if (socket === null) total += writableLength;
+  for (const { socket } of connections) total += socket.writableLength;
   return total;
 }
 
 /** Whether something was written since the client was last seen to have everything. */
-function mayWait({ socket, behind, delivered }: Connection): boolean {
+function mayWait({ socket, delivered }: Connection): boolean {
   const { waiting, written } = outputOf(socket);
-  return waiting > 0 || written !== delivered || bytesBehind(behind) > 0;
+  return waiting > 0 || written !== delivered;
 }
 
 /** Those for which something waits, here or in the kernel. */
@@ -123,12 +102,12 @@ async function observe(connections: Connection[]): Promise<Waiting[]> {
   const queues = await readSendQueues(connections);
   const at = performance.now();
   return connections.flatMap((connection, index) => {
-    const { socket, behind, inode } = connection;
+    const { socket, inode } = connection;
     const { waiting, written } = outputOf(socket);
     // Otherwise what was written meanwhile would count twice.
     if (socket.destroyed || written !== before[index]?.written) return [];
     const queued = queues.get(inode ?? '') ?? 0;
-    if (waiting + queued + bytesBehind(behind) === 0) {
+    if (waiting + queued === 0) {
       Object.assign(connection, { ...nothingWaits(), delivered: written });
       return [];
     }
@@ -169,7 +148,7 @@ function endIdle(waiting: Waiting[], total: number): void {
     .toSorted((a, b) => a.rate - b.rate || b.idleMs - a.idleMs);
   for (const { connection } of idle) {
     if (left <= waitingBytesMax) return;
-    left -= bytesOf(connection);
+    left -= connection.socket.writableLength;
     connection.socket.resetAndDestroy();
   }
 }
