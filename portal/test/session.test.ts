@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import {
   arrival,
   drawn,
   comeBack,
   openPortal,
+  password,
   portalUrl,
+  signInAs,
   signUp,
   switchCookies,
+  type Person,
 } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
@@ -52,6 +58,99 @@ test('the page stays on the screen while the session cannot be read', options, a
   await drawn(page);
   assert.equal(await name.inputValue(), 'On the server');
 });
+
+const endedTitle = 'Your session has ended';
+const nothingShown = async (page: Page) => {
+  await page.getByRole('heading', { name: endedTitle, level: 1 }).waitFor();
+  assert.equal(await page.getByRole('textbox').count(), 0);
+  assert.equal(await page.getByText('Of Hal alone').filter({ visible: true }).count(), 0);
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  assert.ok(!(await page.title()).includes('webhook'));
+};
+
+/** Types into the form of a new webhook, and ends the session. */
+async function typeAndEnd(person: Person) {
+  const { id } = await create(person, '/apps', { name: 'Of Hal alone' });
+  const page = await portal.open({ as: person, path: `/apps/${id}/webhooks/new` });
+  await page.getByRole('textbox', { name: 'Description' }).fill('Typed at length');
+  await page.getByRole('button', { name: 'Add a header' }).click();
+  await page.getByLabel('Name of header 1').fill('Authorization');
+  await page.getByLabel('Value of header 1').fill('Bearer 7f3c9a');
+  await page.getByRole('textbox', { name: 'URL' }).fill('https://example.org/hooks');
+  await sql`delete from sessions where user_id = (select id from users where email = ${person.email})`.execute(
+    portal.service.database,
+  );
+  return { page, id };
+}
+
+test(
+  'what was typed is there again, and can be sent, once its user has signed in in another window',
+  options,
+  async () => {
+    const hal = await signUp(portal.service, 'hal@example.org');
+    const { page, id } = await typeAndEnd(hal);
+    await page.getByRole('button', { name: 'Create webhook' }).click();
+    await nothingShown(page);
+    await assertAccessible(page, 'a session that has ended before the input was saved');
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Sign in in another window' }).click();
+    const other = await opened;
+    await other.getByLabel('Email address').fill(hal.email);
+    await comeBack(page);
+    await nothingShown(page);
+    await other.getByLabel('Password', { exact: true }).fill(password);
+    await other.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await other.getByRole('heading', { name: 'Overview' }).waitFor();
+    await comeBack(page);
+    const value = page.getByLabel('Value of header 1');
+    await value.waitFor();
+    assert.equal(await value.inputValue(), 'Bearer 7f3c9a');
+    assert.equal(
+      await page.getByRole('textbox', { name: 'Description' }).inputValue(),
+      'Typed at length',
+    );
+    assert.match(await page.title(), /^New webhook/);
+    await page
+      .getByRole('button', { name: 'Create webhook' })
+      .and(page.locator(':focus'))
+      .waitFor();
+    await page.getByText('Sign in first.').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Your new webhook' }).waitFor();
+    const { body } = await (await signInAs(portal.service, hal.email)).call(`/apps/${id}/webhooks`);
+    assert.equal(body.data[0].description, 'Typed at length');
+  },
+);
+
+test(
+  'what was typed is gone when somebody else signs in, or its user discards it',
+  options,
+  async () => {
+    const ivy = await signUp(portal.service, 'ivy@example.org');
+    const jon = await signUp(portal.service, 'jon@example.org');
+    const { page } = await typeAndEnd(ivy);
+    // A dialog of the page is hidden with it.
+    await page.getByRole('link', { name: 'Apps', exact: true }).first().click();
+    await page.getByRole('dialog').waitFor();
+    await comeBack(page);
+    await nothingShown(page);
+    await switchCookies(page, jon);
+    await comeBack(page);
+    await page.getByRole('alert').getByText('Not found').waitFor();
+    assert.equal(await page.getByText('Of Hal alone').filter({ visible: true }).count(), 0);
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    assert.equal(await page.getByRole('textbox').count(), 0);
+
+    const kim = await signUp(portal.service, 'kim@example.org');
+    const { page: theirs, id } = await typeAndEnd(kim);
+    await comeBack(theirs);
+    await theirs.getByRole('button', { name: 'Discard what you typed' }).click();
+    await theirs.getByText('Sign in again to continue.').waitFor();
+    assert.ok(
+      theirs.url().endsWith(`/sign-in?next=${encodeURIComponent(`/apps/${id}/webhooks/new`)}`),
+    );
+  },
+);
 
 test('a page that fails says so, and is not blank', options, async () => {
   const dan = await signUp(portal.service, 'dan@example.org');

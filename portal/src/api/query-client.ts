@@ -2,6 +2,7 @@
 import { ApiError } from '@orgdir/client';
 import { focusManager, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { isUnauthorized, isUnreachable } from './call.ts';
+import { afterEnd } from '../session/use-session.ts';
 import { sessionKey } from './read.ts';
 
 // Two windows next to each other are both always visible, so a change of visibility alone is not enough.
@@ -44,7 +45,7 @@ async function endSession(error: Error): Promise<void> {
     return queryClient.invalidateQueries({ queryKey: sessionKey });
   // An answer from before the end must not come last.
   await queryClient.cancelQueries({ queryKey: sessionKey });
-  queryClient.setQueryData(sessionKey, null);
+  queryClient.setQueryData(sessionKey, afterEnd(queryClient));
 }
 
 /** A refusal repeats. A service that does not respond is shown at once, and `ConnectionBanner` asks again. */

@@ -6,6 +6,7 @@ import { sessionKey } from '../api/read.ts';
 import { SecondFactorPage } from '../security/second-factor-page.tsx';
 import { SetUpPage } from '../security/set-up-page.tsx';
 import { Problem } from '../ui/problem.tsx';
+import { EndedPage } from './ended-page.tsx';
 import { SuspendedPage } from './suspended-page.tsx';
 import { useSession } from './use-session.ts';
 
@@ -38,7 +39,15 @@ export function SignedIn({ children }: { children: ReactNode }) {
     );
   if (missing === 'confirm') return <SecondFactorPage />;
   // The key resets the screen when another user signs in. If the session cannot be read, the screen stays.
-  if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
+  if (session.data) {
+    const { user, hasEnded = false } = session.data;
+    return (
+      <Fragment key={user.id}>
+        {hasEnded && <EndedPage />}
+        <div hidden={hasEnded}>{children}</div>
+      </Fragment>
+    );
+  }
   if (session.isPending || session.isError)
     return (
       <Center component="main" mih="60vh" p="md">

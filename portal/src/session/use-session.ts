@@ -5,16 +5,26 @@ import { sessionKey } from '../api/read.ts';
 import type { Credentials, PortalSession } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { pageBefore } from '../sign-in/next-page.ts';
+import { hasUnsaved } from './unsaved.ts';
+
+/** `hasEnded`: its user typed something that is not saved, so the page waits for them to sign in again. */
+type KnownSession = PortalSession & { hasEnded?: true };
 
 /**
  * The current session; null if nobody is signed in. The page contains it, so the first screen does not wait. It is read again
  * on focus, because the user may have signed in as somebody else in another window.
  */
 export function useSession() {
-  return useQuery({
+  return useQuery<KnownSession | null>({
     queryKey: sessionKey,
     queryFn: async ({ client, signal }) => {
-      const session = await readSession(signal);
+      const before = client.getQueryData<KnownSession | null>(sessionKey);
+      const found = await readSession(signal);
+      // The other window also asks for the second factor.
+      const isSigningIn =
+        found === null ||
+        (before?.hasEnded && before.user.id === found.user.id && found.missingFactor !== null);
+      const session = isSigningIn ? (afterEnd(client) ?? found) : found;
       clearIfChanged(client, session);
       return session;
     },
@@ -41,8 +51,7 @@ export function useRefreshSession(): () => Promise<void> {
     // An answer from before the change must not come last.
     await client.cancelQueries({ queryKey: sessionKey });
     const session = await readSession();
-    // The session stays in the cache, so that the pages that show it notice the new one.
-    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
+    removeReads(client);
     client.setQueryData(sessionKey, session);
   };
 }
@@ -83,6 +92,21 @@ export function useEndSession(): () => void {
   };
 }
 
+/** What the pages know once the service has refused the session. */
+export function afterEnd(client: QueryClient): KnownSession | null {
+  const before = client.getQueryData<KnownSession | null>(sessionKey);
+  return before && hasUnsaved() ? { ...before, hasEnded: true } : null;
+}
+
+/** Ends the wait for the user of a session that has ended: what they typed is gone, and this window signs in. */
+export function useDiscard(): () => void {
+  const client = useQueryClient();
+  return () => {
+    removeReads(client);
+    client.setQueryData(sessionKey, null);
+  };
+}
+
 function clearIfChanged(client: QueryClient, session: PortalSession | null): void {
   const before = client.getQueryData<PortalSession | null>(sessionKey);
   const isSame =
@@ -90,5 +114,10 @@ function clearIfChanged(client: QueryClient, session: PortalSession | null): voi
     before?.missingFactor === session?.missingFactor &&
     before?.suspendedAt === session?.suspendedAt;
   if (isSame) return;
+  removeReads(client);
+}
+
+/** All but the session, whose pages notice the new one. */
+function removeReads(client: QueryClient): void {
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
 }

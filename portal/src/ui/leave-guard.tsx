@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useEffect } from 'react';
 import { NavigationType, useBlocker } from 'react-router';
+import { holdUnsaved } from '../session/unsaved.ts';
 
 type Props = { lost: 'secret' | 'key' | 'recovery codes' | 'changes' };
 
@@ -14,13 +15,15 @@ export function LeaveGuard({ lost }: Props) {
       historyAction !== NavigationType.Replace &&
       currentLocation.pathname !== nextLocation.pathname,
   );
+  const isTyped = lost === 'changes';
+  // What is shown only once does not outlast the session.
+  useEffect(() => (isTyped ? holdUnsaved() : undefined), [isTyped]);
   useEffect(() => {
     // The browser asks in its own words when the window closes or reloads.
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();
     window.addEventListener('beforeunload', ask);
     return () => window.removeEventListener('beforeunload', ask);
   }, []);
-  const isTyped = lost === 'changes';
   return (
     <Modal
       opened={state === 'blocked'}
