@@ -10,7 +10,14 @@ import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible, assertReadable } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { comeBack, openPortal, signUp } from './support/portal-browser.ts';
+import {
+  arrival,
+  comeBack,
+  drawn,
+  openPortal,
+  signUp,
+  switchCookies,
+} from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -240,6 +247,32 @@ test(
     await assertReadable(page, 'notices on a phone');
   },
 );
+
+test('an announcement that was not sent outlasts its session', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/notices` });
+  const field = page.getByRole('textbox', { name: 'Text' });
+  await field.fill('Written at length.');
+  await page.context().clearCookies();
+  await page.getByRole('button', { name: 'Announce', exact: true }).click();
+  const ended = page.getByRole('heading', { name: 'Your session has ended' });
+  await ended.waitFor();
+  // Half of the way back: the other window asks for the second factor.
+  await switchCookies(page, operator);
+  const { body: json } = await operator.call('/session');
+  json.data.missingFactor = 'confirm';
+  await page.route('**/portal/api/session', (route) => route.fulfill({ json }));
+  const read = arrival(page, (request) => request.url().endsWith('/portal/api/session'));
+  await comeBack(page);
+  await read;
+  await drawn(page);
+  assert.ok(await ended.isVisible());
+  await page.unroute('**/portal/api/session');
+  await comeBack(page);
+  await field.waitFor();
+  assert.equal(await field.inputValue(), 'Written at length.');
+  await page.getByRole('link', { name: 'Syncs' }).click();
+  await page.getByRole('dialog', { name: 'Leave without saving your changes?' }).waitFor();
+});
 
 test('a sync that cannot run says why', options, async () => {
   const page = await portal.open({ as: operator, url: `${url}/syncs` });

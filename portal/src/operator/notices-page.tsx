@@ -21,6 +21,7 @@ import { Page } from '../layout/page.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
+import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
@@ -170,6 +171,7 @@ function Announce() {
         maw={480}
         disabled={form.getValues().text.trim() === ''}
       >
+        {form.isDirty() && <LeaveGuard lost="changes" />}
         <Textarea
           label="Text"
           description={`On one line, in up to ${announcementCharsMax} characters.`}
