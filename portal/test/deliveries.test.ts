@@ -151,6 +151,28 @@ test(
   },
 );
 
+test(
+  'filters that the service refuses can be cleared, and say what is wrong',
+  options,
+  async () => {
+    const { appId, path } = await makeWebhook(ada, 'https://example.org/');
+    const page = await portal.open({ as: ada, path: `${path}/deliveries?event=org.cretaed` });
+    const problem = page.getByRole('alert');
+    await problem.getByText('event').waitFor();
+    assert.equal(await problem.getByRole('button', { name: 'Try again' }).count(), 0);
+    await assertAccessible(page, 'a refused filter');
+    await problem.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
+    await page.goto(`${portalUrl}/apps/${appId}/events?before=gone`);
+    await problem.getByRole('button', { name: 'Newest' }).click();
+    await problem.waitFor({ state: 'detached' });
+    assert.equal(new URL(page.url()).search, '');
+    await page.goto(`${portalUrl}/audit?app=gone`);
+    await problem.getByRole('button', { name: 'All your apps' }).click();
+    await page.getByRole('list', { name: 'Audit log' }).waitFor();
+  },
+);
+
 test('while it is paused, nothing asks for the list', options, async () => {
   const receiver = await startReceiver();
   const webhook = await makeWebhook(bob, receiver.url);

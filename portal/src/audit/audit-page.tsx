@@ -35,6 +35,7 @@ export function AuditPage() {
       <PagedList
         name="Audit log"
         read={read}
+        reset={{ label: 'All your apps', run: () => setQuery({}) }}
         empty={
           <Empty
             title="No entries yet"

@@ -8,7 +8,7 @@ import { moveFocus } from '../ui/move-focus.ts';
 import { useTimes } from '../ui/times.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
-import { toQuery, useFilters, type Filters } from './filters.ts';
+import { noFilters, toQuery, useFilters, type Filters } from './filters.ts';
 
 const perPage = 50;
 const liveEveryMs = 2_000;
@@ -39,7 +39,10 @@ export function Deliveries({ actions, ...scope }: Props) {
         changeAndFocus={changeAndFocus}
         ofApp={scope.webhookId === null}
       />
-      <Loaded query={query}>
+      <Loaded
+        query={query}
+        reset={{ label: 'Clear filters', run: () => changeAndFocus(noFilters) }}
+      >
         {(page) => (
           <DeliveryList
             scope={scope}

@@ -48,7 +48,7 @@ function Events({ appId }: { appId: string }) {
   );
   const hooks = useQuery(webhooksOperation(appId)).data?.entries ?? [];
   return (
-    <Loaded query={list}>
+    <Loaded query={list} reset={{ label: 'Newest', run: () => go({}) }}>
       {({ data, pagination: { hasMore, nextCursor } }) =>
         data.length === 0 ? (
           <Empty title={before === null ? 'No events yet' : 'No earlier events'} action={newest}>

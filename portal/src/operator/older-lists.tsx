@@ -28,12 +28,12 @@ type Props<Entry> = TableProps<Entry> & {
 
 /** The address holds the filter and where the page begins. */
 function OlderPage<Entry>({ title, lead, read, filter, ...table }: Props<Entry>) {
-  const [query] = useSearchParams();
+  const [query, setQuery] = useSearchParams();
   const list = useQuery(read(Object.fromEntries(query)));
   return (
     <Page title={title} lead={lead}>
       {filter}
-      <Loaded query={list}>
+      <Loaded query={list} reset={{ label: 'Clear filters', run: () => setQuery({}) }}>
         {({ data, pagination }) => (
           <>
             {data.length === 0 && <Text role="status">Nothing matches.</Text>}

@@ -5,10 +5,15 @@ import type { ReactNode } from 'react';
 import { isUnreachable } from '../api/call.ts';
 import { Problem } from './problem.tsx';
 
-type Props<T> = { query: UseQueryResult<T>; children: (data: T) => ReactNode };
+type Props<T> = {
+  query: UseQueryResult<T>;
+  /** For what the address chose, if the service refuses it: to try that again would not help. */
+  reset?: { label: string; run: () => void };
+  children: (data: T) => ReactNode;
+};
 
 /** Shows the data of a query, a skeleton while it loads, or its error. */
-export function Loaded<T>({ query, children }: Props<T>) {
+export function Loaded<T>({ query, reset, children }: Props<T>) {
   if (query.data !== undefined && !isGone(query.error))
     return (
       <>
@@ -19,6 +24,15 @@ export function Loaded<T>({ query, children }: Props<T>) {
         {children(query.data)}
       </>
     );
+  if (query.isError && reset && isRefused(query.error))
+    return (
+      <Problem
+        error={query.error}
+        title="The service cannot show this"
+        retry={reset.run}
+        retryLabel={reset.label}
+      />
+    );
   if (query.isError) return <Problem error={query.error} retry={() => void query.refetch()} />;
   return (
     <Stack gap="sm" aria-busy>
@@ -27,6 +41,10 @@ export function Loaded<T>({ query, children }: Props<T>) {
       <Skeleton h={20} w="80%" animate={false} />
     </Stack>
   );
+}
+
+function isRefused(error: Error): boolean {
+  return error instanceof ApiError && error.status === 400;
 }
 
 /** A resource deleted in the meantime is not shown from the cache. */

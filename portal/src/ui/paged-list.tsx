@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useRef, type ReactNode } from 'react';
+import { useRef, type ComponentProps, type ReactNode } from 'react';
 import type { readPage } from '../api/read.ts';
 import { Loaded } from './loaded.tsx';
 import { moveFocus } from './move-focus.ts';
@@ -9,6 +9,7 @@ import { Pager, PastLastPage } from './pager.tsx';
 type Props<Entry> = {
   name: string;
   read: (page: number) => ReturnType<typeof readPage<Entry>>;
+  reset?: ComponentProps<typeof Loaded>['reset'];
   empty: ReactNode;
   children: (entry: Entry) => ReactNode;
 };
@@ -17,7 +18,7 @@ type Props<Entry> = {
  * One page of a list with a pager. The address holds the page number. The list takes the focus when the page changes, so
  * that screen readers announce it.
  */
-export function PagedList<Entry>({ name, read, empty, children }: Props<Entry>) {
+export function PagedList<Entry>({ name, read, reset, empty, children }: Props<Entry>) {
   const [page, go] = usePage();
   const query = useQuery(read(page));
   const list = useRef<HTMLElement>(null);
@@ -26,7 +27,7 @@ export function PagedList<Entry>({ name, read, empty, children }: Props<Entry>) 
     moveFocus(list.current);
   };
   return (
-    <Loaded query={query}>
+    <Loaded query={query} {...(reset && { reset })}>
       {({ entries, pagination }) => (
         <>
           <section ref={list} tabIndex={-1} aria-label={`${name}, page ${page}`}>

@@ -8,10 +8,11 @@ type Props = {
   /** For an error that has no title of its own. */
   title?: string;
   retry?: () => void;
+  retryLabel?: string;
 };
 
 /** Shows and announces an error, with the id of the request. */
-export function Problem({ error, title: fallback, retry }: Props) {
+export function Problem({ error, title: fallback, retry, retryLabel = 'Try again' }: Props) {
   const { title, message, requestId } = describeError(error, fallback);
   const button = useMoveFocusAfter(moveFocus);
   return (
@@ -25,7 +26,7 @@ export function Problem({ error, title: fallback, retry }: Props) {
         )}
         {retry && (
           <Button ref={button} size="xs" variant="default" onClick={retry}>
-            Try again
+            {retryLabel}
           </Button>
         )}
       </Stack>
