@@ -11,7 +11,7 @@ import { version } from '../../service/src/runtime/version.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { comeBack, loseResponse, openPortal, signUp } from './support/portal-browser.ts';
+import { comeBack, loseResponse, openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 /** The request timeout. Only one test waits for it. */
@@ -531,6 +531,11 @@ test('an app with as many webhooks as it may have says so', options, async () =>
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('This app has 20 webhooks').waitFor();
   assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
+  await page.goto(`${portalUrl}/apps/${appId}/webhooks/new`);
+  await page.getByText('This app has 20 webhooks').waitFor();
+  assert.equal(await page.getByLabel('URL').count(), 0);
+  await page.getByRole('link', { name: 'Delete one' }).click();
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
 });
 
 test(

@@ -7,12 +7,14 @@ import type { CreatedWebhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
+import { hasUnsaved } from '../session/unsaved.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { isChat } from './describe-webhook.ts';
 import { Receivers } from './receivers.tsx';
+import { NoRoom, webhooksMax } from './no-room.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { useCreateWebhook } from './use-create-webhook.ts';
 import { newWebhook, WebhookForm } from './webhook-form.tsx';
@@ -36,6 +38,9 @@ export function NewWebhookPage() {
             return <Created webhook={create.data} done={done} />;
           }
           if (!can(data, 'changeWebhooks')) return <WebhookRoleNote />;
+          // What somebody has begun to write stays.
+          if (data.webhookCount >= webhooksMax(data) && !hasUnsaved())
+            return <NoRoom total={data.webhookCount} max={webhooksMax(data)} list={list} />;
           return (
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm

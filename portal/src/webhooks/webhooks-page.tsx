@@ -3,7 +3,6 @@ import { useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useParams } from 'react-router';
-import { defaultQuotas } from '../../../service/src/contract/quotas.ts';
 import { describeHealth } from '../../../service/src/contract/webhook-in-words.ts';
 import { webhooks as webhooksOperation, webhookStats } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -16,6 +15,7 @@ import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
+import { NoRoom, webhooksMax } from './no-room.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { WebhookTable } from './webhook-table.tsx';
@@ -30,8 +30,7 @@ export function WebhooksPage() {
   const app = useApp();
   const mayChange = can(app, 'changeWebhooks');
   const total = query.data?.pagination.total ?? 0;
-  const max = app?.quotas?.webhooks ?? defaultQuotas.webhooks;
-  const isFull = mayChange && total >= max;
+  const isFull = mayChange && total >= webhooksMax(app);
   return (
     <AppFrame
       title="Webhooks"
@@ -44,12 +43,7 @@ export function WebhooksPage() {
             <>
               <WebhookRoleNote />
               {entries.length === 0 && <NoWebhooks mayChange={mayChange} />}
-              {isFull && (
-                <Text size="sm">
-                  This app has {total} webhooks and can have {max}. Delete one to make room for
-                  another.
-                </Text>
-              )}
+              {isFull && <NoRoom total={total} max={webhooksMax(app)} />}
               {entries.length > 0 && <List webhooks={sortByHealth(entries)} />}
             </>
           )}
