@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
@@ -142,6 +143,16 @@ test('forced colours show what is chosen', options, async () => {
   const line = (tab: string) =>
     styleOf(tabs.getByRole('link', { name: tab }), 'border-bottom-color');
   assert.notEqual(await line('Deliveries'), await line('Keys'), 'which section it is');
+  const { url } = await startReceiver();
+  const webhook = await create(ada, `/apps/${id}/webhooks`, { url });
+  await create(ada, `/apps/${id}/webhooks/${webhook.id}/test`);
+  const open = page.getByRole('row', { name: 'webhook.test' });
+  await open.getByRole('link', { name: 'webhook.test' }).click();
+  await page
+    .getByRole('link', { name: 'webhook.test' })
+    .and(page.locator('[aria-current]'))
+    .waitFor();
+  assert.equal(await styleOf(open, 'outline-style'), 'solid', 'which delivery is open');
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog').getByRole('textbox').fill('few');
   await page.getByRole('dialog').getByText('Of few colours').first().waitFor();

@@ -95,7 +95,7 @@ function Row(props: RowProps) {
   const isNarrow = openId !== undefined;
   const isMarked = openId === delivery.id || selection?.ids.includes(delivery.id);
   return (
-    <Table.Tr {...(isMarked && { bg: 'var(--mantine-color-default-hover)' })}>
+    <Table.Tr {...(isMarked && { bg: 'var(--mantine-color-default-hover)', 'data-marked': true })}>
       {selection && !isNarrow && <SelectCell delivery={delivery} selection={selection} />}
       {!isNarrow && (
         <Table.Td>
