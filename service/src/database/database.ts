@@ -24,7 +24,7 @@ export type LeftJoined<Row> = Row | { [Column in keyof Row]: null };
 /** The settings that `pg` needs to connect. The password is nowhere else. */
 export type ConnectionSettings = Pick<
   pg.ClientConfig,
-  'connectionString' | 'host' | 'port' | 'user' | 'password' | 'database'
+  'connectionString' | 'host' | 'port' | 'user' | 'password' | 'database' | 'ssl'
 > & {
   /** Chooses among several hosts. */
   primary?: Primary;

@@ -74,6 +74,8 @@ function connectionTo(installation: Installation, socketDir: string): Connection
     user: 'orgdir',
     password: installation.password,
     database: 'orgdir',
+    // Otherwise PGSSLMODE, which is about other servers, would say.
+    ssl: false,
   };
 }
 

@@ -43,6 +43,16 @@ test('a copy of a folder whose server runs is a database of its own', async () =
   assert.deepEqual(await query(original, 'select from only_here'), []);
 });
 
+test('PGSSLMODE, which is for other servers, does not keep anybody out', async (t) => {
+  const { PGSSLMODE: before } = process.env;
+  process.env['PGSSLMODE'] = 'require';
+  t.after(() => {
+    if (before === undefined) delete process.env['PGSSLMODE'];
+    else process.env['PGSSLMODE'] = before;
+  });
+  assert.deepEqual(await query(await open('without-tls'), 'select 1 as one'), [{ one: 1 }]);
+});
+
 test('a server that still starts is waited for, however long that takes', async (t) => {
   const dataDir = join(folder, 'starting');
   await open('starting');
