@@ -124,8 +124,12 @@ function run(installation: Installation, program: string, args: string[], input 
       timeout: stepDeadlineMs,
     },
   );
-  if (status === 0 && !/^(FATAL|ERROR|PANIC)|\b(ERROR|FATAL|PANIC): /m.test(stderr)) return;
+  const fault = /^.*\b(?:error|ERROR|FATAL|PANIC): .*$/m.exec(stderr)?.[0];
+  if (status === 0 && fault === undefined) return;
+  // After the first fault there are those that follow from it, such as EPIPE, and what was done about it.
   const reason =
-    error?.message ?? (stderr.trim().split('\n').at(-1) || `it ended with ${status ?? signal}`);
+    fault ??
+    error?.message ??
+    (stderr.trim().split('\n').at(-1) || `it ended with ${status ?? signal}`);
   throw new StartError(`the embedded database cannot be created: ${program}: ${reason}`);
 }

@@ -49,8 +49,11 @@ export async function withDataDirErrors<T>(dataDir: string, act: () => Promise<T
     const { code } = error as NodeJS.ErrnoException;
     // That of an interrupted start is a number.
     if (typeof code !== 'string') throw error;
+    const isFull = code === 'ENOSPC' || code === 'EDQUOT';
     throw new StartError(
-      `DATA_DIR ${dataDir} cannot be used (${code}); choose a folder that you may write to, for example DATA_DIR=./data`,
+      isFull
+        ? `DATA_DIR ${dataDir} has no space left (${code}); free some, or choose a folder on another disk`
+        : `DATA_DIR ${dataDir} cannot be used (${code}); choose a folder that you may write to, for example DATA_DIR=./data`,
       { cause: error },
     );
   }

@@ -1,7 +1,7 @@
 /** Which server is that of a folder, and how long a start waits for it. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, mock, test } from 'node:test';
@@ -9,6 +9,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openClient } from '../../src/database/database.ts';
 import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded.ts';
+import { ensureCluster } from '../../src/database/embedded-cluster.ts';
+import { withDataDirErrors, type Installation } from '../../src/database/embedded-installation.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-embedded-'));
 // As root, PostgreSQL runs as another user.
@@ -51,6 +53,34 @@ test('PGSSLMODE, which is for other servers, does not keep anybody out', async (
     else process.env['PGSSLMODE'] = before;
   });
   assert.deepEqual(await query(await open('without-tls'), 'select 1 as one'), [{ one: 1 }]);
+});
+
+test('a first start says that the disk is full, whichever step finds out', async () => {
+  const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  await assert.rejects(
+    withDataDirErrors('/data', () => Promise.reject(full)),
+    /^StartError: DATA_DIR \/data has no space left \(ENOSPC\); free some/,
+  );
+  const programs = join(folder, 'full/programs');
+  await mkdir(join(programs, 'bin'), { recursive: true });
+  const initdb = `#!/bin/sh
+echo 'FATAL:  could not write to file "pg_wal/xlogtemp.1": No space left on device' >&2
+echo 'child process exited with exit code 1' >&2
+echo 'initdb: removing contents of data directory "postgres"' >&2
+exit 1`;
+  await writeFile(join(programs, 'bin/initdb'), initdb, { mode: 0o755 });
+  const installation: Installation = {
+    dataDir: join(folder, 'full'),
+    clusterDir: join(folder, 'full/postgres'),
+    programs: { folder: programs, version: '18' },
+    user: null,
+    password: '',
+    settings: [],
+  };
+  await assert.rejects(
+    ensureCluster(installation),
+    /cannot be created: initdb: FATAL: {2}could not write to file ".*": No space left on device$/,
+  );
 });
 
 test('a server that still starts is waited for, however long that takes', async (t) => {
