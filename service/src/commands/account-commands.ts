@@ -19,12 +19,13 @@ import {
   setSignUpBlock,
 } from '../sign-in/sign-up-blocks.ts';
 import {
-  type CommandSpec,
   addCommand,
   checkedBy,
   collect,
   parseEmail,
   parseId,
+  parsePath,
+  type CommandSpec,
 } from './parse-option.ts';
 import { cliActor } from './cli-actor.ts';
 import { addSuspension } from './suspension-commands.ts';
@@ -104,7 +105,7 @@ function addExport(accounts: Command): void {
     name: 'export',
     description:
       'Write the data about a user to a file that only you can read, as the user gets it in the portal.',
-    options: [['--file <file>', 'file to write', String, 'account.json']],
+    options: [['--file <file>', 'file to write', parsePath, 'account.json']],
     async act({ database, given, flags: { file } }) {
       const { id, email } = await readAccount(database, given);
       const parts = writeExport({ database, search, account: { id, email, sessionId: null } });

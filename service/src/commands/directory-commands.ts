@@ -20,6 +20,7 @@ import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
+import { parsePath } from './parse-option.ts';
 import { withDatabase } from './with-database.ts';
 
 type ImportFlags = {
@@ -41,6 +42,7 @@ export function addDirectoryCommands(program: Command): void {
     .argument(
       '<file>',
       'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input; for all: the folder that export all wrote',
+      parsePath,
     )
     .option('--skip-bad', 'skip bad lines instead of importing nothing')
     .option(

@@ -5,6 +5,7 @@ import { importSchemas, type ImportKind } from '../directory/import.ts';
 import { ArgumentsError } from './arguments-error.ts';
 import { toJsonLine } from './escape-controls.ts';
 import { createProgressLine } from './progress-line.ts';
+import { parsePath } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 import {
   PipeClosedError,
@@ -36,6 +37,7 @@ export function addExportCommand(program: Command): void {
     .argument(
       '[target]',
       'a file, or - for standard output (default); for all: a new folder, required',
+      parsePath,
     )
     .addOption(
       new Option(

@@ -8,6 +8,7 @@ import { StartError } from '../errors.ts';
 import { openConfiguredDatabase } from '../start/open-database.ts';
 import { secretKeyFile } from '../database/read-secret-keys.ts';
 import { postgresUrl } from '../settings/setting-types.ts';
+import { parsePath } from './parse-option.ts';
 import { print, table, toolName, withDatabase } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';
 
@@ -59,7 +60,7 @@ export function addBackupCommands(program: Command): void {
   program
     .command('backup')
     .description('Write everything of an installation at one moment into a new file.')
-    .argument('<file>', 'a file that does not exist yet')
+    .argument('<file>', 'a file that does not exist yet', parsePath)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -84,7 +85,7 @@ Example:
   program
     .command('restore')
     .description('Load a file of backup into an empty database, and migrate it.')
-    .argument('<file>', 'a file that backup has written')
+    .argument('<file>', 'a file that backup has written', parsePath)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -27,6 +27,12 @@ export function parseHttpUrl(text: string): string {
   throw new InvalidArgumentError('It must be an http or https address.');
 }
 
+/** A file or folder. An unset variable of a script is an empty one, which would be the current folder. */
+export function parsePath(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
 /** A date, which begins in UTC, or a time with its zone. */
 export function parseTimeOption(text: string): Date {
   const isDate = /^\d{4}-\d\d-\d\d$/.test(text);

@@ -281,6 +281,10 @@ test('invalid arguments exit with 2 and a hint; every command has help', async (
     ['keys', 'create', '--platform', '--scope', 'read:directory'],
     ['keys', 'create', '--platform', '--app', service.appId],
     ['import', 'planets', 'x'],
+    ['import', 'all', ''],
+    ['export', 'all', ''],
+    ['backup', ''],
+    ['restore', ''],
     ['apps', 'create', '--colour', 'red'],
   ]) {
     const result = await run(args);
