@@ -7,6 +7,7 @@ import { invalid, ServiceError } from '../errors.ts';
 import { ExistingNamesError } from '../directory/existing-names.ts';
 import {
   BadLinesError,
+  badLinesNamedMax,
   importLines,
   importSchemas,
   tidyAfterImport,
@@ -198,11 +199,18 @@ async function fileSize(file: string): Promise<number | null> {
   throw invalid({ path: 'file', message: `${file} is not a file, or cannot be read` });
 }
 
+/** What fits on a screen. A file of another kind has nothing but bad lines, often with the same fault. */
+const badLinesShown = 20;
+
 function printResult(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
-  for (const { line: number, reason } of result.badLines)
+  const shown = result.badLines.slice(0, badLinesShown);
+  for (const { line: number, reason } of shown)
     console.error(escapeControls(`${line} ${number}: ${reason}`));
-  if (result.bad > result.badLines.length)
-    console.error(`and ${result.bad - result.badLines.length} more bad lines`);
+  const more = result.bad - shown.length;
+  if (more > 0)
+    console.error(
+      `and ${more} more bad ${more === 1 ? 'line' : 'lines'}; --json names up to ${badLinesNamedMax}`,
+    );
   if (kept)
     console.log(
       `${result.created} ${kind} created, ${result.updated} updated${result.bad > 0 ? `, ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'} skipped` : ''}.`,

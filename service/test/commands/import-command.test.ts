@@ -50,6 +50,21 @@ Nothing was imported: 3 bad lines. Fix the file, or skip them with --skip-bad.
   );
 });
 
+test('a file with nothing but bad lines does not fill the screen', async () => {
+  const text = '{"foo":1}\n'.repeat(1_500);
+  const { code, stderr } = await importText('other.ndjson', text);
+  const lines = stderr.trimEnd().split('\n');
+  assert.equal(code, 1);
+  assert.match(lines[19] ?? '', /^line 20: /);
+  assert.deepEqual(lines.slice(20), [
+    'and 1480 more bad lines; --json names up to 1000',
+    'Nothing was imported: 1500 bad lines. Fix the file, or skip them with --skip-bad.',
+  ]);
+  const { stdout } = await importText('other.ndjson', text, '--json');
+  const { bad, badLines } = JSON.parse(stdout);
+  assert.deepEqual([bad, badLines.length], [1_500, 1_000]);
+});
+
 test('a header that cannot be used is one error, even with --skip-bad', async () => {
   const semicolons = 'name;tag\r\nOne;1\r\nTwo;2\r\n';
   assert.deepEqual(await importText('semicolons.csv', semicolons, '--skip-bad'), {
