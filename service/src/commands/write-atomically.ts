@@ -10,6 +10,9 @@ import { exists, unfinishedName } from '../database/unfinished.ts';
 
 export type Write = (content: string | Buffer) => Promise<void>;
 
+const isThere = (file: string) =>
+  invalid({ path: 'file', message: `${file} exists; name a new one` });
+
 /** A device or a pipe is written directly, because it cannot be renamed. `replaces`: an existing file, if there is one. */
 export async function writeFileAtomically<T>(
   file: string,
@@ -17,8 +20,7 @@ export async function writeFileAtomically<T>(
   { replaces = true } = {},
 ): Promise<T> {
   const target = await reportPathErrors(file, () => findTarget(file));
-  if (!replaces && (await exists(target.path)))
-    throw invalid({ path: 'file', message: `${file} exists; name a new one` });
+  if (!replaces && (await exists(target.path))) throw isThere(file);
   if (target.kind === 'stream') return reportPathErrors(file, () => writeFile(target.path, act));
   return writeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
@@ -138,6 +140,7 @@ async function reportPathErrors<T>(path: string, act: () => Promise<T>): Promise
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (code === undefined || syscall === undefined) throw error;
+    if (code === 'EEXIST') throw isThere(path);
     throw invalid({ path: 'file', message: `${path} cannot be written (${code})` });
   }
 }

@@ -4,6 +4,7 @@
  * tells what an interrupted load has brought from what a service has used, so that every load can be repeated.
  */
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { StartError } from '../errors.ts';
@@ -14,7 +15,7 @@ import {
   type ConnectionSettings,
   type Database,
 } from './database.ts';
-import { fromBefore, isBeforeBaseline, listMigrations, migrate } from './migrate.ts';
+import { fromBefore, isBeforeBaseline, listMigrations, migrate, turnRetryMs } from './migrate.ts';
 import { positionsPerRestore } from './timeline.ts';
 import {
   countRows,
@@ -62,8 +63,7 @@ export function loadSnapshot(
   snapshot: Snapshot,
 ): Promise<RowCounts> {
   return withCopyClient(connection, applicationName, async (client) => {
-    // Once the lock is free, an interrupted one has ended.
-    await client.query('select pg_advisory_lock($1)', [loadLock]);
+    await takeTurn(client);
     const isUnfinished = await requireTarget(client, snapshot);
     if (isUnfinished) await client.query('drop schema orgdir cascade');
     const options = { applicationName, poolSize: 1, statementTimeoutMs: 0 };
@@ -80,6 +80,18 @@ export function loadSnapshot(
       await database.destroy();
     }
   });
+}
+
+/** One load at a time: once the lock is free, an interrupted one has ended. Waits as `migrate` does, and for the same reason. */
+async function takeTurn(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      'select pg_try_advisory_lock($1) as taken',
+      [loadLock],
+    );
+    if (rows[0]?.taken) return;
+    await wait(turnRetryMs);
+  }
 }
 
 /** From now on what was loaded is in use, and no load may replace it. */

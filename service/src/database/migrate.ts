@@ -13,7 +13,7 @@ import { StartError } from '../errors.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
-const turnRetryMs = 50;
+export const turnRetryMs = 50;
 /** Why an installation of before 1.0.0 is refused, and what to do instead. */
 export const fromBefore = 'was made by a version before 1.0.0, and cannot be upgraded';
 export const startEmpty =

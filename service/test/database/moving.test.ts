@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { after, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
 import {
   openDatabase,
   sql,
@@ -101,6 +102,43 @@ test('an installation with a full queue moves to another server and back', optio
   await requireReceived(home.database, receiver, more.events, later);
   await home.close();
 });
+
+test('a second backup into one file says that it exists', options, async () => {
+  const source = await startTestService();
+  const file = join(dirname(await newFolder()), 'orgdir.backup');
+  const env = { DATABASE_URL: toUrl(source.connection) };
+  const twice = await Promise.all([0, 1].map(() => runCommand(['backup', file], { env })));
+  assert.deepEqual(twice.map(({ code }) => code).sort(), [0, 1]);
+  assert.match(twice.map(({ stderr }) => stderr).join(''), /orgdir.backup exists; name a new one/);
+});
+
+test(
+  'a restore that waits for another one does not keep it from building indexes',
+  options,
+  async () => {
+    const source = await startTestService();
+    const file = join(dirname(await newFolder()), 'orgdir.backup');
+    const from = { DATABASE_URL: toUrl(source.connection) };
+    assert.equal((await runCommand(['backup', file], { env: from })).code, 0);
+    const url = await emptyDatabase();
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('select pg_advisory_lock(70420023)');
+    const waiting = runCommand(['restore', file], { env: { ...from, DATABASE_URL: url } });
+    await eventually(async () => {
+      const { rowCount } = await other.query(`
+      select from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and query like '%advisory_lock%'
+    `);
+      return rowCount === 1;
+    });
+    await other.query('create table built (id int)');
+    await other.query('create index concurrently on built (id)');
+    await other.end();
+    const { code, stderr } = await waiting;
+    assert.equal(code, 0, stderr);
+  },
+);
 
 test('a cursor from after a backup goes on in what is restored', options, async () => {
   const source = await startTestService({ worker: true });
