@@ -11,6 +11,7 @@ import { startApi } from '../harness/service.ts';
 import { makeAppKey } from '../harness/subscribers.ts';
 import { isEmpty, openPool, openServer, until } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
+import { checkReplicas } from '../service/src/doctor/check-replicas.ts';
 import { noJq, whatFails } from '../service/test/support/incidents.ts';
 import { announce, put } from '../service/test/support/directory.ts';
 import { startProxy } from '../service/test/support/proxy.ts';
@@ -77,6 +78,26 @@ test(
     );
   },
 );
+
+test('doctor says which replica is behind', async (t) => {
+  const cleanUps = cleanUpsOf(t);
+  const primary = await startPrimary('primary');
+  const [prompt, late] = [await createServer('prompt'), await createServer('late')];
+  const database = await openServer(urlOf(primary), cleanUps);
+  await prompt.follow(primary);
+  await late.follow(primary, ['recovery_min_apply_delay=1h']);
+  await createCaller(database);
+  await rename(database, 'new');
+  await untilName(openPool(urlOf(prompt), cleanUps), 'new');
+  const found = await checkReplicas(database, [urlOf(prompt), urlOf(late)]);
+  assert.deepEqual(
+    found.map(({ status, message }) => [status, message.replace(/^\S+ /, '')]),
+    [
+      ['ok', 'is a standby of the database'],
+      ['warning', 'is behind, so nothing is read from it'],
+    ],
+  );
+});
 
 test('a replica with commits that a failover has lost is not read', async (t) => {
   const cleanUps = cleanUpsOf(t);
