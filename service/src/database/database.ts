@@ -186,6 +186,17 @@ export function isLockTimeout(error: unknown): boolean {
   return (error as { code?: unknown }).code === '55P03';
 }
 
+/**
+ * Whether a transaction failed only because of what else ran at that time: it can be repeated, now or in a moment.
+ * serialization_failure, deadlock_detected, lock_not_available, and everything that `isConnectionFault` knows.
+ */
+export function isTemporary(error: unknown): boolean {
+  if (isConnectionFault(error)) return true;
+  if (!(error instanceof Error)) return false;
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return code === '40001' || code === '40P01' || code === '55P03' || isTemporary(cause);
+}
+
 /** The name of the constraint that a write violated (class 23 of PostgreSQL's codes), or null. */
 export function violatedConstraint(error: unknown): string | null {
   const { code, constraint } = error as { code?: string; constraint?: string };

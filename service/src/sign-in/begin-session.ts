@@ -1,6 +1,6 @@
 /** Begins sessions: with a password, a passkey, or the second factor that a session still misses. */
 import { normaliseEmail } from '../access/email.ts';
-import { type Database, isConnectionFault } from '../database/database.ts';
+import { type Database, isTemporary } from '../database/database.ts';
 import type { Auth } from './auth.ts';
 import { type Caller, headersOf } from './caller.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
@@ -105,7 +105,7 @@ function refusalOf(error: unknown): null {
 
 /** Keeps where it failed and how, but not the message: a database's holds what was to be written, such as an address. */
 export function throwWithoutDetails(error: unknown): never {
-  if (error instanceof ServiceError || isConnectionFault(error)) throw error;
+  if (error instanceof ServiceError || isTemporary(error)) throw error;
   const { name, code, stack = '' } = error as { name?: string; code?: string; stack?: string };
   const failure = new Error(`sign-in failed: ${[name, code].filter(Boolean).join(' ')}`);
   const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));

@@ -118,6 +118,45 @@ test('the checks run in order: URL, maintenance, key, rate, scope, size and type
   assert.equal(unknown.status, 401, 'before the rate');
 });
 
+test('of two changes that wait for each other, one is made and the other is a 503', async () => {
+  const { database } = service;
+  // Each takes its own lock, waits for the other change, and then takes the lock of that.
+  await sql`
+    create function wait_for_each_other() returns trigger language plpgsql as $$ begin
+      perform pg_advisory_xact_lock(case new.description when 'a' then 1 else 2 end);
+      perform pg_advisory_xact_lock_shared(3);
+      perform pg_advisory_xact_lock(case new.description when 'a' then 2 else 1 end);
+      return new;
+    end $$
+  `.execute(database);
+  await sql`
+    create trigger wait_for_each_other before insert on webhooks for each row execute function wait_for_each_other()
+  `.execute(database);
+  const create = async (description: string) => {
+    // Changes of one app follow each other anyway.
+    const { key } = await makeKey(service, { scopes: ['write:webhooks'] });
+    const json = { url: 'https://example.org/', description };
+    return service.call('/webhooks', { method: 'POST', key, json });
+  };
+  const created = await database.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(3)`.execute(tx);
+    const both = ['a', 'b'].map(create);
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      `.execute(database);
+      return rows.length === both.length;
+    });
+    return { both };
+  });
+  const answers = await Promise.all(created.both);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 503]);
+  const { body, headers } = answers.find(({ status }) => status === 503) ?? assert.fail();
+  assert.equal(body.error.code, 'unavailable');
+  assert.equal(headers.get('retry-after'), '5');
+  await sql`drop function wait_for_each_other cascade`.execute(database);
+});
+
 test('a query that is not percent-encoded UTF-8 is refused', async () => {
   for (const path of ['/orgs?search=%ff', '/orgs?search=a%', '/orgs?search=%c3%28', '/orgs?%ff=1'])
     assert.deepEqual(await issuesOf(path), [

@@ -1,7 +1,7 @@
 /** Turns any thrown error into the error envelope. Only messages of the catalogue leave the process. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../../contract/envelope.ts';
-import { isConnectionFault, unavailable } from '../../database/database.ts';
+import { isTemporary, unavailable } from '../../database/database.ts';
 import { invalid, ServiceError } from '../../errors.ts';
 import { hasSeveralHosts } from '../connections/request-target.ts';
 
@@ -52,7 +52,7 @@ function toServiceError(error: unknown, request: FastifyRequest): ServiceError {
   if (error instanceof ServiceError) return error;
   // The client broke off its request. The error of its connection looks like one of the database's.
   if (error === request.raw.errored) return invalid({ path: 'body', message: 'ended early' });
-  if (isConnectionFault(error)) return unavailable(error);
+  if (isTemporary(error)) return unavailable(error);
   return (
     fromFastify(error as FastifyError, request) ??
     new ServiceError('internal_error', undefined, { cause: error })
@@ -103,7 +103,7 @@ function logFailure(known: ServiceError, error: unknown, request: FastifyRequest
   const unlogged = countUnlogged(known.code);
   if (unlogged === null) return;
   const { message, code } = error as { message?: string; code?: string };
-  // An unreachable database is one condition, not a bug in each request, so no stack is logged.
+  // An unreachable or busy database is one condition, not a bug in each request, so no stack is logged.
   const detail =
     known.code === 'internal_error' ? { err: error } : { reason: message, reasonCode: code };
   request.log.error(
