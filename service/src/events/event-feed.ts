@@ -21,7 +21,7 @@ export type Follower = {
   webhookDeleted(): void;
 };
 
-/** An event has 64 KiB at most, so a batch has 4 MiB. */
+/** Most events have some KiB, and a published one 64 KiB at most; only a blueprint can have hundreds. */
 const batchMax = 64;
 /** Filters of webhooks that one read evaluates, each for up to 3 ms. */
 export const filtersMax = 200;
@@ -69,11 +69,6 @@ export class EventFeed {
 
   async leave(follower: Follower): Promise<void> {
     if (this.#followers.delete(follower) && this.#followers.size === 0) await this.#stop();
-  }
-
-  /** That of the newest event that was looked at. Only while somebody follows. */
-  get position(): number {
-    return this.#position ?? 0;
   }
 
   #start(): void {

@@ -1,18 +1,22 @@
 /** GET /events/stream sends the events that an app may have as they come, and ends when it may not have them any more. */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
-import { revokeKey } from '../../src/access/keys.ts';
+import { findCallers, revokeKey } from '../../src/access/keys.ts';
 import { rotateKey } from '../../src/access/rotate-key.ts';
 import { addManager } from '../../src/access/managers.ts';
 import { suspend } from '../../src/access/suspensions.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
+import { createCursors } from '../../src/events/cursors.ts';
+import { EventFeed } from '../../src/events/event-feed.ts';
 import { endRequests } from '../../src/http/connections/end-requests.ts';
 import {
+  EventStreams,
   reconnectSeconds,
   streamsPerAddressMax,
   streamsPerAppMax,
@@ -125,6 +129,39 @@ test('a stream that ends before its first event can go on from where it began', 
   await distributed(missed);
   const again = await follow(key, { headers: { 'last-event-id': stream.lastId() } });
   assert.equal(await nextId(again), missed);
+});
+
+test('an event between the look at where a stream begins and its beginning is sent', async (t) => {
+  const { appId, keyId, key } = await newKey();
+  const { secretKeys, session, log } = service;
+  const feed = new EventFeed(database, session, log);
+  const metrics = { eventStreams: () => {} };
+  const cursors = createCursors(secretKeys);
+  const streams = new EventStreams({ ...service, metrics, cursors, feed });
+  const caller = (await findCallers(database, [keyId])).callers.get(keyId) ?? assert.fail();
+  const { promise: passed, resolve: take } = Promise.withResolvers<unknown>();
+  const first = { appId, webhookId: null, webhookDeleted: () => {}, take };
+  await feed.follow(first);
+  let between: string | undefined;
+  const server = createServer(async ({ socket }, response) => {
+    const opening = { socket, caller: { ...caller, appId }, address: '', event: null };
+    const begin = await streams.open(response, { ...opening, webhookId: null, after: null });
+    between = await announce(database);
+    await passed;
+    begin({});
+  });
+  t.after(async () => {
+    streams.close();
+    server.closeAllConnections();
+    server.close();
+    await feed.leave(first);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const stream = await openStream(`http://127.0.0.1:${port}`, key);
+  const later = await announce(database);
+  assert.equal(await nextId(stream), between);
+  assert.equal(await nextId(stream), later);
 });
 
 test('where a stream begins does not tell that others have events', async () => {

@@ -231,12 +231,12 @@ class EventStream implements Follower {
   }
 
   begin(headers: Record<string, unknown>): void {
-    const { feed } = this.#dependencies;
     if (this.isEnding || this.#isGone()) return;
-    // Whoever has no cursor has missed nothing, and gets one at once: the connection may break before the first event.
-    this.#isCatchingUp = this.#position !== null;
-    const cursor = this.#cursor(this.#position ?? this.#beginning);
-    this.#position ??= Math.max(feed.position, this.#beginning);
+    // Whoever has no cursor has missed only what came since the look, and gets one at once: the connection may break before
+    // the first event.
+    this.#isCatchingUp = this.#position !== null || this.#mayHaveMore;
+    this.#position ??= this.#beginning;
+    const cursor = this.#cursor(this.#position);
     // The end of the connection ends it. In chunks, each write would be three.
     this.#response.useChunkedEncodingByDefault = false;
     this.#response.writeHead(200, headers as Record<string, string>);
