@@ -9,7 +9,7 @@ export async function readBytes(source: ByteSource, bytesMax: number): Promise<U
   for (;;) {
     const { done, value } = await next();
     if (done || value === undefined) return join(chunks, length);
-    if (!(value instanceof Uint8Array)) throw new TypeError('a body must consist of bytes');
+    if (!isBytes(value)) throw new TypeError('a body must consist of bytes');
     length += value.length;
     if (length > bytesMax) {
       stop();
@@ -17,6 +17,15 @@ export async function readBytes(source: ByteSource, bytesMax: number): Promise<U
     }
     chunks.push(value);
   }
+}
+
+/** Also of another realm: test environments have their own `Uint8Array`, and the Buffers of Node.js are not of it. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && tagOf(value) === '[object Uint8Array]';
+}
+
+export function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value);
 }
 
 type Reader = {

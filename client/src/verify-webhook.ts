@@ -3,7 +3,7 @@
  * in constant time, and exists in browsers, workers and Node.js.
  */
 import { headerReader, type WebhookHeaders } from './header-reader.ts';
-import { readBytes, type ByteSource } from './read-bytes.ts';
+import { isBytes, readBytes, tagOf, type ByteSource } from './read-bytes.ts';
 import type { WebhookEvent } from './types.ts';
 import { WebhookVerificationError } from './webhook-verification-error.ts';
 
@@ -53,7 +53,7 @@ type Signed = {
 
 /** Five minutes, as in the libraries of Standard Webhooks. */
 const toleranceSeconds = 300;
-/** Far larger than any delivery: an event has at most 64 KiB of data. */
+/** Far larger than any delivery: most have some KiB, and a blueprint hundreds at most. */
 const bodyBytesMax = 4 * 1024 * 1024;
 /** During a rotation there are two. */
 const signaturesMax = 16;
@@ -117,8 +117,8 @@ function isByteSource(source: unknown): source is ByteSource {
 
 function toBytes(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
-  if (body instanceof Uint8Array) return body;
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  if (isBytes(body)) return body;
+  if (tagOf(body) === '[object ArrayBuffer]') return new Uint8Array(body as ArrayBuffer);
   throw new TypeError('body must be the received bytes, not a parsed object');
 }
 

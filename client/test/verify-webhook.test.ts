@@ -3,6 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import {
@@ -64,6 +65,18 @@ test('the body may be text, bytes, a view, a stream or a Fetch request', async (
   assert.deepEqual(await verifyWebhook({ body: halves, headers, secret, now }), event);
   const request = new Request('http://receiver.test/', { method: 'POST', body, headers });
   assert.deepEqual(await verifyWebhook({ request, secret, now }), event);
+});
+
+test('bytes may be of another realm, such as those of Node.js in a test environment', async () => {
+  const given = { headers: sign(), secret, now };
+  const bytes: Uint8Array<ArrayBuffer> = runInNewContext('Uint8Array.from(list)', {
+    list: [...Buffer.from(body)],
+  });
+  assert.equal(Object.getPrototypeOf(bytes) === Uint8Array.prototype, false);
+  for (const form of [bytes, bytes.buffer, Readable.from([bytes])])
+    assert.deepEqual(await verifyWebhook({ body: form, ...given }), event);
+  const other: Uint8Array = runInNewContext('Uint16Array.of(1)');
+  await assert.rejects(verifyWebhook({ body: other, ...given }), TypeError);
 });
 
 test('headers may be an object with any case, Node.js headers, or Headers', async () => {
