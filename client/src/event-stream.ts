@@ -14,7 +14,7 @@ export type Streamed = {
 /** The service begins a stream at once, and then sends something every 15 seconds. */
 export const beginMsMax = 5_000;
 export const silenceMsMax = 45_000;
-/** An event has 64 KiB, doubled for escapes; the rest is room. */
+/** A blueprint with the longest texts, all escaped, has 650 KiB; the rest is room. */
 const blockCharsMax = 1024 * 1024;
 
 /**
