@@ -60,7 +60,7 @@ const files: [names: string[], load: () => Promise<Add>][] = [
 ];
 
 /**
- * The command that `args` begin with; all commands if they begin with none. Commands copy the output settings when they are
+ * The command that `args` begin with; all commands if they begin with none, and none for the version alone. Commands copy the output settings when they are
  * added, so the settings come first.
  */
 export async function createProgram(
@@ -76,6 +76,7 @@ export async function createProgram(
     .showHelpAfterError('(run with --help for usage)')
     .addHelpText('afterAll', endings);
   addVersionOption(program);
+  if (args.length === 1 && /^(-V|--version)$/.test(args[0] ?? '')) return program;
   const own = files.filter(([names]) => names.includes(args[0] ?? ''));
   for (const [, load] of own.length > 0 ? own : files) (await load())(program, parent);
   return program;

@@ -280,3 +280,8 @@ test('a closed pipe ends a command quietly after its work is done', async () => 
     (JSON.parse(listed.stdout) as { name: string }[]).some(({ name }) => name === 'unread'),
   );
 });
+
+test('the version alone needs no command', async () => {
+  for (const option of ['-V', '--version'])
+    assert.deepEqual((await createProgram([option])).commands, []);
+});
