@@ -1,6 +1,6 @@
 /** GET /events/stream sends the events that an app may have as they come, and ends when it may not have them any more. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -143,13 +143,14 @@ test('an event between the look at where a stream begins and its beginning is se
   const first = { appId, webhookId: null, webhookDeleted: () => {}, take };
   await feed.follow(first);
   let between: string | undefined;
-  const server = createServer(async ({ socket }, response) => {
+  const serve = async ({ socket }: IncomingMessage, response: ServerResponse) => {
     const opening = { socket, caller: { ...caller, appId }, address: '', event: null };
     const begin = await streams.open(response, { ...opening, webhookId: null, after: null });
     between = await announce(database);
     await passed;
     begin({});
-  });
+  };
+  const server = createServer((request, response) => void serve(request, response));
   t.after(async () => {
     streams.close();
     server.closeAllConnections();
