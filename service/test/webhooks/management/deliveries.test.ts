@@ -11,7 +11,7 @@ import { addManager, removeManager } from '../../../src/access/managers.ts';
 import { recordEvents } from '../../../src/events/record-event.ts';
 import { version } from '../../../src/runtime/version.ts';
 import { testActor } from '../../support/actor.ts';
-import { put } from '../../support/directory.ts';
+import { blueprint, put } from '../../support/directory.ts';
 import { endedDelivery, eventually } from '../../support/eventually.ts';
 import { checkDelivery } from '../../support/openapi-check.ts';
 import { loopbackAllowed, startReceiver, type Received } from '../../support/receiver.ts';
@@ -341,6 +341,41 @@ test('an unlisted organisation is not announced', async () => {
   const ended = await endedDelivery(service, webhook.id);
   assert.deepEqual([ended.status, ended.attempt_count], ['cancelled', 1]);
   await assert.rejects(publish('org.created', { org: 'hidden' }), /not listed/);
+  await unregister(webhook.id);
+});
+
+test('of what is deleted, an alliance and a blueprint are still sent, and an organisation is not', async () => {
+  await put(database, 'orgs', [{ slug: 'brief', name: 'Brief' }]);
+  await put(database, 'alliances', [{ slug: 'brief', name: 'Brief' }]);
+  const receiver = await startReceiver();
+  const events = ['org.created', 'alliance.created', 'blueprint.updated'];
+  const webhook = await register(receiver.url, { events });
+  await publish('org.created', { org: 'brief' });
+  await publish('alliance.created', { alliance: 'brief' });
+  await put(database, 'blueprints', [blueprint({ key: 'brief', slug: 'brief' })], {
+    emitEvents: true,
+  });
+  const ended = await eventually(async () => {
+    const { rows } = await sql<{ id: string; event: string }>`
+      select id, event from deliveries where webhook_id = ${webhook.id} and status = 'succeeded' order by event
+    `.execute(database);
+    return rows.length === events.length && rows;
+  });
+  for (const table of ['orgs', 'alliances', 'blueprints'])
+    await sql`delete from ${sql.table(table)} where slug = 'brief'`.execute(database);
+  const redelivered: Record<string, number> = {};
+  for (const { id, event } of ended) {
+    const path = `/webhooks/${webhook.id}/deliveries/${id}`;
+    const { body } = await service.call(path);
+    const { status } = await service.call(`${path}/redeliver`, { method: 'POST' });
+    redelivered[event] = status;
+    assert.equal(body.data.body === null, event === 'org.created', event);
+  }
+  assert.deepEqual(redelivered, {
+    'alliance.created': 202,
+    'blueprint.updated': 202,
+    'org.created': 409,
+  });
   await unregister(webhook.id);
 });
 
