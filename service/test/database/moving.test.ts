@@ -25,7 +25,6 @@ import {
   connectInto,
   newDataDir,
   removeDataDir,
-  runCommand,
   serverPid,
   startCommand,
   type Command,
@@ -67,7 +66,7 @@ test('an installation with a full queue moves to another server and back', optio
 
   const url = await emptyDatabase();
   const source = await fingerprint(first);
-  const moved = await runCommand(['database', 'move', '--to', url], { env: { DATA_DIR: first } });
+  const moved = await runHere(['database', 'move', '--to', url], { DATA_DIR: first });
   assert.equal(moved.code, 0, moved.stderr);
   assert.match(moved.stdout, new RegExp(`The key in ${join(first, 'secret-key')} is not copied`));
   assert.deepEqual(await fingerprint(first), source, 'the source is unchanged');
@@ -86,9 +85,9 @@ test('an installation with a full queue moves to another server and back', optio
   const env = { DATABASE_URL: url, SECRET_KEY: secretKey };
   const restored = await newFolder();
   const file = join(dirname(restored), 'orgdir.backup');
-  const written = await runCommand(['backup', file], { env });
+  const written = await runHere(['backup', file], env);
   assert.equal(written.code, 0, written.stderr);
-  const read = await runCommand(['restore', file], { env: { DATA_DIR: restored } });
+  const read = await runHere(['restore', file], { DATA_DIR: restored });
   assert.equal(read.code, 0, read.stderr);
   assert.match(
     read.stdout,
@@ -153,11 +152,11 @@ test('a cursor from after a backup goes on in what is restored', options, async 
   const file = join(dirname(await newFolder()), 'orgdir.backup');
   const secret = { SECRET_KEY: source.secretKeys.map((each) => each.toString('base64')).join() };
   const env = { ...secret, DATABASE_URL: toUrl(source.connection) };
-  const written = await runCommand(['backup', file], { env });
+  const written = await runHere(['backup', file], env);
   assert.equal(written.code, 0, written.stderr);
   const later = await cursorAfter(source, await announce(source.database), first);
   const url = await emptyDatabase();
-  const restored = await runCommand(['restore', file], { env: { ...secret, DATABASE_URL: url } });
+  const restored = await runHere(['restore', file], { ...secret, DATABASE_URL: url });
   assert.equal(restored.code, 0, restored.stderr);
   const connection = { connectionString: url };
   const beside = { database: open(connection), connection, secretKeys: source.secretKeys };
@@ -201,10 +200,10 @@ test(
     assert.equal(rows.length, 0);
     const source = await readRows(opened.database);
     await opened.close();
-    const repeated = await runCommand(['database', 'move', '--to', url], { env });
+    const repeated = await runHere(['database', 'move', '--to', url], env);
     assert.equal(repeated.code, 0, repeated.stderr);
     assert.deepEqual(await readRows(target), source);
-    const written = await runCommand(['backup', file], { env });
+    const written = await runHere(['backup', file], env);
     assert.equal(written.code, 0, written.stderr);
 
     const { database, connection } = await openTestDatabase();
@@ -219,7 +218,7 @@ test(
       restoring.signal('SIGKILL');
       await restoring.ended;
     });
-    const again = await runCommand(['restore', file], { env: restoreEnv });
+    const again = await runHere(['restore', file], restoreEnv);
     assert.equal(again.code, 0, again.stderr);
     assert.deepEqual(await readRows(database), source);
   },
@@ -237,8 +236,9 @@ test(
     const dataDir = await newFolder();
     const file = join(dirname(dataDir), 'orgdir.backup');
     const env = { SECRET_KEY: randomKey() };
-    const written = await runCommand(['backup', file], {
-      env: { ...env, DATABASE_URL: toUrl(connection) },
+    const written = await runHere(['backup', file], {
+      ...env,
+      DATABASE_URL: toUrl(connection),
     });
     assert.equal(written.code, 0, written.stderr);
 
@@ -261,7 +261,7 @@ test(
     await writer.close();
     assert.notEqual(await serverPid(dataDir), null, 'its server is left behind');
 
-    const repeated = await runCommand(['restore', file], { env: { ...env, DATA_DIR: dataDir } });
+    const repeated = await runHere(['restore', file], { ...env, DATA_DIR: dataDir });
     assert.equal(repeated.code, 0, repeated.stderr);
     const restored = await openEmbedded(dataDir);
     assert.deepEqual(await readRows(restored.database), source);
@@ -297,16 +297,16 @@ test(
     });
 
     await put(source, 'orgs', [{ slug: 'globex', name: 'Globex' }]);
-    const repeated = await runCommand(args, { env });
+    const repeated = await runHere(args, env);
     assert.equal(repeated.code, 0, repeated.stderr);
     assert.deepEqual(await readRows(database), await readRows(source));
-    const complete = await runCommand(args, { env });
+    const complete = await runHere(args, env);
     assert.equal(complete.code, 1);
     assert.match(complete.stderr, /^the target has a complete copy already/);
 
-    const used = await runCommand(['migrate'], { env: { ...env, DATABASE_URL: toUrl(target) } });
+    const used = await runHere(['migrate'], { ...env, DATABASE_URL: toUrl(target) });
     assert.equal(used.code, 0, used.stderr);
-    const refused = await runCommand(args, { env });
+    const refused = await runHere(args, env);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^the target is in use: it has rows in .*orgs/);
   },
@@ -332,7 +332,7 @@ test('a move copies nothing while somebody publishes by SQL into the source', op
   const meanwhile = { code, stderr: moving.stderr };
   const notYetCommitted = await database.transaction().execute(async (tx) => {
     await publish(tx);
-    return runCommand(args, { env });
+    return runHere(args, env);
   });
   for (const refused of [meanwhile, notYetCommitted]) {
     assert.equal(refused.code, 1);
@@ -342,7 +342,7 @@ test('a move copies nothing while somebody publishes by SQL into the source', op
     );
   }
 
-  const repeated = await runCommand(args, { env });
+  const repeated = await runHere(args, env);
   assert.equal(repeated.code, 0, repeated.stderr);
   const { rows } = await sql`select from published_events`.execute(open({ connectionString: url }));
   assert.equal(rows.length, 2);
@@ -354,7 +354,7 @@ test('a restore keeps what somebody writes to the target meanwhile', options, as
   const file = join(dirname(await newFolder()), 'orgdir.backup');
   const secret = { SECRET_KEY: randomKey() };
   const from = { ...secret, DATABASE_URL: toUrl(source.connection) };
-  assert.equal((await runCommand(['backup', file], { env: from })).code, 0);
+  assert.equal((await runHere(['backup', file], from)).code, 0);
   const { database, connection } = await openTestDatabase();
   const restoring = await database.transaction().execute(async (tx) => {
     await sql`lock table apps in share mode`.execute(tx);
@@ -381,7 +381,7 @@ test('a target in use is refused, and so is a source whose service runs', option
   const service = await startTestService({ beside: { database, connection } });
   const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
   const url = await emptyDatabase();
-  const running = await runCommand(['database', 'move', '--to', url], { env });
+  const running = await runHere(['database', 'move', '--to', url], env);
   assert.deepEqual([running.code, running.stdout], [1, '']);
   assert.match(running.stderr, /^a service still runs on the source \(listener, pid \d+\)/);
   await stopParts(service);
@@ -390,7 +390,7 @@ test('a target in use is refused, and so is a source whose service runs', option
   const named = `${env.DATABASE_URL}${env.DATABASE_URL.includes('?') ? '&' : '?'}application_name=mine`;
   const command = startCommand(['serve'], { env: { ...env, DATABASE_URL: named } });
   await command.waitFor(/"service\.started"/);
-  const beside = await runCommand(['database', 'move', '--to', url], { env });
+  const beside = await runHere(['database', 'move', '--to', url], env);
   command.signal('SIGTERM');
   assert.deepEqual(await command.ended, { code: 0, signal: null });
   assert.equal(beside.code, 1);
@@ -400,19 +400,19 @@ test('a target in use is refused, and so is a source whose service runs', option
   await put(other.database, 'orgs', [{ slug: 'other', name: 'Other' }]);
   const used = await readRows(other.database);
   const file = join(dirname(await newFolder()), 'orgdir.backup');
-  assert.equal((await runCommand(['backup', file], { env })).code, 0);
+  assert.equal((await runHere(['backup', file], env)).code, 0);
   for (const [args, place] of [
     [['database', 'move', '--to', toUrl(other.connection)], env],
     [['database', 'move', '--to', toUrl(other.connection), '--dry-run'], env],
     [['restore', file], { ...env, DATABASE_URL: toUrl(other.connection) }],
   ] as const) {
-    const { code, stderr } = await runCommand([...args], { env: place });
+    const { code, stderr } = await runHere([...args], place);
     assert.equal(code, 1);
     assert.match(stderr, /^the target is in use: it has rows in .*orgs/);
   }
   assert.deepEqual(await readRows(other.database), used);
 
-  const dry = await runCommand(['database', 'move', '--to', url, '--dry-run', '--json'], { env });
+  const dry = await runHere(['database', 'move', '--to', url, '--dry-run', '--json'], env);
   assert.equal(dry.code, 0, dry.stderr);
   assert.equal(JSON.parse(dry.stdout).tables.apps, 1);
   const { rows } = await sql<{ made: boolean }>`
@@ -432,7 +432,7 @@ test(
     const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: secretKey };
     const folder = dirname(await newFolder());
     const file = join(folder, 'orgdir.backup');
-    const { code, stdout } = await runCommand(['backup', file, '--json'], { env });
+    const { code, stdout } = await runHere(['backup', file, '--json'], env);
     assert.deepEqual([code, JSON.parse(stdout).tables.webhooks], [0, 1]);
     assert.equal((await stat(file)).mode & 0o777, 0o600);
     assert.deepEqual(await readdir(folder), ['orgdir.backup']);
@@ -441,7 +441,7 @@ test(
     const plain = gunzipSync(bytes);
     for (const form of [secretKey, secretKeys[0]!, secretKeys[0]!.toString('hex')])
       assert.equal(plain.includes(form), false);
-    const second = await runCommand(['backup', file], { env });
+    const second = await runHere(['backup', file], env);
     assert.deepEqual([second.code, second.stderr], [1, `file ${file} exists; name a new one\n`]);
     assert.deepEqual(await readFile(file), bytes);
 
@@ -456,11 +456,11 @@ test(
     ]) {
       const name = join(folder, randomUUID());
       await writeFile(name, damaged);
-      const refused = await runCommand(['restore', name], { env: { ...env, DATABASE_URL: url } });
+      const refused = await runHere(['restore', name], { ...env, DATABASE_URL: url });
       assert.equal(refused.code, 1);
       assert.match(refused.stderr, /is no backup, or is damaged/);
     }
-    const restored = await runCommand(['restore', file], { env: { ...env, DATABASE_URL: url } });
+    const restored = await runHere(['restore', file], { ...env, DATABASE_URL: url });
     assert.equal(restored.code, 0, restored.stderr);
   },
 );
@@ -533,7 +533,7 @@ test(
       syncBuiltinESMExports();
     }
     const url = await emptyDatabase();
-    const restored = await runCommand(['restore', file], { env: { ...env, DATABASE_URL: url } });
+    const restored = await runHere(['restore', file], { ...env, DATABASE_URL: url });
     assert.equal(restored.code, 0, restored.stderr);
   },
 );
@@ -568,8 +568,9 @@ test('an installation of before 1.0.0 is not moved', options, async () => {
   const { database, connection } = await openTestDatabase();
   await sql`update migrations set name = replace(name, 'baseline_', '')`.execute(database);
   const url = await emptyDatabase();
-  const { code, stderr } = await runCommand(['database', 'move', '--to', url], {
-    env: { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() },
+  const { code, stderr } = await runHere(['database', 'move', '--to', url], {
+    DATABASE_URL: toUrl(connection),
+    SECRET_KEY: randomKey(),
   });
   assert.deepEqual(
     [code, stderr],
