@@ -16,6 +16,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
+import { runHere } from '../support/run-here.ts';
 
 /** Twice the five seconds in which a process ends, because a busy machine adds to them. */
 const stopWithinMs = 10_000;
@@ -23,6 +24,7 @@ const stopWithinMs = 10_000;
 /** One folder for all: each test finds what the one before has left there, as an operator would. */
 const dataDir = await newDataDir();
 const env = { DATA_DIR: dataDir };
+const anyPort = { PORT: '0', INTERNAL_PORT: '0' };
 const started: Command[] = [];
 
 function serve(args: string[] = [], more: Record<string, string> = {}): Command {
@@ -77,77 +79,53 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     await stopped(service);
   });
 
-  test('a later start shows the same key and has the same data', async () => {
+  test('a later start has the same key and data, and a second one beside it is rejected in one line', async () => {
     const service = serve(['--no-demo']);
     const { url, key } = await ready(service);
     assert.equal(key, firstKey);
     assert.deepEqual(await totals(url, key), [320, 33, 803]);
     assert.equal((await fetch(`${url}/orgs`)).status, 200);
-    service.signal('SIGTERM');
-    await stopped(service);
-  });
-
-  test('a second start is rejected in one line, and the first keeps serving', async () => {
-    const first = serve();
-    const { url, key } = await ready(first);
-    const second = await runCommand(['serve'], { env });
+    const second = await runHere(['serve'], { ...env, ...anyPort });
     assert.equal(second.code, 1);
     assert.equal(second.stdout, '');
     assert.match(
       second.stderr,
       /^DATA_DIR \S+ is in use by another orgdir \(service, pid \d+\); .+\n$/,
     );
-    assert.ok(second.stderr.includes(`pid ${first.pid}`));
+    assert.ok(second.stderr.includes(`pid ${service.pid}`));
     assert.equal((await get(`${url}/api/v1/orgs`, key)).status, 200);
-    first.signal('SIGTERM');
-    await stopped(first);
+    // As Ctrl-C does.
+    service.signal('SIGINT', 'group');
+    await stopped(service);
   });
 
-  test('after kill -9 the next start takes over the database with all committed data', async () => {
+  test('after kill -9, of the database too, the next start has all committed data', async () => {
+    const create = (name: string) =>
+      runHere(['apps', 'create', '--name', name, '--owner', 'a@example.org'], env);
     const killed = serve();
     await ready(killed);
-    const made = await runCommand(
-      ['apps', 'create', '--name', 'Kept', '--owner', 'a@example.org'],
-      { env },
-    );
-    assert.equal(made.code, 0, made.stderr);
+    const kept = await create('Kept');
+    assert.equal(kept.code, 0, kept.stderr);
     killed.signal('SIGKILL');
     await killed.ended;
     assert.notEqual(await serverPid(dataDir), null, 'the database outlives its service');
     const next = serve();
     const { url, key } = await ready(next);
     assert.deepEqual(await totals(url, key), [320, 33, 803]);
-    assert.match((await runCommand(['apps', 'list'], { env })).stdout, /Kept/);
-    next.signal('SIGTERM');
-    await stopped(next);
-  });
-
-  test('after kill -9 of service and database the next start recovers all committed data', async () => {
-    const killed = serve();
-    await ready(killed);
-    const made = await runCommand(
-      ['apps', 'create', '--name', 'Recovered', '--owner', 'a@example.org'],
-      { env },
-    );
-    assert.equal(made.code, 0, made.stderr);
+    const recovered = await create('Recovered');
+    assert.equal(recovered.code, 0, recovered.stderr);
     const postmaster = await serverPid(dataDir);
     assert.ok(postmaster);
-    killed.signal('SIGKILL');
+    next.signal('SIGKILL');
     process.kill(postmaster, 'SIGKILL');
-    await killed.ended;
-    const next = serve();
-    await ready(next);
-    assert.match((await runCommand(['apps', 'list'], { env })).stdout, /Recovered/);
-    next.signal('SIGTERM');
-    await stopped(next);
-  });
+    await next.ended;
+    const last = serve();
+    await ready(last);
+    assert.match((await runHere(['apps', 'list'], env)).stdout, /Kept[^]*Recovered/);
 
-  test('a service whose database is killed reports it and exits with an error', async () => {
-    const service = serve();
-    await ready(service);
     process.kill((await serverPid(dataDir)) ?? 0, 'SIGKILL');
-    assert.deepEqual(await service.ended, { code: 1, signal: null });
-    assert.match(service.stderr, /^the embedded database has stopped; its log is \S+\n$/);
+    assert.deepEqual(await last.ended, { code: 1, signal: null }, 'it has lost its database');
+    assert.match(last.stderr, /^the embedded database has stopped; its log is \S+\n$/);
   });
 
   test("a service survives a restart of the database's backends, and still stops cleanly", async () => {
@@ -220,17 +198,6 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     halfSent.destroy();
   });
 
-  for (const [what, signal] of [
-    ['Ctrl-C', 'SIGINT'],
-    ['closing the terminal', 'SIGHUP'],
-  ] as const)
-    test(`${what} stops the whole process group cleanly`, async () => {
-      const service = serve();
-      await ready(service);
-      service.signal(signal, 'group');
-      await stopped(service);
-    });
-
   test('commands work while the service runs, and it sees their changes', async () => {
     const service = serve();
     const { url, key } = await ready(service);
@@ -239,7 +206,8 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     assert.equal(imported.code, 0, imported.stderr);
     await eventually(async () => (await get(`${url}/api/v1/orgs/beside`, key)).status === 200);
     assert.notEqual(await serverPid(dataDir), null, 'the service still has its database');
-    service.signal('SIGTERM');
+    // As a terminal that is closed does.
+    service.signal('SIGHUP', 'group');
     await stopped(service);
   });
 
@@ -263,15 +231,13 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
   });
 
   test('a service can start while a command ends', async () => {
-    for (let round = 0; round < 3; round += 1) {
-      const tool = startCommand(['apps', 'list'], { env, input: '' });
-      await tool.waitFor(/Demo/);
-      const service = serve();
-      await ready(service);
-      assert.equal((await tool.ended).code, 0, tool.stderr);
-      service.signal('SIGTERM');
-      await stopped(service);
-    }
+    const tool = startCommand(['apps', 'list'], { env, input: '' });
+    await tool.waitFor(/Demo/);
+    const service = serve();
+    await ready(service);
+    assert.equal((await tool.ended).code, 0, tool.stderr);
+    service.signal('SIGTERM');
+    await stopped(service);
   });
 
   test('an interrupted command keeps nothing and stops the database', async () => {
@@ -315,7 +281,7 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     holder.listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const { port } = holder.address() as AddressInfo;
-    const service = await runCommand(['serve'], { env: { ...env, PORT: String(port) } });
+    const service = await runHere(['serve'], { ...env, ...anyPort, PORT: String(port) });
     holder.close();
     assert.equal(service.code, 1);
     assert.match(
@@ -327,7 +293,7 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
 
   test('an address of another machine is reported in one line', async () => {
     for (const host of ['192.0.2.1', 'no-such-host.invalid', 'fe80::1']) {
-      const service = await runCommand(['serve'], { env: { ...env, HOST: host } });
+      const service = await runHere(['serve'], { ...env, ...anyPort, HOST: host });
       assert.equal(service.code, 1);
       assert.match(service.stderr, /^HOST .+ for example HOST=127\.0\.0\.1\n$/);
     }
