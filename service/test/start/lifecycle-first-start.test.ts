@@ -27,6 +27,7 @@ import {
   type Command,
 } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
+import { runHere } from '../support/run-here.ts';
 import { loopbackAllowed } from '../support/receiver.ts';
 
 const options = { timeout: 300_000, skip: embeddedOnly };
@@ -257,7 +258,7 @@ test('a DATA_DIR under another path is the same DATA_DIR', options, async () => 
   await service.waitFor(/^Serving at/m);
   const other = join(dirname(dataDir), 'link');
   await symlink(dataDir, other);
-  const second = await runCommand(['serve'], { env: { DATA_DIR: other } });
+  const second = await runHere(['serve'], { DATA_DIR: other });
   assert.equal(second.code, 1);
   assert.match(second.stderr, /^DATA_DIR \S+ is in use by another orgdir .+\n$/);
   assert.notEqual(await serverPid(dataDir), null, 'its pid file is still there');
@@ -267,7 +268,7 @@ test('a DATA_DIR under another path is the same DATA_DIR', options, async () => 
 test('a pid file of another program is not a running database', options, async () => {
   const dataDir = await freshDataDir();
   const env = { DATA_DIR: dataDir };
-  assert.equal((await runCommand(['migrate'], { env })).code, 0);
+  assert.equal((await runHere(['migrate'], env)).code, 0);
   // As after a reboot: the number belongs to something else by now, here to this test.
   const pidFile = join(dataDir, 'postgres/postmaster.pid');
   await writeFile(
@@ -284,7 +285,7 @@ test('an existing DATA_DIR keeps its mode', { ...options, skip: rootOnly }, asyn
   const dataDir = await freshDataDir();
   await mkdir(dataDir);
   await chmod(dataDir, 0o1777);
-  const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  const made = await runHere(['migrate'], { DATA_DIR: dataDir });
   assert.equal(made.code, 0, made.stderr);
   assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
 });
@@ -292,7 +293,7 @@ test('an existing DATA_DIR keeps its mode', { ...options, skip: rootOnly }, asyn
 test('an unusable DATA_DIR is reported in one line', options, async () => {
   const dataDir = await freshDataDir();
   await writeFile(dataDir, 'a file');
-  const inFile = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  const inFile = await runHere(['migrate'], { DATA_DIR: dataDir });
   assert.equal(inFile.code, 1);
   assert.match(
     inFile.stderr,
@@ -300,7 +301,7 @@ test('an unusable DATA_DIR is reported in one line', options, async () => {
   );
   const folder = await freshDataDir();
   await mkdir(join(folder, 'postgres/own'), { recursive: true });
-  const foreign = await runCommand(['migrate'], { env: { DATA_DIR: folder } });
+  const foreign = await runHere(['migrate'], { DATA_DIR: folder });
   assert.equal(foreign.code, 1);
   assert.match(foreign.stderr, /^\S+\/postgres exists but has no database; .+\n$/);
 });
@@ -311,7 +312,7 @@ test(
   async () => {
     const dataDir = await freshDataDir('closed/data');
     await mkdir(dirname(dataDir), { mode: 0o700 });
-    const refused = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+    const refused = await runHere(['migrate'], { DATA_DIR: dataDir });
     assert.equal(refused.code, 1);
     assert.match(
       refused.stderr,
@@ -324,7 +325,7 @@ test('a damaged secret file stops the start and is kept', options, async () => {
   const dataDir = await freshDataDir();
   await mkdir(dataDir);
   await writeFile(join(dataDir, 'database-password'), '\n');
-  const refused = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  const refused = await runHere(['migrate'], { DATA_DIR: dataDir });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /^\S+database-password does not hold 32 bytes in base64; .+\n$/);
 });
@@ -355,7 +356,7 @@ test(
     const kept = await readFile(file, 'utf8');
     await rm(file);
     for (const command of [['serve'], ['webhooks', 'reseal']]) {
-      const refused = await runCommand(command, { env });
+      const refused = await runHere(command, env);
       assert.equal(refused.code, 1);
       assert.match(
         refused.stderr,
@@ -363,7 +364,7 @@ test(
       );
     }
     assert.equal(existsSync(file), false);
-    const doctor = await runCommand(['doctor', '--json'], { env });
+    const doctor = await runHere(['doctor', '--json'], env);
     assert.match(
       doctor.stdout,
       /secret-key is missing, and with its key the secrets of 1 webhooks/,
@@ -373,9 +374,9 @@ test(
     });
     assert.equal(withKey.code, 0, withKey.stderr);
 
-    const replaced = await runCommand(['database', 'replace-secret-key', '--json'], { env });
+    const replaced = await runHere(['database', 'replace-secret-key', '--json'], env);
     assert.deepEqual([replaced.code, JSON.parse(replaced.stdout)], [0, { file }]);
-    const refused = await runCommand(['database', 'replace-secret-key'], { env });
+    const refused = await runHere(['database', 'replace-secret-key'], env);
     assert.match(refused.stderr, /^no stored secret needs a lost key/);
     const third = serve(dataDir);
     await ready(third);
@@ -386,7 +387,7 @@ test(
 test('a database that can never start is reported at once, with the reason', options, async () => {
   const dataDir = await freshDataDir();
   const env = { DATA_DIR: dataDir };
-  assert.equal((await runCommand(['migrate'], { env })).code, 0);
+  assert.equal((await runHere(['migrate'], env)).code, 0);
   await appendFile(join(dataDir, 'postgres/postgresql.conf'), 'no_such_setting = 1\n');
   const command = startCommand(['migrate'], { env });
   started.push(command);
