@@ -23,8 +23,6 @@ const options = { timeout: 300_000, skip: embeddedOnly };
 const dataDir = await newDataDir();
 after(() => removeDataDir(dataDir));
 const stopMsMax = 5_000;
-/** A busy machine takes longer for anything, and not for the same time each time. */
-const loadMs = () => timeOf(() => runCommand(['--version']));
 const env = {
   ...loopbackAllowed,
   PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
@@ -107,7 +105,7 @@ for (const [command, ...args] of [
       // On a busy machine it may have to be cut.
       assert.match(output.text, /"service\.(stopped|cut)"/);
       await eventually(async () => (await serverPid(dataDir)) === null);
-      assert.ok(ms < (await loadMs()) + stopMsMax, `${ms} ms`);
+      await requireWithin(ms, { msMax: stopMsMax, loads: 1 }, command);
     },
   );
 
@@ -122,19 +120,30 @@ test('the end of npx at any moment of a start ends it in time', options, async (
   );
   await whole.stop();
   await removeDataDir(wholeFolder);
-  for (const share of [0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8]) {
+  // Before it knows its parent, while it loads, and while the database and the demo are made.
+  for (const share of [0, 0.01, 0.1, 0.4, 0.8]) {
     const folder = await newDataDir();
     const shell = begin(folder);
     await wait(startMs * share);
     const ms = await shell.stop();
-    const when = `after ${share} of a start of ${startMs} ms`;
     // A server that still stops does so by itself.
     await eventually(async () => (await serverPid(folder)) === null);
     // It ends once it is loaded, or the database is made.
-    assert.ok(ms < startMs + 2 * (await loadMs()) + stopMsMax, `${ms} ms ${when}`);
+    const when = `after ${share} of a start of ${startMs} ms`;
+    await requireWithin(ms, { msMax: startMs + stopMsMax, loads: 2 }, when);
     await removeDataDir(folder);
   }
 });
+
+/** A busy machine takes longer for anything, and not for the same time each time: a load of the program is measured then. */
+async function requireWithin(
+  ms: number,
+  { msMax, loads }: { msMax: number; loads: number },
+  what: string,
+): Promise<void> {
+  const loadMs = ms < msMax ? 0 : await timeOf(() => runCommand(['--version']));
+  assert.ok(ms < msMax + loads * loadMs, `${ms} ms ${what}`);
+}
 
 async function timeOf(act: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
