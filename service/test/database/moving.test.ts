@@ -25,6 +25,7 @@ import {
   connectInto,
   newDataDir,
   removeDataDir,
+  runCommand,
   serverPid,
   startCommand,
   type Command,
@@ -118,7 +119,7 @@ test(
     const source = await startTestService();
     const file = join(dirname(await newFolder()), 'orgdir.backup');
     const from = { DATABASE_URL: toUrl(source.connection) };
-    assert.equal((await runCommand(['backup', file], { env: from })).code, 0);
+    assert.equal((await runHere(['backup', file], from)).code, 0);
     const url = await emptyDatabase();
     const other = new pg.Client(url);
     await other.connect();
@@ -524,7 +525,7 @@ test(
       assert.equal((await stat(file)).mode & 0o777, 0o600);
       const refused = await runHere(['backup', later], env);
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /later\.backup cannot be written \(EEXIST\)/);
+      assert.match(refused.stderr, /later\.backup exists; name a new one/);
       assert.equal(await readFile(later, 'utf8'), 'theirs');
       assert.deepEqual((await readdir(folder)).sort(), ['later.backup', 'orgdir.backup']);
     } finally {
