@@ -99,6 +99,26 @@ test('doctor says which replica is behind', async (t) => {
   );
 });
 
+test('a replica that becomes the primary is not read as a replica any more', async (t) => {
+  const cleanUps = cleanUpsOf(t);
+  const first = await startPrimary('first');
+  const next = await createServer('next');
+  const database = await openServer(urlOf(first), cleanUps);
+  await next.follow(first);
+  await createCaller(database);
+  const databases = { DATABASE_URL: urlOf(first, next), DATABASE_READ_URLS: urlOf(next) };
+  const api = startApi(databases, cleanUps);
+  await api.started;
+  await first.kill();
+  await next.promote();
+  await until('it is left out', giveUpMs, async () =>
+    api
+      .stdout()
+      .split('\n')
+      .some((line) => line.includes('replica.left_out') && line.includes('not a standby')),
+  );
+});
+
 test('a replica with commits that a failover has lost is not read', async (t) => {
   const cleanUps = cleanUpsOf(t);
   const first = await startPrimary('first');

@@ -36,6 +36,8 @@ const pauseMsMin = 50;
 const pauseMsMax = 2_000;
 /** After this time in use, a fault is not a repeated one. */
 const wellAfterMs = 5_000;
+/** How often one that is used is checked: it may have been promoted. */
+const checkEveryMs = 5_000;
 const poolEndTimeoutMs = 500;
 const otherCluster = 'another cluster';
 const behind = 'behind';
@@ -133,17 +135,25 @@ export class Replicas {
       replica.isReported = true;
       this.#onChange(replica.name, reason);
     }
-    replica.timer = setTimeout(() => void this.#check(replica), replica.pauseMs).unref();
+    this.#checkIn(replica, replica.pauseMs);
     replica.pauseMs = Math.min(replica.pauseMs * 2, pauseMsMax);
+  }
+
+  #checkIn(replica: Replica, ms: number): void {
+    clearTimeout(replica.timer);
+    if (this.#running) replica.timer = setTimeout(() => void this.#check(replica), ms).unref();
   }
 
   /** Returns why it cannot be used; null if it can. */
   async #check(replica: Replica): Promise<string | null> {
     const reason = await this.#findFault(replica);
     if (reason !== null) {
-      this.#checkLater(replica, reason);
+      if (replica.isUsed) this.#leaveOut(replica, reason);
+      else this.#checkLater(replica, reason);
       return reason;
     }
+    this.#checkIn(replica, checkEveryMs);
+    if (replica.isUsed) return null;
     replica.isUsed = true;
     replica.usedSince = performance.now();
     if (replica.isReported) this.#onChange(replica.name, null);
