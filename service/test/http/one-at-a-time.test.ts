@@ -25,7 +25,7 @@ async function start() {
   await app.listen({ host: '127.0.0.1', port: 0 });
   after(() => app.close());
   const { port } = app.server.address() as { port: number };
-  return { url: `http://127.0.0.1:${port}`, begun, respond: () => responses.pop()?.() };
+  return { app, url: `http://127.0.0.1:${port}`, begun, respond: () => responses.pop()?.() };
 }
 
 const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
@@ -62,6 +62,32 @@ test('those behind one whose client leaves never begin', async () => {
   respond();
   await next;
   assert.deepEqual(begun, ['a', 'c']);
+});
+
+test('behind one without a response, a client sends no more than a few reads', async () => {
+  const { app, url, begun, respond } = await start();
+  let came = 0;
+  app.server.on('request', (request) => (came += request.url === '/' ? 1 : 0));
+  const { hostname, port } = new URL(url);
+  const client = connect(Number(port), hostname);
+  after(() => client.destroy());
+  const requests = 50_000;
+  client.write(get('/a'));
+  client.write(get('/').repeat(requests));
+  await eventually(async () => begun.length === 1);
+  // Once another connection has its response, all that this one may send has come, or the next read would be under way.
+  let before = -1;
+  await eventually(async () => {
+    const isStill = came === before;
+    before = came;
+    const next = fetch(`${url}/b`);
+    await eventually(async () => begun.includes('b'));
+    respond();
+    await next;
+    begun.pop();
+    return isStill;
+  });
+  assert.ok(came < requests / 5, `${came} came`);
 });
 
 test('a client that sends hundreds and reads nothing has a few responses in memory', async () => {

@@ -17,14 +17,28 @@ export function runOneAtATime(app: FastifyInstance): void {
 
 type Exchange = [request: IncomingMessage, response: ServerResponse];
 
+/** What a request that waits counts as. Without headers and body it takes less than half of this. */
+const waitingBytes = 4_096;
+
 /** Calls `run` when the responses before this one have been written and counted; never if the connection ends before. */
 export function onTurn(response: ServerResponse, run: () => void): void {
   // Node.js gives a response its connection when it is its turn.
   if (response.socket !== null) return run();
+  countAsOutput(response, waitingBytes);
   response.assignSocket = function assignSocket(socket: Socket): void {
+    countAsOutput(response, -waitingBytes);
     ServerResponse.prototype.assignSocket.call(this, socket);
     process.nextTick(() => {
       if (!socket.destroyed) run();
     });
   };
+}
+
+/**
+ * Node.js reads no more from a connection while there is enough output behind its first response (`lib/_http_server.js`,
+ * `updateOutgoingData`; it has no public name). Requests that wait have none, and a client could send them for ever.
+ */
+function countAsOutput(response: ServerResponse, bytes: number): void {
+  // oxlint-disable-next-line no-underscore-dangle -- as above
+  (response as unknown as { _onPendingData(bytes: number): void })._onPendingData(bytes);
 }
