@@ -161,21 +161,23 @@ export class Replicas {
     return null;
   }
 
-  async #findFault({ database }: Replica): Promise<string | null> {
+  async #findFault({ database, isUsed }: Replica): Promise<string | null> {
     try {
       const state = await readReplica(database);
       if (state.system !== this.#system) return otherCluster;
       if (!state.is_standby) return 'not a standby';
-      return (await this.#isBehind(database)) ? behind : null;
+      return (await this.#isBehind(database, isUsed)) ? behind : null;
     } catch (error) {
       return (error as Error).message;
     }
   }
 
-  async #isBehind(database: Database): Promise<boolean> {
+  /** While the primary does not say what there is, one that is used is good, and no other is known to be. */
+  async #isBehind(database: Database, isUsed: boolean): Promise<boolean> {
     const rows = await selectRevisions(database);
     return rows.some(
-      ({ scope, revision }) => revision < (this.#revisions.current(scope) ?? Infinity),
+      ({ scope, revision }) =>
+        revision < (this.#revisions.current(scope) ?? (isUsed ? 0 : Infinity)),
     );
   }
 }
