@@ -24,7 +24,8 @@ export async function writeFileAtomically<T>(
   if (target.kind === 'stream') return reportPathErrors(file, () => writeFile(target.path, act));
   return writeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
-    await (replaces ? rename : renameToNew)(unfinished, target.path);
+    if (replaces) await rename(unfinished, target.path);
+    else await renameToNew(unfinished, target.path, file);
     return result;
   });
 }
@@ -64,13 +65,17 @@ export const writeToStandardOutput: Write = (content) =>
   });
 
 /** Unlike a rename, never replaces a file. */
-async function renameToNew(unfinished: string, path: string): Promise<void> {
+async function renameToNew(unfinished: string, path: string, shown: string): Promise<void> {
+  const isTaken = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EEXIST';
   try {
     await link(unfinished, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
+    if (isTaken(error)) throw isThere(shown);
     // Some file systems have no links, such as FAT and those of some networks. There an empty file takes the name first.
-    await (await open(path, 'wx')).close();
+    const taken = await open(path, 'wx').catch((fault: unknown) => {
+      throw isTaken(fault) ? isThere(shown) : fault;
+    });
+    await taken.close();
     await rename(unfinished, path).catch(async (fault: unknown) => {
       await rm(path);
       throw fault;
@@ -140,7 +145,6 @@ async function reportPathErrors<T>(path: string, act: () => Promise<T>): Promise
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (code === undefined || syscall === undefined) throw error;
-    if (code === 'EEXIST') throw isThere(path);
     throw invalid({ path: 'file', message: `${path} cannot be written (${code})` });
   }
 }
