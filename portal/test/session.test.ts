@@ -123,6 +123,25 @@ test(
 );
 
 test(
+  'what was typed is gone in every window once its user has signed out in one',
+  options,
+  async () => {
+    const lea = await signUp(portal.service, 'lea@example.org');
+    const { page } = await typeAndEnd(lea);
+    await page.getByRole('button', { name: 'Create webhook' }).click();
+    await nothingShown(page);
+    const other = await page.context().newPage();
+    await switchCookies(other, await signInAs(portal.service, lea.email));
+    await other.goto(portalUrl);
+    await other.getByRole('button', { name: 'Your account' }).click();
+    await other.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByText('Sign in again to continue.').waitFor();
+    assert.equal(await page.getByText('Of Hal alone').count(), 0);
+    assert.equal(await page.getByLabel('Value of header 1').count(), 0);
+  },
+);
+
+test(
   'what was typed is gone when somebody else signs in, or its user discards it',
   options,
   async () => {

@@ -48,7 +48,11 @@ async function callOnce<T>(request: Call): Promise<T> {
     return (request.isEdited ? { ...(content as object), etag } : content) as T;
   // For whoever has no session there is no console: then the answer of this call, 401, is the one that counts.
   if (response.status === 404 && request.path.startsWith('/operator/'))
-    await callOnce({ path: '/session', ...(request.signal && { signal: request.signal }) });
+    await callOnce({ path: '/session', ...(request.signal && { signal: request.signal }) }).catch(
+      (error: unknown) => {
+        if (isUnauthorized(error) || request.signal?.aborted) throw error;
+      },
+    );
   throw toError(request, response, content);
 }
 

@@ -2,7 +2,7 @@
 import { ApiError } from '@orgdir/client';
 import { focusManager, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { isUnauthorized, isUnreachable } from './call.ts';
-import { afterEnd } from '../session/use-session.ts';
+import { afterEnd, forgetWithOtherWindows } from '../session/use-session.ts';
 import { sessionKey } from './read.ts';
 
 // Two windows next to each other are both always visible, so a change of visibility alone is not enough.
@@ -38,6 +38,8 @@ export const queryClient = new QueryClient({
     },
   },
 });
+
+forgetWithOtherWindows(queryClient);
 
 /** A session that now needs a second factor has not ended: it is read again, and the page for it is shown. */
 async function endSession(error: Error): Promise<void> {

@@ -9,8 +9,9 @@ import { Search } from '../ui/icons.tsx';
 export function FindButton() {
   const [times, setTimes] = useState(0);
   const open = () => setTimes((before) => before + 1);
-  // Not in a text field, nor over a dialog, which may show a secret once.
-  useHotkeys([['mod+K', () => document.querySelector('[role="dialog"]') === null && open()]]);
+  // Not in a text field, nor over a dialog, which may show a secret once, nor while the page is hidden.
+  const isCovered = () => document.querySelector('[role="dialog"], [data-session-ended]') !== null;
+  useHotkeys([['mod+K', () => !isCovered() && open()]]);
   const isApple = ['macos', 'ios'].includes(useOs());
   return (
     <>

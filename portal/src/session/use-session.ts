@@ -22,8 +22,7 @@ export function useSession() {
       const found = await readSession(signal);
       // The other window also asks for the second factor.
       const isSigningIn =
-        found === null ||
-        (before?.hasEnded && before.user.id === found.user.id && found.missingFactor !== null);
+        found === null || (before?.user.id === found.user.id && found.missingFactor === 'confirm');
       const session = isSigningIn ? (afterEnd(client) ?? found) : found;
       clearIfChanged(client, session);
       return session;
@@ -83,13 +82,23 @@ export function useSignOut(page: string) {
   });
 }
 
-/** Marks the session as ended without asking the service, which might not respond. */
+/** Between the windows of this browser: says that somebody has signed out, or deleted their account. */
+const ends = new BroadcastChannel(`${pageData.basePath} session`);
+
+/** Marks the session as ended, here and in the other windows, without asking the service, which might not respond. */
 export function useEndSession(): () => void {
   const client = useQueryClient();
   return () => {
     client.clear();
     client.setQueryData(sessionKey, null);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has one origin
+    ends.postMessage('ended');
   };
+}
+
+/** What somebody typed who has signed out in another window is not kept for who comes next. */
+export function forgetWithOtherWindows(client: QueryClient): void {
+  ends.addEventListener('message', () => discard(client));
 }
 
 /** What the pages know once the service has refused the session. */
@@ -101,10 +110,12 @@ export function afterEnd(client: QueryClient): KnownSession | null {
 /** Ends the wait for the user of a session that has ended: what they typed is gone, and this window signs in. */
 export function useDiscard(): () => void {
   const client = useQueryClient();
-  return () => {
-    removeReads(client);
-    client.setQueryData(sessionKey, null);
-  };
+  return () => discard(client);
+}
+
+function discard(client: QueryClient): void {
+  removeReads(client);
+  client.setQueryData(sessionKey, null);
 }
 
 function clearIfChanged(client: QueryClient, session: PortalSession | null): void {
