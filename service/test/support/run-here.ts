@@ -6,7 +6,10 @@ import type { CommandResult } from './run-command.ts';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-/** One at a time: the environment, which `env` is added to while it runs, and the output are the process's. */
+/**
+ * One at a time: the environment, which `env` is added to while it runs, and the output are the process's. DATABASE_URL, which
+ * names the server of all tests, does not count.
+ */
 export async function runHere(
   words: string[],
   env: Record<string, string>,
@@ -16,6 +19,7 @@ export async function runHere(
   const before = { ...process.env };
   const handlers = signals.map((signal) => process.listeners(signal));
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
+  delete process.env['DATABASE_URL'];
   Object.assign(process.env, env);
   try {
     const failed = await perform(words);
