@@ -60,8 +60,8 @@ const files: [names: string[], load: () => Promise<Add>][] = [
 ];
 
 /**
- * The command that `args` begin with; all commands if they begin with none, and none for the version alone. Commands copy the output settings when they are
- * added, so the settings come first.
+ * The command that `args` begin with; all commands if they begin with none, and none for the version alone. Commands copy the
+ * output settings when they are added, so the settings come first.
  */
 export async function createProgram(
   args: string[],

@@ -194,7 +194,7 @@ export function isTemporary(error: unknown): boolean {
   if (isConnectionFault(error)) return true;
   if (!(error instanceof Error)) return false;
   const { code, cause } = error as { code?: unknown; cause?: unknown };
-  return code === '40001' || code === '40P01' || code === '55P03' || isTemporary(cause);
+  return code === '40001' || code === '40P01' || isLockTimeout(error) || isTemporary(cause);
 }
 
 /** The name of the constraint that a write violated (class 23 of PostgreSQL's codes), or null. */
