@@ -26,6 +26,7 @@ import { queueSettings } from '../../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
+import { pagesOf } from '../support/pages.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import {
   attemptOf,
@@ -103,21 +104,6 @@ async function readXid(executor: Executor): Promise<bigint> {
   return BigInt(rows[0]?.xid ?? 0);
 }
 
-async function pagesOf(act: () => Promise<unknown>): Promise<number> {
-  const before = await pages();
-  await act();
-  return (await pages()) - before;
-}
-
-async function pages(): Promise<number> {
-  await sql`select pg_stat_force_next_flush()`.execute(worker);
-  const { rows } = await sql<{ pages: number }>`
-    select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
-    from pg_statio_user_tables
-  `.execute(worker);
-  return rows[0]?.pages ?? Number.NaN;
-}
-
 const workerId = uuidv7();
 const emptiedBy = await leaveRows();
 
@@ -180,14 +166,17 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
 for (const [name, look] of Object.entries(looks))
   test(`${name} read few pages next to rows that a snapshot keeps`, async () => {
     await look(false);
-    const [full, few] = [await pagesOf(() => look(true)), await pagesOf(() => look(false))];
+    const [full, few] = [
+      await pagesOf(worker, () => look(true)),
+      await pagesOf(worker, () => look(false)),
+    ];
     assert.ok(few * 4 <= full, `${few} pages, and ${full} from the beginning`);
   });
 
 test('the record of an attempt reads few pages next to outcomes that a snapshot keeps', async () => {
   const record = async (floor: string) => {
     const attempt = attemptOf(await insertLeased(worker, webhookId), succeeded);
-    return pagesOf(() => recordAttempts(worker, [attempt], floor));
+    return pagesOf(worker, () => recordAttempts(worker, [attempt], floor));
   };
   await record('0');
   await sql`delete from webhook_outcomes`.execute(worker);
@@ -203,7 +192,7 @@ test('an update of the health of webhooks begins where the last one ended', asyn
     const updated = await updateWebhookHealth(worker, 5, floors.outcomes);
     return updated.floor !== null && BigInt(updated.floor) >= noted && updated.floor;
   });
-  const update = (from: string) => pagesOf(() => updateWebhookHealth(worker, 5, from));
+  const update = (from: string) => pagesOf(worker, () => updateWebhookHealth(worker, 5, from));
   const [full, few] = [await update(floors.outcomes), await update(floor)];
   assert.ok(few * 4 <= full, `${few} pages, and ${full} from before`);
 });
@@ -248,7 +237,7 @@ async function pagesOfEach(): Promise<Record<string, number>> {
     join: () => joinWorkers(worker, workerId, outcomes),
   };
   const read: Record<string, number> = {};
-  for (const [name, step] of Object.entries(steps)) read[name] = await pagesOf(step);
+  for (const [name, step] of Object.entries(steps)) read[name] = await pagesOf(worker, step);
   return read;
 }
 

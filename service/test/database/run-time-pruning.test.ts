@@ -113,7 +113,7 @@ for (const [name, settings] of [
     const { leased: second } = await claimWith(watched, { perWebhook: 1 });
     assert.equal(second.length, 1);
     assert.deepEqual(await listParked(watched, start), [webhookId]);
-    const parked = await claimParked(watched, lease, new Map([[webhookId, 8]]));
+    const { leased: parked } = await claimParked(watched, lease, new Map([[webhookId, 8]]));
     assert.equal(parked.length, 2);
     for (const leased of [second, parked]) {
       const { deliverable } = await loadDeliveries(watched, leased);
@@ -266,7 +266,7 @@ test('plans made while the database was empty and analysed read a full queue by 
     const { leased: due } = await claimWith(worker, { lease });
     await listParked(worker, start);
     const rooms = new Map(webhooks.map(({ id }) => [id, 8]));
-    const parked = await claimParked(worker, lease, rooms);
+    const { leased: parked } = await claimParked(worker, lease, rooms);
     const leased = [...born, ...due, ...parked];
     await loadDeliveries(worker, leased);
     await recordAttempts(

@@ -73,7 +73,9 @@ export async function claimSome(
   }
   for (const webhookId of await listParked(stage.database, firstId)) {
     const left = Math.min(room - taken.length, perWebhookMax - (taking.get(webhookId) ?? 0));
-    if (left > 0) take(await claimParked(stage.database, lease, new Map([[webhookId, left]])));
+    if (left <= 0) continue;
+    const { leased } = await claimParked(stage.database, lease, new Map([[webhookId, left]]));
+    take(leased);
   }
   const { deliverable, refused } = await loadDeliveries(stage.database, taken);
   const cancellations = refused.map(({ delivery, cancelledBy: by }) =>

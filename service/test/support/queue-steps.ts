@@ -79,7 +79,8 @@ export async function claimWith(
   await setTimeout(1);
   const due = await parkDue(database, since, lookBackMs);
   const rooms = new Map(due.webhookIds.map((id) => [id, perWebhook]));
-  return { ...due, leased: await claimParked(database, lease, rooms) };
+  const { leased } = await claimParked(database, lease, rooms);
+  return { ...due, leased };
 }
 
 type Delivery = RecordedAttempt['delivery'];

@@ -137,7 +137,8 @@ test('a delivery that failed without an attempt is not explained by its receiver
   const webhook = await makeWebhook({}, acme);
   const eventId = await publish('acme');
   await fanOutParked(database);
-  const [leased] = await claimParked(database, newLease(), new Map([[webhook.id, 1]]));
+  const claimed = await claimParked(database, newLease(), new Map([[webhook.id, 1]]));
+  const [leased] = claimed.leased;
   const givenUp = { statusCode: null, verdict: { kind: 'given_up' } } as const;
   await recordAttempts(database, [attemptOf(leased ?? assert.fail(), givenUp)]);
   const { delivery, message } = (await explain(webhook, eventId)).body.data;

@@ -1,13 +1,18 @@
-/** Tests which of several processes goes on with a channel when its platform may be called again. */
+/**
+ * Tests which of several processes goes on with a channel when its platform may be called again, and what it costs to
+ * remember that.
+ */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { pino } from 'pino';
-import { sql } from '../../../src/database/database.ts';
+import { openDatabase, sql } from '../../../src/database/database.ts';
 import { ChatLimits } from '../../../src/webhooks/queue/dispatch/chat-limits.ts';
 import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
+import { queueSettings } from '../../../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from '../../support/database.ts';
+import { pagesOf } from '../../support/pages.ts';
 
-const { database } = await openTestDatabase();
+const { database, connection } = await openTestDatabase();
 const log = pino({ level: 'silent' });
 const webhookId = '0198f2a4-5b7c-7d3e-9f10-00000000000a';
 const url = 'https://discord.com/…';
@@ -82,4 +87,35 @@ test('a delivery that failed because its URL cannot be read takes none of the ot
     await limits.keep(delivery, { verdict: { kind: 'given_up' } });
     assert.equal(await pending(), left);
   }
+});
+
+test('what is kept of one channel costs the same, however many others are limited', async () => {
+  const settings = queueSettings;
+  const worker = openDatabase(connection, { applicationName: 'test', poolSize: 1, settings });
+  after(() => worker.destroy());
+  const gate = { now: 0, openAt: 0, closedSince: null };
+  const chat = { format: 'discord', sealedUrl: Buffer.alloc(0), template: 1, gate } as const;
+  const answer = { limited: true, gone: false, webhookMs: 1_000, platformMs: 0, invalid: true };
+  const delivery = { webhookId, url, chat } as Parameters<ChatLimits['keep']>[0];
+  const limits = new ChatLimits({ database: worker, room: new Room({ timeoutMs: 10_000 }), log });
+  const keep = () => limits.keep(delivery, { answer, verdict: { kind: 'succeeded' } });
+  // Its plan is made while there are none, and autovacuum has seen that.
+  await sql`delete from chat_limits`.execute(database);
+  await sql`vacuum analyze chat_limits`.execute(database);
+  await keep();
+  const few = await pagesOf(worker, keep);
+  await sql`
+    insert into chat_limits select uuid_v7(), queue_now() + interval '1 minute', queue_now(), 0, queue_now()
+    from generate_series(1, 5000)
+  `.execute(database);
+  const many = await pagesOf(worker, keep);
+  assert.ok(few > 0 && many <= few + 20, `${few} pages with few, ${many} with many`);
+  const { rows } = await sql`
+    select invalid, open_at > queue_now() and closed_since is not null as closed from chat_limits
+    where name in ('discord', ${webhookId}) order by name
+  `.execute(database);
+  assert.deepEqual(rows, [
+    { invalid: 0, closed: true },
+    { invalid: 3, closed: false },
+  ]);
 });

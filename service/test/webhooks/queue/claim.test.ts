@@ -68,7 +68,7 @@ async function queue(
 /** What none of the claims at the same time took, because another, begun before, held it for a moment. */
 async function claimRest() {
   const ids = await listParked(database, start);
-  return claimParked(database, newLease(), new Map(ids.map((id) => [id, 8])));
+  return (await claimParked(database, newLease(), new Map(ids.map((id) => [id, 8])))).leased;
 }
 
 function countByWebhook({ leased }: Pick<Claim, 'leased'>): Record<string, number> {
@@ -166,7 +166,7 @@ test('parked deliveries are claimed webhook by webhook, each as many as it has r
   const { rows } = await sql<{ id: string }>`
     select id from pending_deliveries where webhook_id = ${large} order by due_at limit 3
   `.execute(database);
-  const leased = await claimParked(database, newLease(), rooms);
+  const { leased } = await claimParked(database, newLease(), rooms);
   assert.deepEqual(countByWebhook({ leased }), { [large]: 3, [small]: 2 });
   assert.deepEqual(
     leased
@@ -217,7 +217,7 @@ test('two claims of parked deliveries at once take different ones', async () => 
   const claims = await Promise.all(
     [1, 2, 3, 4].map(() => claimParked(database, newLease(), rooms)),
   );
-  const ids = claims.flat().map(({ id }) => id);
+  const ids = claims.flatMap(({ leased }) => leased.map(({ id }) => id));
   assert.deepEqual([new Set(ids).size, ids.length], [16, 16]);
 });
 
@@ -226,7 +226,7 @@ test('a claim of parked deliveries notes where the next one begins, unless other
   const webhook = uuidv7();
   const rooms = new Map([[webhook, 2]]);
   const since: ParkedSince = new Map();
-  const claimSince = () => claimParked(database, newLease(), rooms, since);
+  const claimSince = async () => (await claimParked(database, newLease(), rooms, since)).leased;
   await queue(webhook, 3, { parked: true, dueSeconds: 10 });
   assert.equal((await claimSince()).length, 2);
   await queue(webhook, 1, { parked: true, dueSeconds: 20 });
@@ -237,6 +237,49 @@ test('a claim of parked deliveries notes where the next one begins, unless other
   assert.equal((await claiming).length, 1);
   assert.deepEqual(since.get(webhook), { atMs: -Infinity });
   assert.equal((await claimSince()).length, 1, 'begins where it is told');
+});
+
+test('nothing is claimed of a channel that its platform has closed, unless it may have waited for too long', async () => {
+  await clear();
+  const minute = 60_000;
+  const day = 24 * 60 * minute;
+  const channels = [
+    { id: uuidv7(), name: 'open', openInMs: -1, claimed: 2 },
+    { id: uuidv7(), name: 'closed', openInMs: minute, claimed: 0 },
+    {
+      id: uuidv7(),
+      name: 'refused for a while',
+      openInMs: minute,
+      sinceMs: day - minute,
+      claimed: 0,
+    },
+    {
+      id: uuidv7(),
+      name: 'refused for a day',
+      openInMs: minute,
+      sinceMs: day + minute,
+      claimed: 2,
+    },
+    { id: uuidv7(), name: 'closed by another clock', openInMs: 2 * day, claimed: 2 },
+  ];
+  for (const { id, openInMs, sinceMs = null } of channels) {
+    await queue(id, 2, { parked: true });
+    await sql`
+      insert into chat_limits
+      select ${id}, queue_now() + ${openInMs} * interval '1 millisecond',
+        queue_now() - ${sinceMs}::int * interval '1 millisecond', 0, queue_now()
+    `.execute(database);
+  }
+  const rooms = new Map(channels.map(({ id }) => [id, 8]));
+  const { leased, closed } = await claimParked(database, newLease(), rooms);
+  const counts = countByWebhook({ leased });
+  assert.deepEqual(
+    channels.map(({ name, id }) => [name, counts[id] ?? 0]),
+    channels.map(({ name, claimed }) => [name, claimed]),
+  );
+  const expected = channels.filter(({ claimed }) => claimed === 0).map(({ id }) => id);
+  assert.deepEqual([...closed.keys()].sort(), expected.sort());
+  for (const ms of closed.values()) assert.ok(ms > 0 && ms <= minute, `closed for ${ms} ms`);
 });
 
 test('webhooks with parked deliveries are listed a page at a time, whatever waits behind each', async () => {
@@ -256,7 +299,7 @@ test('a parked delivery is claimed whatever the clock says', async () => {
   await clear();
   const webhook = uuidv7();
   await queue(webhook, 1, { parked: true, dueSeconds: -3_600 });
-  assert.equal((await claimParked(database, newLease(), new Map([[webhook, 1]]))).length, 1);
+  assert.equal((await claimParked(database, newLease(), new Map([[webhook, 1]]))).leased.length, 1);
 });
 
 test('a claim returns when the next delivery is due, apart from leased and parked ones', async () => {

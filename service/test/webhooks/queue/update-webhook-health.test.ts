@@ -335,7 +335,7 @@ test('each attempt of a webhook that fails every other time changes few rows, ho
   `.execute(session);
   const before = await countChanges(session);
   for (let turn = 0; turn < 5; turn += 1) {
-    const leased = await claimParked(session, newLease(), new Map([[id, 8]]));
+    const { leased } = await claimParked(session, newLease(), new Map([[id, 8]]));
     assert.equal(leased.length, 8);
     const attempts = leased.map((one, index) =>
       attemptOf(one, index % 2 ? succeeded : { verdict: { kind: 'retry', waitMs: 3_600_000 } }),

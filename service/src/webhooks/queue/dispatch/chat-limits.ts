@@ -10,7 +10,7 @@ import type { Logger } from '../../../runtime/log.ts';
 import { platformName } from '../../sending/chat-platforms.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
 import type { Deliverable, Gate } from '../../sending/deliverable.ts';
-import { retryAfterMaxMs } from '../../sending/retry.ts';
+import { retryAfterMaxMs, waitMaxMs } from '../../sending/retry.ts';
 import { urlHost } from '../../sending/url-host.ts';
 import { cancelPending } from '../cancel-pending.ts';
 import type { Room } from './room.ts';
@@ -40,6 +40,16 @@ export const gate = sql`
     where name in (w.id::text, case w.format when 'teams' then substring(w.url from '^[a-z]+://([^/]+)') else w.format end)
       and open_at between queue_now() - ${pause} and ${latest}
   ) end
+`;
+
+/**
+ * For how many milliseconds the webhook `w` is closed, null unless a look at its deliveries would only put them all back.
+ * Of the platform's gate, each process learns by such a look.
+ */
+export const closedMs = sql`
+  (select (${epochMs(sql`open_at - queue_now()`)})::float8 from chat_limits
+   where name = w.id::text and open_at > queue_now() and open_at <= ${latest}
+     and coalesce(closed_since, queue_now()) > queue_now() - ${sql.lit(waitMaxMs)}::int * interval '1 millisecond')
 `;
 
 function epochMs(time: ReturnType<typeof sql>) {
@@ -88,11 +98,10 @@ export class ChatLimits {
   ): Promise<void> {
     if (!chat) return;
     const { openAt, now, closedSince } = chat.gate;
-    const waitMs = answer
-      ? Math.max(answer.webhookMs, answer.platformMs)
-      : this.#waitMs(webhookId, openAt - now);
-    this.#dependencies.room.close(webhookId, Math.min(waitMs, lookAgainMs));
-    if (answer) this.#own.set(webhookId, answer.webhookMs > 0 || undefined);
+    if (answer) {
+      this.#own.set(webhookId, answer.webhookMs > 0 || undefined);
+      this.#close(webhookId, Math.max(answer.webhookMs, answer.platformMs));
+    } else this.leaveAlone(webhookId, openAt - now);
     const limits: Limit[] = [];
     if (answer && (answer.webhookMs > 0 || answer.limited !== (closedSince !== null)))
       limits.push({
@@ -112,12 +121,20 @@ export class ChatLimits {
     if (limits.length + failing.length > 0) await this.#store(limits, failing);
   }
 
-  /** Of a webhook that is closed for so long. Would all processes go on when it opens, each would lease a delivery for one that is sent. */
-  #waitMs(webhookId: string, closedMs: number): number {
-    const goesOn = this.#own.has(webhookId) && closedMs <= storedMs;
-    if (closedMs <= 0 || goesOn || this.#dependencies.room.isAlone()) return closedMs;
+  /**
+   * Leaves a webhook alone that was found closed for so long. Would all processes go on when it opens, each would lease a
+   * delivery for one that is sent.
+   */
+  leaveAlone(webhookId: string, forMs: number): void {
+    const goesOn = this.#own.has(webhookId) && forMs <= storedMs;
+    if (forMs <= 0 || goesOn || this.#dependencies.room.isAlone())
+      return this.#close(webhookId, forMs);
     this.#own.delete(webhookId);
-    return closedMs + elsewhereMs;
+    this.#close(webhookId, forMs + elsewhereMs);
+  }
+
+  #close(webhookId: string, ms: number): void {
+    this.#dependencies.room.close(webhookId, Math.min(ms, lookAgainMs));
   }
 
   #store(limits: Limit[], failing: string[]): Promise<void> {
@@ -171,28 +188,31 @@ async function store(database: Database, given: Limit[]): Promise<void> {
       from unnest(${column((one) => one.name)}::text[], ${column((one) => one.waitMs)}::bigint[],
         ${column((one) => one.invalid)}::int[], ${column((one) => one.refused)}::boolean[]) as g(name, wait_ms, invalid, refused)
     ),
-    -- A row that somebody has locked must not hold up attempts.
+    -- A row that somebody has locked must not hold up attempts. One index look-up each, however many channels there are.
     free as materialized (
-      select name, case when open_at <= ${latest} then open_at end as open_at,
-        case when open_at between queue_now() - ${pause} and ${latest} then closed_since end as closed_since, invalid, window_ends_at,
-        window_ends_at > queue_now() and window_ends_at <= ${windowEnd} as in_window
-      from chat_limits where name in (select name from given) order by name for update skip locked
+      select g.name, case when c.open_at <= ${latest} then c.open_at end as open_at,
+        case when c.open_at between queue_now() - ${pause} and ${latest} then c.closed_since end as closed_since, c.invalid,
+        c.window_ends_at, c.window_ends_at > queue_now() and c.window_ends_at <= ${windowEnd} as in_window
+      from given g cross join lateral (
+        select open_at, closed_since, invalid, window_ends_at from chat_limits where name = g.name
+        for update skip locked
+      ) c
     ),
     added as (
-      select g.name, greatest(g.open_at, f.open_at) as open_at, case when g.closed_since is not null then least(g.closed_since, f.closed_since) end as closed_since,
+      select g.name, greatest(g.open_at, f.open_at) as open_at,
+        case when g.closed_since is not null then least(g.closed_since, f.closed_since) end as closed_since,
         g.invalid + case when in_window then f.invalid else 0 end as invalid,
         case when in_window then f.window_ends_at else g.window_ends_at end as window_ends_at
-      from given g join free f using (name)
-    ),
-    updated as (
-      update chat_limits c set closed_since = a.closed_since, invalid = a.invalid, window_ends_at = a.window_ends_at,
-        open_at = case when a.invalid >= ${invalidMax}::int then greatest(a.open_at, a.window_ends_at) else a.open_at end
-      from added a where c.name = a.name
+      from given g left join free f using (name)
+      where f.name is not null or (select true from chat_limits c where c.name = g.name) is null
     )
     insert into chat_limits (name, open_at, closed_since, invalid, window_ends_at)
-    select name, open_at, closed_since, invalid, window_ends_at from given
-    -- Those that are there may be locked; and in one order, so that two processes never wait for each other.
-    where name not in (select name from chat_limits) order by name on conflict do nothing
+    select name, case when invalid >= ${invalidMax}::int then greatest(open_at, window_ends_at) else open_at end,
+      closed_since, invalid, window_ends_at
+    -- In one order, so that two processes never wait for each other.
+    from added order by name
+    on conflict (name) do update set open_at = excluded.open_at, closed_since = excluded.closed_since,
+      invalid = excluded.invalid, window_ends_at = excluded.window_ends_at
   `.execute(database);
 }
 

@@ -8,6 +8,7 @@ import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
 import { stepOrSetAside } from '../../../events/set-aside.ts';
 import type { LeasedDelivery } from '../../sending/deliverable.ts';
+import { closedMs } from './chat-limits.ts';
 
 /** The most deliveries that one statement parks. */
 export const parkMax = 512;
@@ -129,8 +130,13 @@ async function parkOnce(
   return { ...row, webhookIds: row.webhookIds ?? [], byParts: false };
 }
 
-/** `byParts`: whether something was refused, so that these webhooks may have room left and deliveries for it. */
-export type Claimed = { leased: LeasedDelivery[]; byParts: boolean };
+export type Claimed = {
+  leased: LeasedDelivery[];
+  /** Webhooks of which nothing was leased, because a chat platform has closed them for so many milliseconds. */
+  closed: Map<string, number>;
+  /** Whether something was refused, so that these webhooks may have room left and deliveries for it. */
+  byParts: boolean;
+};
 
 /** As `claimParked`, and sets aside deliveries that are refused. */
 export async function claimOrSetAside(
@@ -139,15 +145,19 @@ export async function claimOrSetAside(
   rooms: ReadonlyMap<string, number>,
   since: ParkedSince,
 ): Promise<Claimed> {
-  if (rooms.size === 0) return { leased: [], byParts: false };
+  if (rooms.size === 0) return { leased: [], closed: new Map(), byParts: false };
   return stepOrSetAside(database, {
     ...waiting,
     step: async (only) => ({
-      leased: await claimParked(database, lease, rooms, only ? new Map() : since, only),
+      ...(await claimParked(database, lease, rooms, only ? new Map() : since, only)),
       byParts: only !== null,
     }),
     list: () => listIds(database, parkedRows(rooms, since)),
-    merge: (parts) => ({ leased: parts.flatMap(({ leased }) => leased), byParts: true }),
+    merge: (parts) => ({
+      leased: parts.flatMap(({ leased }) => leased),
+      closed: new Map(parts.flatMap(({ closed }) => [...closed])),
+      byParts: true,
+    }),
   });
 }
 
@@ -160,7 +170,7 @@ function parkedRows(
   const ids = [...rooms.keys()];
   return sql`
     webhook as materialized (
-      select * from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
+      select *, ${closedMs} as closed_ms from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
         ${arrayLiteral(ids.map((id) => since.get(id)?.atMs ?? -Infinity))}::float8[]) as w(id, room, since)
     ),
     due as materialized (
@@ -172,6 +182,7 @@ function parkedRows(
         order by due_at limit w.room
         for update skip locked
       ) d
+      where w.closed_ms is null
     )
   `;
 }
@@ -183,11 +194,12 @@ export async function claimParked(
   rooms: ReadonlyMap<string, number>,
   since: ParkedSince = new Map(),
   only: string[] | null = null,
-): Promise<LeasedDelivery[]> {
+): Promise<Omit<Claimed, 'byParts'>> {
   const leaseEndsAt = performance.now() + lease.ms;
   const ids = [...rooms.keys()];
   const before = ids.map((id) => since.get(id));
-  const { rows } = await sql<{ since: Record<string, number> | null } & LeftJoined<Leased>>`
+  type Row = Record<'since' | 'closed', Record<string, number> | null> & LeftJoined<Leased>;
+  const { rows } = await sql<Row>`
     -- prepared: claim_parked
     with clock as materialized (select queue_now() as now),
     ${parkedRows(rooms, since, only)},
@@ -199,7 +211,8 @@ export async function claimParked(
       returning id, webhook_id as "webhookId", event_id as "eventId", event, trigger, attempt_count as number,
         cycle_attempts as "cycleAttempt", (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
     )
-    select json_object_agg(webhook_id, reached) as since, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
+    select json_object_agg(webhook_id, reached) as since,
+      (select json_object_agg(id, closed_ms) from webhook where closed_ms is not null) as closed, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
       null as event, null as trigger, null::int as number, null::int as "cycleAttempt", null::float8 as "createdAtMs"
     from (
       -- A column of whole milliseconds may be a little less than the time that was written to it.
@@ -207,7 +220,7 @@ export async function claimParked(
       from due, clock group by webhook_id, room, now
     ) claimed
     union all
-    select null, leased.* from leased
+    select null, null, leased.* from leased
   `.execute(database);
   const reached = rows[0]?.since ?? {};
   for (const [index, id] of ids.entries()) {
@@ -215,7 +228,10 @@ export async function claimParked(
     if (atMs !== undefined && since.get(id) === before[index]) since.set(id, { atMs });
   }
   const leaseOf = { leaseToken: lease.token, leaseEndsAt };
-  return rows.flatMap((row) => (row.id === null ? [] : Object.assign(row, leaseOf)));
+  return {
+    leased: rows.flatMap((row) => (row.id === null ? [] : Object.assign(row, leaseOf))),
+    closed: new Map(Object.entries(rows[0]?.closed ?? {})),
+  };
 }
 
 /**

@@ -206,6 +206,8 @@ export class Dispatcher {
       const rooms = parked.takeWithRoom(room.free('parked', parked.isAnyOpen()));
       const claimed = await claimOrSetAside(database, this.#newLease(), rooms, parked.since);
       if (claimed.byParts) this.#findParked();
+      for (const [id, closedMs] of claimed.closed) this.#chatLimits.leaveAlone(id, closedMs);
+      parked.keep([...claimed.closed.keys()]);
       parked.keepUnfinished(rooms, claimed.leased);
       await this.#startAllowed(claimed.leased);
       if (claimed.leased.length > 0) return 0;

@@ -4,7 +4,7 @@ import { createFloor, fullLookMs, type Floor } from '../../../runtime/floor.ts';
 import { listParked, transactionMaxMs, webhooksMax, type ParkedSince } from './claim.ts';
 import type { Room, Speed } from './room.ts';
 
-/** How often other processes' parked deliveries are looked for, and how soon again after some were found. */
+/** How often other processes' parked deliveries are looked for, and how soon again after some were found that may be sent. */
 const listMs = 1_000;
 const listAgainMs = 200;
 /** Between two pages of that list. */
@@ -145,7 +145,7 @@ export class ParkedWebhooks {
     const found = await listParked(database, current.cursor, current.look.from);
     this.add(found, longBeforeMs(current.look.from));
     if (current !== this.#list) return;
-    this.#foundSome = found.length > 0;
+    this.#foundSome = found.some((id) => !this.#room.isClosed(id));
     const isLast = found.length < webhooksMax;
     if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
     current.cursor = isLast ? firstId : (found.at(-1) ?? firstId);

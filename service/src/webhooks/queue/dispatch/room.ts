@@ -240,8 +240,9 @@ export class Room {
 
   /** Starts no attempts of a webhook for this long. */
   close(webhookId: string, ms: number): void {
-    const receiver = this.#find(webhookId);
-    if (receiver) receiver.closedUntil = Math.max(receiver.closedUntil, performance.now() + ms);
+    const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
+    receiver.closedUntil = Math.max(receiver.closedUntil, performance.now() + ms);
+    this.#remembered.set(webhookId, receiver);
   }
 
   /** Sets how many processes deliver, and this one's place among them. */
@@ -354,7 +355,7 @@ export class Room {
   /** How many attempts this webhook may have in flight now. */
   #limit(receiver: Receiver): number {
     if (this.#blocked.has(receiver.id) || isSilent(receiver)) return 0;
-    if (receiver.isChat && performance.now() < receiver.closedUntil) return 0;
+    if (performance.now() < receiver.closedUntil) return 0;
     const most = receiver.isChat ? 1 : limitByLatency(receiver);
     const limit = Math.min(most, this.#shareOf(receiver.id));
     const speed = this.#speedOf(receiver);
