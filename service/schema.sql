@@ -721,7 +721,7 @@ table pending_deliveries
   CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at) WHERE ((lease_token IS NULL) AND (NOT parked))
   CREATE INDEX pending_deliveries_late ON orgdir.pending_deliveries USING btree (event_id) WHERE ("left"((id)::text, 6) <> "left"((event_id)::text, 6))
   CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NOT NULL)
-  CREATE INDEX pending_deliveries_parked ON orgdir.pending_deliveries USING btree (webhook_id, due_at) WHERE parked
+  CREATE INDEX pending_deliveries_to_claim ON orgdir.pending_deliveries USING btree (webhook_id, due_at, id) WHERE parked
 
 table published_events
   id uuid not null

@@ -6,13 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import {
-  getTypeParser,
-  openDatabase,
-  sql,
-  type Database,
-  type Transaction,
-} from '../../src/database/database.ts';
+import { getTypeParser, openDatabase, sql, type Database } from '../../src/database/database.ts';
 import { createPool } from '../../src/database/pool.ts';
 import { claimParked, listParked } from '../../src/webhooks/queue/dispatch/claim.ts';
 import { findWork } from '../../src/webhooks/queue/find-work.ts';
@@ -38,8 +32,7 @@ import {
   fanOutWith,
   newLease,
 } from '../support/queue-steps.ts';
-import { openTestDatabase } from '../support/database.ts';
-import { makeKey, startTestService } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 
 const service = await startTestService();
 const { database } = service;
@@ -190,116 +183,5 @@ test('a claim skips a delivery that another worker postponed meanwhile, and clai
   assert.deepEqual(
     [sortedIds(claimed), sortedIds(next)],
     [[...ids.slice(0, 2), ...ids.slice(4)], ids.slice(2, 4)],
-  );
-});
-
-type Node = {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Join Filter'?: string;
-  Plans?: Node[];
-};
-
-function* nodesOf(node: Node): Generator<Node> {
-  yield node;
-  for (const child of node.Plans ?? []) yield* nodesOf(child);
-}
-
-/** The plans that a session keeps, by the names of its prepared statements. The arguments do not matter to them. */
-async function readPlans(session: Transaction): Promise<Map<string, Node>> {
-  const { rows } = await sql<{ name: string; parameters: number }>`
-    select name, cardinality(parameter_types) as parameters from pg_prepared_statements
-  `.execute(session);
-  const plans = new Map<string, Node>();
-  for (const { name, parameters } of rows) {
-    const nulls =
-      parameters === 0 ? '' : `(${Array.from({ length: parameters }, () => 'null').join()})`;
-    const explained = await sql<{ 'QUERY PLAN': [{ Plan: Node }] }>`
-      explain (format json) execute ${sql.id(name)}${sql.raw(nulls)}
-    `.execute(session);
-    plans.set(name, explained.rows[0]?.['QUERY PLAN'][0].Plan ?? assert.fail());
-  }
-  return plans;
-}
-
-async function countRead(session: Database): Promise<number> {
-  await sql`select pg_stat_force_next_flush()`.execute(session);
-  const { rows } = await sql<{ count: number }>`
-    select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as count from pg_stat_user_tables
-    where relname = 'pending_deliveries'
-  `.execute(session);
-  return rows[0]?.count ?? assert.fail();
-}
-
-/** Events for everyone go to all webhooks; the others read small tables, a few times a second at most. */
-const readWhole = new Set([
-  'fan_out reads webhooks',
-  'fan_out reads broadcasts',
-  'find_work reads broadcasts',
-  'join_workers reads workers',
-  'join_workers reads webhook_outcomes',
-  'take_outcomes reads webhook_outcomes',
-]);
-
-test('plans made while the database was empty and analysed read a full queue by index', async (t) => {
-  const { database: filled, connection } = await openTestDatabase();
-  const { appId } = await makeKey({ database: filled });
-  await put(filled, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-  await sql`vacuum analyze`.execute(filled);
-  const { rows: webhooks } = await sql<{ id: string }>`
-    insert into webhooks (id, app_id, url, secret)
-    select uuid_v7(), ${appId}, 'https://example.org/', '' from generate_series(1, 3) returning id
-  `.execute(filled);
-  const worker = openDatabase(connection, {
-    applicationName: 'test',
-    poolSize: 1,
-    settings: queueSettings,
-  });
-  t.after(() => worker.destroy());
-
-  async function runAll(): Promise<void> {
-    const lease = newLease();
-    await joinWorkers(worker, lease.token);
-    await announce(filled);
-    await findWork(worker, { events: '0', published: '0' }, 0);
-    const { leased: born } = await fanOutWith(worker, { lease });
-    const { leased: due } = await claimWith(worker, { lease });
-    await listParked(worker, start);
-    const rooms = new Map(webhooks.map(({ id }) => [id, 8]));
-    const { leased: parked } = await claimParked(worker, lease, rooms);
-    const leased = [...born, ...due, ...parked];
-    await loadDeliveries(worker, leased);
-    await recordAttempts(
-      worker,
-      leased.map((one) => attemptOf(one, { ...timedOut, ...failed })),
-    );
-    while ((await updateWebhookHealth(worker, 1_000_000)).more);
-    await recoverLeases(worker, { backoff: { baseMs: 1, factor: 1 } });
-  }
-
-  await runAll();
-  await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
-    select uuid_v7(), uuid_v7(), 'org.created', ${webhooks[0]?.id}, 'event', queue_now() - interval '1 hour', n > 10000
-    from generate_series(1, 20000) as n
-  `.execute(filled);
-  const before = await countRead(worker);
-  await runAll();
-  const read = (await countRead(worker)) - before;
-  assert.ok(read > 0 && read < 2_000, `${read} of 20,000 rows were read`);
-
-  const plans = await worker.transaction().execute(readPlans);
-  assert.ok(plans.size >= 10);
-  const found: string[] = [];
-  for (const [name, plan] of plans)
-    for (const node of nodesOf(plan)) {
-      const statement = name.replace(/_[0-9a-f]+$/, '');
-      if (node['Node Type'] === 'Seq Scan')
-        found.push(`${statement} reads ${node['Relation Name']}`);
-      if (node['Join Filter']) found.push(`${statement} joins by ${node['Join Filter']}`);
-    }
-  assert.deepEqual(
-    found.filter((each) => !readWhole.has(each)),
-    [],
   );
 });

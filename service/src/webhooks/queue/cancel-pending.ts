@@ -40,7 +40,7 @@ export async function cancelPending(
           -- A webhook that is deactivated as failing is probed.
           and (trigger <> 'probe' or ${reason}::text = 'deletion')
           -- It may be active again since somebody saw that it is not.
-          and (${reason}::text not in ('deactivation', 'suspension') or exists (select from webhooks x where x.id = w.id and not x.active))
+          and (${reason}::text not in ('deactivation', 'suspension') or (select not active from webhooks x where x.id = w.id))
           and (${reason}::text <> 'waited' or created_at < queue_now() - ${sql.lit(waitMaxMs)} * interval '1 millisecond')
         order by due_at limit ${sql.lit(cancelledMax)}
         -- Skips rows that a claim has locked: they are cancelled when they are loaded.

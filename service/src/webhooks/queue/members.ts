@@ -60,10 +60,13 @@ export async function joinWorkers(
           and (select now from clock) + ${aliveMs}::int * interval '1 millisecond'
     ),
     late as materialized (
-      select distinct webhook_id from webhook_outcomes
-      where xid >= ${outcomesFloor}::xid8
-        and recorded_at not between (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
-          and (select now from clock) + ${healthDelayMs}::int * interval '1 millisecond'
+      select distinct webhook_id from (
+        select webhook_id from webhook_outcomes
+        where xid >= ${outcomesFloor}::xid8
+          and recorded_at not between (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
+            and (select now from clock) + ${healthDelayMs}::int * interval '1 millisecond'
+        order by xid, seq offset 0
+      ) o
     ),
     -- A webhook is only blocked while somebody holds its row: health that is late for another reason stops no deliveries.
     free as materialized (
@@ -74,8 +77,8 @@ export async function joinWorkers(
     select (select count(*) from alive where id < ${id}::uuid)::int as place, (select count(*) from alive)::int + 1 as workers,
       (select extract(epoch from min(seen_at)) * 1000 from alive)::float8 as "othersSeenAtMs",
       coalesce((
-        select array_agg(id) from webhooks where id = any(array(select webhook_id from late))
-          and (id in (select id from free)) is not true
+        select array_agg(w.id) from late cross join lateral (select id from webhooks where id = late.webhook_id limit 1) w
+        where (w.id in (select id from free)) is not true
       ), '{}') as blocked,
       exists (select from late) as "isLate",
       -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.

@@ -91,13 +91,15 @@ const poolSize = 6;
 /**
  * The queue's statements have one shape whatever the tables hold, and each has its index. PostgreSQL plans them once
  * per connection. If it did so while the queue is empty, when all plans cost the same, it could choose to read a whole
- * table or to sort, and keep doing so when the queue is full; these settings prevent that.
+ * table or to sort, and keep doing so when the queue is full; these settings prevent that. What chooses among indexes is
+ * the order that a statement asks for, or that it asks for one row at a time.
  */
 export const queueSettings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_sort: 'off',
+  enable_incremental_sort: 'off',
   // Switched-off plan types count as expensive, so PostgreSQL would compile such a statement each time, for seconds.
   jit: 'off',
 };

@@ -179,7 +179,8 @@ function parkedRows(
         select id, ctid as tid, due_at from pending_deliveries
         where webhook_id = w.id and parked and due_at >= to_timestamp(w.since / 1000)
           and (${only}::uuid[] is null or id = any(${only}::uuid[]))
-        order by due_at limit w.room
+        -- The order of one index alone.
+        order by due_at, id limit w.room
         for update skip locked
       ) d
       where w.closed_ms is null
@@ -251,12 +252,12 @@ export async function listParked(
     ),
     webhooks_parked as (
       (select webhook_id, 1 as n from pending_deliveries
-       where parked and webhook_id > ${cursor}::uuid and due_at >= (select at from since) order by webhook_id limit 1)
+       where parked and webhook_id > ${cursor}::uuid and due_at >= (select at from since) order by webhook_id, due_at, id limit 1)
       union all
       select next.webhook_id, n + 1
       from webhooks_parked w cross join lateral (
         select p.webhook_id from pending_deliveries p
-        where parked and p.webhook_id > w.webhook_id and due_at >= (select at from since) order by p.webhook_id limit 1
+        where parked and p.webhook_id > w.webhook_id and due_at >= (select at from since) order by p.webhook_id, p.due_at, p.id limit 1
       ) next
       where n < ${sql.lit(webhooksMax)}
     )

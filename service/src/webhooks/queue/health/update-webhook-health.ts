@@ -169,6 +169,7 @@ async function takeOutcomes(
     waiting as materialized (
       select ctid as tid, xid, seq, webhook_id from webhook_outcomes
       where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::bigint[] is null or seq = any(${only}::bigint[]))
+      order by xid, seq
     ),
     -- Webhooks first: however many outcomes a locked one has, they delay no others.
     locked as materialized (
@@ -181,7 +182,7 @@ async function takeOutcomes(
     chosen as materialized (
       select tid, seq from waiting
       -- The outcomes of a deleted webhook are dropped.
-      where (webhook_id in (select id from locked)) is true or not exists (select from webhooks where id = webhook_id)
+      where (webhook_id in (select id from locked)) is true or (select true from webhooks where id = webhook_id) is null
       order by xid, seq limit ${sql.lit(outcomesMax)}
     ),
     taken as (

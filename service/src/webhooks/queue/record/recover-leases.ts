@@ -93,7 +93,8 @@ async function listExpired(
       -- However many rows somebody has locked, the others come back.
       for update skip locked
     )
-    select now::text as at, not exists (select from pending_deliveries where ${hasEnded}) as "isComplete", expired.*
+    -- Not "exists", which has no order, and may read the queue by webhook.
+    select now::text as at, (select true from pending_deliveries where ${hasEnded} order by due_at limit 1) is null as "isComplete", expired.*
     from clock left join expired on true
   `.execute(database);
   const expired = rows.flatMap((row) => (row.id === null ? [] : row));
