@@ -18,6 +18,7 @@ export type DownloadsOptions = {
   revisions: Pick<Revisions, 'current'>;
   cursors: SealedCursors;
   publicUrl: string;
+  log: { warn(fields: object, message: string): void };
   /** Tests set them. */
   bytesMax?: number;
   renderEveryMs?: number;
@@ -119,8 +120,18 @@ export class Downloads {
   #render(kind: SlugTable): Promise<Download> {
     let rendering = this.#renderings.get(kind);
     if (!rendering) {
-      rendering = this.#renderNew(kind).finally(() => this.#renderings.delete(kind));
+      const forget = () => this.#renderings.delete(kind);
+      rendering = this.#renderNew(kind);
       this.#renderings.set(kind, rendering);
+      rendering.then(forget, (error: unknown) => {
+        if (!isTooLarge(error)) {
+          forget();
+          return;
+        }
+        this.#options.log.warn({ kind }, 'download.too_large');
+        // Whoever asks again must not make the process render for minutes in vain.
+        setTimeout(forget, keptMs).unref();
+      });
     }
     return rendering;
   }
@@ -128,6 +139,8 @@ export class Downloads {
   async #renderNew(kind: SlugTable): Promise<Download> {
     const { database, cursors, publicUrl: baseUrl } = this.#options;
     const startedAt = performance.now();
+    // The new one is for whoever asks from now on.
+    this.#retire(kind);
     let bytes = 0;
     try {
       const rendered = await renderDownload(database, kind, {
@@ -135,13 +148,12 @@ export class Downloads {
         onBytes: (more) => {
           bytes += more;
           this.#renderingBytes += more;
-          this.#makeRoom();
+          this.#makeRoom(bytes);
         },
       });
       const nextCursor = encodePosition(cursors, kind, rendered.position);
       const onUnread = () => this.#release();
       const download = new Download(rendered, { nextCursor, startedAt, onUnread });
-      this.#retire(kind);
       this.#current.set(kind, download);
       this.#held.add(download);
       return download;
@@ -150,17 +162,27 @@ export class Downloads {
     }
   }
 
-  /** Ends the readers of the oldest ones: they have had a minute at least. */
-  #makeRoom(): void {
+  /**
+   * Ends the readers of the oldest ones, who have had a minute at least, and gives up what nobody reads. `bytes`: of the new
+   * one.
+   */
+  #makeRoom(bytes: number): void {
     const { bytesMax = bytesMaxDefault } = this.#options;
+    if (bytes > bytesMax)
+      throw new ServiceError(
+        'payload_too_large',
+        'The list is too large for a download: make the copy from pages.',
+      );
     for (const download of this.#held) {
       if (this.bytesHeld() <= bytesMax) return;
       if (download.isCurrent) continue;
       this.#held.delete(download);
       download.endReaders();
     }
+    for (const [kind, download] of this.#current)
+      if (this.bytesHeld() > bytesMax && !download.isRead()) this.#retire(kind);
     if (this.bytesHeld() > bytesMax)
-      throw new ServiceError('unavailable', 'The directory is too large for a download.', {
+      throw new ServiceError('unavailable', 'Other downloads need the memory for the moment.', {
         headers: { 'retry-after': String(renderEverySeconds) },
       });
   }
@@ -176,6 +198,10 @@ export class Downloads {
     for (const download of this.#held)
       if (!download.isCurrent && !download.isRead()) this.#held.delete(download);
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'payload_too_large';
 }
 
 function sumOf(chunks: Buffer[]): number {

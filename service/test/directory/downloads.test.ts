@@ -4,10 +4,11 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
+import { createGunzip, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { sql } from '../../src/database/database.ts';
-import { Downloads } from '../../src/directory/downloads.ts';
+import { Downloads, type DownloadsOptions } from '../../src/directory/downloads.ts';
+import { ServiceError } from '../../src/errors.ts';
 import { createSealedCursors } from '../../src/events/cursors.ts';
 import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
 import { blueprint, put } from '../support/directory.ts';
@@ -102,12 +103,13 @@ test('an app may download six times per minute, with all its keys', async () => 
   assert.equal((await download('/orgs.ndjson', {}, limited)).status, 200);
 });
 
-const createDownloads = (options: { bytesMax?: number; renderEveryMs?: number } = {}) =>
+const createDownloads = (options: Partial<DownloadsOptions> = {}) =>
   new Downloads({
     database,
     revisions,
     cursors: createSealedCursors(service.secretKeys),
     publicUrl: testPublicUrl,
+    log: { warn: () => assert.fail('nothing is too large') },
     ...options,
   });
 
@@ -165,6 +167,36 @@ test('slow readers share the bytes, and give way when they hold too much', async
   }
   await Promise.all(ended);
   for (const reader of held) assert.equal((await readAll(reader)).length, rows.length + 2);
-  await assert.rejects(createDownloads({ bytesMax: 1_000 }).get('orgs'), /too large/);
-  assert.equal(createDownloads({ bytesMax: 1_000 }).bytesHeld(), 0);
+});
+
+test('a list that can never fit is refused for good, and one that fits later for a minute', async () => {
+  const warned: [object, string][] = [];
+  const log = { warn: (fields: object, message: string) => void warned.push([fields, message]) };
+  const tooLarge = createDownloads({ bytesMax: 1_000, log });
+  const refused = await tooLarge.get('orgs').catch((error: unknown) => error);
+  assert.ok(refused instanceof ServiceError);
+  assert.deepEqual([refused.status, refused.headers], [413, {}]);
+  assert.equal(tooLarge.bytesHeld(), 0);
+  assert.equal(await tooLarge.get('orgs').catch((error: unknown) => error), refused);
+  assert.deepEqual(warned, [[{ kind: 'orgs' }, 'download.too_large']]);
+  assert.equal((await tooLarge.get('alliances')).gzipBytes < 1_000, true);
+
+  const size = (await createDownloads().get('orgs')).gzipBytes;
+  const crowded = createDownloads({ bytesMax: size });
+  const reader = (await crowded.get('alliances')).read(true);
+  await assert.rejects(
+    crowded.get('orgs'),
+    ({ status, headers }: ServiceError) => status === 503 && headers['retry-after'] === '60',
+  );
+  await readAll(reader.pipe(createGunzip()));
+  assert.equal((await crowded.get('orgs')).gzipBytes, size, 'what nobody reads gives way');
+});
+
+test('an old download gives way to its successor, which alone fits', async () => {
+  const size = (await createDownloads().get('orgs')).gzipBytes;
+  const downloads = createDownloads({ bytesMax: size * 1.5, renderEveryMs: 0 });
+  const old = await downloads.get('orgs');
+  await sql`update orgs set name = name || '!' where slug = 'acme'`.execute(database);
+  await service.settled();
+  assert.notEqual(await downloads.get('orgs'), old);
 });

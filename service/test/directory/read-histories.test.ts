@@ -12,6 +12,7 @@ import { createMemoryStore } from '../../../client/test/support/memory-store.ts'
 import { Downloads } from '../../src/directory/downloads.ts';
 import { foldEntryChanges } from '../../src/directory/fold-entry-changes.ts';
 import { createSealedCursors } from '../../src/events/cursors.ts';
+import { createLogger } from '../../src/runtime/log.ts';
 import { DirectoryModel, kinds, type Entry, type Kind } from '../read-histories/directory-model.ts';
 import { perform, sizes, transaction } from '../read-histories/edits.ts';
 import { expectPage, expectSuggestions, type ListQuery } from '../read-histories/expected-pages.ts';
@@ -194,6 +195,7 @@ const downloads = processes.map(
       revisions,
       cursors: createSealedCursors(secretKeys),
       publicUrl: testPublicUrl,
+      log: createLogger('silent'),
       renderEveryMs: 0,
     }),
 );

@@ -34,7 +34,7 @@ export function registerDownloads(
   cursors: SealedCursors,
 ): void {
   const context = {
-    downloads: new Downloads({ ...dependencies, cursors }),
+    downloads: new Downloads({ ...dependencies, cursors, log: app.log }),
     count: createCounter(dependencies),
   };
   const surface = { ...keyedSurface('read:directory'), contextOf: () => context };
@@ -53,9 +53,10 @@ function downloadOperation(kind: SlugTable, noun: string, example: object) {
     method: 'GET',
     path: `/${kind}.ndjson`,
     summary: `Download all ${noun}`,
-    description: `Returns all public ${noun}, one JSON object per line, at most a minute old, and the cursor from which changes go on. An app may do so ${downloadsPerMinute} times per minute.`,
+    description: `Returns all public ${noun}, one JSON object per line, at most a minute old, and the cursor from which changes go on. An app may do so ${downloadsPerMinute} times per minute. A list that is too large for a download is \`payload_too_large\`: read its pages.`,
     returns: { 200: `All ${noun}.` },
     response: linesOf(`NDJSON: the ${noun} in the order of their ids.`, example),
+    errors: ['payload_too_large'],
     async run({ downloads, count, request, reply }) {
       await count(request);
       const download = await downloads.get(kind);
