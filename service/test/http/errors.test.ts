@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
@@ -451,6 +453,23 @@ test('a request that is not HTTP gets an envelope too', async () => {
     assert.match(headers, /\r\nX-Request-Id: [0-9a-f-]{36}(\r\n|$)/);
     assert.equal(JSON.parse(body).error.code, 'validation_failed');
   }
+});
+
+test('what is not HTTP ends a response that is running, and puts nothing into it', async () => {
+  const { port } = new URL(service.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.write(
+    `GET /api/v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`,
+  );
+  let received = '';
+  socket.on('data', (bytes: Buffer) => {
+    if (received === '') socket.write('nonsense\r\n\r\n');
+    received += bytes.toString();
+  });
+  socket.on('error', () => {});
+  await once(socket, 'close');
+  assert.match(received, /^HTTP\/1\.1 200 OK\r\n/);
+  assert.doesNotMatch(received, /400 Bad Request/);
 });
 
 test('an address that is not encoded says so', async () => {

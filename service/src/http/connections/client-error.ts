@@ -1,6 +1,6 @@
 /** Responds to bytes that are not an HTTP request. Fastify has no reply for them, so this writes the response itself. */
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { errorBody } from '../../contract/envelope.ts';
 import { invalid } from '../../errors.ts';
@@ -17,9 +17,16 @@ type Options = {
 export function handleClientError(options: Options): (error: ClientError, socket: Socket) => void {
   return (error, socket) => {
     // The client has hung up.
-    if (error.code !== 'ECONNRESET' && socket.writable) socket.write(render(error, options));
+    const isGone = error.code === 'ECONNRESET' || !socket.writable;
+    if (!isGone && !isResponding(socket)) socket.write(render(error, options));
     socket.destroy(error);
   };
+}
+
+/** As Node.js decides it (`lib/_http_server.js`, `socketOnError`); it has no public name. */
+function isResponding(socket: Socket & { _httpMessage?: ServerResponse | null }): boolean {
+  // oxlint-disable-next-line no-underscore-dangle -- as above
+  return socket._httpMessage?.headersSent === true;
 }
 
 const crossOriginHeaders = [
