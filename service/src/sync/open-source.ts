@@ -122,7 +122,8 @@ function requestHeaders({ known, userAgent }: OpenOptions): Record<string, strin
 }
 
 function nextUrl(from: URL, answer: HttpAnswer): URL {
-  const to = URL.parse(header(answer, 'location') ?? '', from.href);
+  const location = header(answer, 'location');
+  const to = location === null ? null : URL.parse(location, from.href);
   if (!to || !/^https?:$/.test(to.protocol) || to.username !== '' || to.password !== '')
     throw refused(answer, 'redirected to no plain HTTP(S) address');
   if (from.protocol === 'https:' && to.protocol === 'http:')

@@ -370,6 +370,11 @@ test('an error or a truncated response changes nothing', async () => {
     await fail(server.url, reason);
     await fail(server.url, reason, { skipBad: true });
   }
+  for (const headers of [{}, { location: '' }]) {
+    const nowhere = await serve((response) => response.writeHead(302, headers).end());
+    await fail(nowhere.url, 'refused', { words: /redirected to no plain HTTP/ });
+    assert.equal(nowhere.received.length, 1);
+  }
   await fail('http://127.0.0.1:1/blueprints.ndjson', 'unreachable', { words: /ECONNREFUSED/ });
 });
 
