@@ -17,7 +17,7 @@ export const mailChannel = 'orgdir_mail';
 export type Notice = {
   id: string;
   recipient: string;
-  /** `message`: its details are the subject and the text. */
+  /** `message`: its details are the subject, the text and, if it is for the owners of an app, `ownersOf`. */
   kind: 'announcement' | 'message' | 'quota.near';
   appId: string | null;
   /** Null if the notice is not about an app. */
@@ -67,6 +67,10 @@ export async function claimNotices(database: Database, room: number): Promise<No
         -- It may have waited for hours, and its reader may have left or want no more of them.
         and (kind <> 'quota.near' or app_id is null or exists (
           select from app_members m where m.app_id = due.app_id and m.email = due.recipient and m.role = 'owner'
+        ))
+        and (kind <> 'message' or details ->> 'ownersOf' is null or exists (
+          select from app_members m
+          where m.app_id = (details ->> 'ownersOf')::uuid and m.email = due.recipient and m.role = 'owner'
         ))
         and (kind <> 'announcement' or not exists (
           select from users u where u.email = due.recipient and not u.announcement_mails

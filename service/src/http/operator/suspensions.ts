@@ -49,9 +49,9 @@ export async function changeSuspension(
     recipients: ownersOf(subject),
     topic: sql`${`suspension ${randomUUID()}`}::text`,
     kind: 'message',
-    // It outlives an app that is deleted, and its foreign key would lock the app after a key.
+    // A foreign key would lock the app after a key.
     appId: null,
-    details: renderMail(subject, request, done, context),
+    details: { ...renderMail(subject, request, done, context), ownersOf: subject.appId },
   });
   return { id, ...done, mailed };
 }

@@ -4,9 +4,11 @@ import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { addNotices, claimNotices, dropOldNotices } from '../../../src/access/notices.ts';
 import { sql } from '../../../src/database/database.ts';
+import { changeSuspension } from '../../../src/http/operator/suspensions.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer } from '../../../src/runtime/mail.ts';
 import { sendNotices } from '../../../src/webhooks/notifications/notice-mail.ts';
+import { testActor } from '../../support/actor.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { makeKey } from '../../support/service.ts';
 import { mailSettings, startSmtpServer, type SmtpServer } from '../../support/smtp-server.ts';
@@ -134,6 +136,24 @@ test('whoever has left, or wants no announcements, gets none that waited', async
   await setTimeout(1);
   await sendAll(senderTo(server));
   assert.deepEqual(sentTo(server), ['owner@example.org', 'owner@example.org', 'quiet@example.org']);
+});
+
+test('whoever has left gets no mail that waited about a suspension', async () => {
+  const server = await startSmtpServer();
+  const { appId, owner } = await makeKey({ database });
+  const left = 'left-suspended@example.org';
+  await sql`insert into app_members (app_id, email, role) values (${appId}, ${left}, 'owner')`.execute(
+    database,
+  );
+  const request = { kind: 'app', id: appId, reason: 'Spam.' } as const;
+  const { mailed } = await database
+    .transaction()
+    .execute((tx) => changeSuspension(tx, testActor, request, senderTo(server)));
+  assert.deepEqual(mailed, [left, owner].toSorted());
+  await sql`delete from app_members where app_id = ${appId} and email = ${left}`.execute(database);
+  await setTimeout(1);
+  await sendAll(senderTo(server));
+  assert.deepEqual(sentTo(server), [owner]);
 });
 
 test('a notice that cannot be rendered keeps back no other', async () => {
