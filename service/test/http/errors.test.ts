@@ -472,6 +472,16 @@ test('what is not HTTP ends a response that is running, and puts nothing into it
   assert.doesNotMatch(received, /400 Bad Request/);
 });
 
+test('a caller who leaves before its turn is no failure of the service', async () => {
+  const { rows, service: logged } = await startLogged();
+  const head = `GET /api/v1/orgs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${logged.key}\r\n\r\n`;
+  // What is not HTTP ends the connection at once.
+  await sendBytes(logged.url, `${head}nonsense\r\n\r\n`);
+  // A request of the same caller has its turn after it.
+  assert.equal((await logged.call('/orgs')).status, 200);
+  assert.deepEqual(rows, []);
+});
+
 test('an address that is not encoded says so', async () => {
   const head = 'GET /api/v1/orgs?search=müller HTTP/1.1\r\nHost: x\r\n\r\n';
   const [, body = ''] = (await sendBytes(service.url, head)).split('\r\n\r\n');

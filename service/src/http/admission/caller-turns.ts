@@ -1,7 +1,7 @@
 /** Lets a few requests of each caller run at a time in this process, so that nobody takes all connections to the database. */
 import type { FastifyRequest } from 'fastify';
 import { createTurnsOfCallers } from '../../database/create-turns.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalid, ServiceError } from '../../errors.ts';
 import { addressBucket } from './rate-limit.ts';
 
 export const runningMax = 8;
@@ -20,8 +20,8 @@ export function inTurnOfCaller<Result>(
 ): Promise<Result> {
   const { caller, signedIn, ip, raw } = request;
   return inTurn(caller?.appId ?? signedIn?.userId ?? addressBucket(ip), async () => {
-    // Whoever has left takes no turn from what they ask next.
-    if (raw.socket.destroyed) throw new ServiceError('unavailable', 'The caller has left.');
+    // Whoever has left takes no turn from what they ask next. As in `send-error.ts`: it is no failure of the service.
+    if (raw.socket.destroyed) throw invalid({ path: 'request', message: 'ended early' });
     return run();
   });
 }
