@@ -1,6 +1,7 @@
 /** The console: what operators see, by keyboard and with axe, and that nobody else finds it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { setOperator } from '../../service/src/sign-in/operators.ts';
 import { testActor } from '../../service/test/support/actor.ts';
@@ -248,8 +249,27 @@ test(
   },
 );
 
-test('an announcement that was not sent outlasts its session', options, async () => {
-  const page = await portal.open({ as: operator, url: `${url}/notices` });
+test('what was typed and not sent outlasts its session', options, async () => {
+  const page = await portal.open({ as: operator, url: `${url}/apps` });
+  const isThereAgain = async (typed: Locator, text: string) => {
+    await typed.fill(text);
+    await page.context().clearCookies();
+    await comeBack(page);
+    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    await switchCookies(page, operator);
+    await comeBack(page);
+    await typed.waitFor();
+    assert.equal(await typed.inputValue(), text);
+  };
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Quotas of Announcer' }).click();
+  await isThereAgain(dialog.getByRole('textbox', { name: 'Keys' }), '8');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Suspend Announcer' }).click();
+  await isThereAgain(dialog.getByRole('textbox', { name: 'Reason' }), 'Sends unwanted messages.');
+  await page.goto(`${url}/notices`);
+  await isThereAgain(page.getByRole('textbox', { name: 'Message' }), 'Moving.');
+  await page.reload();
   const field = page.getByRole('textbox', { name: 'Text' });
   await field.fill('Written at length.');
   await page.context().clearCookies();

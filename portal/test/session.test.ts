@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
@@ -168,6 +168,49 @@ test(
     assert.ok(
       theirs.url().endsWith(`/sign-in?next=${encodeURIComponent(`/apps/${id}/webhooks/new`)}`),
     );
+  },
+);
+
+test(
+  'what was typed into a form that asks nothing before it is left is there again too',
+  options,
+  async () => {
+    const mia = await signUp(portal.service, 'mia@example.org');
+    const { id } = await create(mia, '/apps', { name: 'Announcer' });
+    const { id: webhookId } = await create(mia, `/apps/${id}/webhooks`, {
+      url: 'https://example.org/',
+    });
+    const page = await portal.open({ as: mia, path: `/apps/${id}/keys` });
+    const ended = page.getByRole('heading', { name: endedTitle });
+    const isThereAgain = async (field: Locator, text: string) => {
+      await field.fill(text);
+      await page.context().clearCookies();
+      await comeBack(page);
+      await nothingShown(page);
+      // Keys reach no dialog that is hidden.
+      await page.keyboard.press('Escape');
+      await switchCookies(page, mia);
+      await comeBack(page);
+      await ended.waitFor({ state: 'detached' });
+      assert.equal(await field.inputValue(), text);
+    };
+    await isThereAgain(page.getByRole('textbox', { name: 'Name' }), 'On the server');
+    await page.getByRole('link', { name: 'Members' }).click();
+    await isThereAgain(page.getByLabel('Email address'), 'colleague@example.org');
+    await page.goto(`${portalUrl}/apps/${id}/webhooks/${webhookId}/explain`);
+    await isThereAgain(page.getByLabel('Event id'), '0198f2a4');
+    await page.goto(`${portalUrl}/apps`);
+    await page.getByRole('button', { name: 'New app' }).click();
+    const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' });
+    await isThereAgain(name, 'Of next week');
+    // What is saved is not waited for.
+    await page.goto(`${portalUrl}/account`);
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Mia');
+    await page.getByRole('button', { name: 'Change name' }).click();
+    await page.getByText('Name changed.').waitFor();
+    await page.context().clearCookies();
+    await comeBack(page);
+    await page.getByText('Sign in again to continue.').waitFor();
   },
 );
 

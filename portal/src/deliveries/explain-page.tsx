@@ -6,6 +6,7 @@ import { useSearchParams } from 'react-router';
 import { explainEvent, explainTime, type WebhookId } from '../api/operations.ts';
 import type { ExplainTimeQuery } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { TimeField } from '../ui/time-field.tsx';
 import { Section } from '../ui/section.tsx';
@@ -55,10 +56,13 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
   const [at, setAt] = useState(readTime(asked.get('at')));
   const [isFaulty, setFaulty] = useState(false);
   const field = useRef<HTMLInputElement>(null);
+  const [isTyped, setTyped] = useState(false);
+  useUnsaved(isTyped);
   const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
   return (
     <Section title="Event">
       <form
+        onInput={() => setTyped(true)}
         onSubmit={(event) => {
           event.preventDefault();
           const address = toAddress(new FormData(event.currentTarget), at);

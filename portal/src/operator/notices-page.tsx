@@ -18,6 +18,7 @@ import type { Announcement, MaintenanceState, NewAnnouncement } from '../api/typ
 import { useOnce } from '../api/use-once.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Page } from '../layout/page.tsx';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
@@ -81,6 +82,7 @@ function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: M
   const [version, setVersion] = useState(etag);
   const [text, setText] = useState(message ?? '');
   const [end, setEnd] = useState(expectedEnd);
+  useUnsaved(text.trim() !== (message ?? '') || end !== expectedEnd);
   const write = useWrite(
     () =>
       changeMaintenance(

@@ -5,6 +5,7 @@ import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { changeQuotas, quotas } from '../api/operations.ts';
 import type { OperatorApp, OperatorQuota } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
 import { DialogButton } from '../ui/dialog-button.tsx';
 import { Form } from '../ui/form.tsx';
@@ -56,6 +57,7 @@ function Change({ app, inForce, cancel, close }: Props) {
   );
   const [chosen, setChosen] = useState<Record<string, string | number>>(before);
   const changed = Object.entries(chosen).filter(([quota, value]) => value !== before[quota]);
+  useUnsaved(changed.length > 0);
   const write = useWrite(
     () =>
       changeQuotas(

@@ -1,6 +1,7 @@
 import { TextInput } from '@mantine/core';
 import { useState, type ComponentProps } from 'react';
 import { reasonCharsMax } from '../../../service/src/contract/suspension.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Form, type Write } from '../ui/form.tsx';
 
 type Props = Omit<ComponentProps<typeof Form>, 'submit' | 'write'> & {
@@ -13,6 +14,7 @@ type Props = Omit<ComponentProps<typeof Form>, 'submit' | 'write'> & {
 /** Asks for the reason of what it sends, in a dialog. */
 export function ReasonForm({ write, description, children, ...buttons }: Props) {
   const [reason, setReason] = useState('');
+  useUnsaved(reason !== '');
   return (
     <Form
       layout="dialog"

@@ -2,11 +2,17 @@ import { Button, Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { pagesPath } from '../page-data.ts';
+import { useHasUnsaved } from './unsaved.ts';
 import { useDiscard } from './use-session.ts';
 
 /** In the place of a page with unsaved input, which stays hidden until its user has signed in again in another window. */
 export function EndedPage() {
   const discard = useDiscard();
+  const isWaitedFor = useHasUnsaved();
+  // Nothing is, once the user has gone back to another page.
+  useEffect(() => {
+    if (!isWaitedFor) discard();
+  }, [isWaitedFor]);
   const [before] = useState(() => ({ title: document.title, focused: document.activeElement }));
   useEffect(
     () => () => {

@@ -104,7 +104,9 @@ export function forgetWithOtherWindows(client: QueryClient): void {
 /** What the pages know once the service has refused the session. */
 export function afterEnd(client: QueryClient): KnownSession | null {
   const before = client.getQueryData<KnownSession | null>(sessionKey);
-  return before && hasUnsaved() ? { ...before, hasEnded: true } : null;
+  // A code that completes a sign-in is of use to that one only.
+  const isWaitedFor = before?.missingFactor === null && hasUnsaved();
+  return isWaitedFor ? { ...before, hasEnded: true } : null;
 }
 
 /** Ends the wait for the user of a session that has ended: what they typed is gone, and this window signs in. */

@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useEffect } from 'react';
 import { NavigationType, useBlocker } from 'react-router';
-import { holdUnsaved } from '../session/unsaved.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 
 type Props = { lost: 'secret' | 'key' | 'recovery codes' | 'changes' };
 
@@ -17,7 +17,7 @@ export function LeaveGuard({ lost }: Props) {
   );
   const isTyped = lost === 'changes';
   // What is shown only once does not outlast the session.
-  useEffect(() => (isTyped ? holdUnsaved() : undefined), [isTyped]);
+  useUnsaved(isTyped);
   useEffect(() => {
     // The browser asks in its own words when the window closes or reloads.
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();

@@ -1,12 +1,14 @@
 import { useForm, type UseFormInput } from '@mantine/form';
 import type { UseMutationResult } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { useUnsaved } from '../session/unsaved.ts';
 import { describeError } from './describe-error.ts';
 
 /**
  * A form that sends its values. Errors of the service appear at the fields that they name, others above the buttons, and
  * the first invalid field takes the focus. `formProps` are for `Form`. `resetSent` empties the form for the next time, unless
- * it has other values by now than those that were sent; it returns whether it did.
+ * it has other values by now than those that were sent; it returns whether it did. What was typed outlasts the session until it
+ * is sent.
  */
 export function useWriteForm<Sent extends object, Values extends object = Sent>(
   write: UseMutationResult<unknown, Error, Sent>,
@@ -34,6 +36,8 @@ export function useWriteForm<Sent extends object, Values extends object = Sent>(
     form.reset();
     return true;
   };
+  const isSent = write.isSuccess && form.getValues() === sent.current;
+  useUnsaved(form.isDirty() && !isSent);
   const isAtField = Object.keys(errorsOf(write.error)).length > 0;
   const error = isAtField ? null : write.error;
   return {
