@@ -71,7 +71,8 @@ const nothingShown = async (page: Page) => {
 /** Types into the form of a new webhook, and ends the session. */
 async function typeAndEnd(person: Person) {
   const { id } = await create(person, '/apps', { name: 'Of Hal alone' });
-  const page = await portal.open({ as: person, path: `/apps/${id}/webhooks/new` });
+  const page = await portal.open({ as: person, path: `/apps/${id}/webhooks` });
+  await page.getByRole('link', { name: 'New webhook' }).first().click();
   await page.getByRole('textbox', { name: 'Description' }).fill('Typed at length');
   await page.getByRole('button', { name: 'Add a header' }).click();
   await page.getByLabel('Name of header 1').fill('Authorization');
@@ -163,6 +164,11 @@ test(
     const kim = await signUp(portal.service, 'kim@example.org');
     const { page: theirs, id } = await typeAndEnd(kim);
     await comeBack(theirs);
+    await nothingShown(theirs);
+    const question = theirs.getByRole('dialog', { name: 'Leave without saving your changes?' });
+    await theirs.goBack();
+    await question.getByRole('button', { name: 'Stay' }).click();
+    await nothingShown(theirs);
     await theirs.getByRole('button', { name: 'Discard what you typed' }).click();
     await theirs.getByText('Sign in again to continue.').waitFor();
     assert.ok(
@@ -197,6 +203,14 @@ test(
     await isThereAgain(page.getByRole('textbox', { name: 'Name' }), 'On the server');
     await page.getByRole('link', { name: 'Members' }).click();
     await isThereAgain(page.getByLabel('Email address'), 'colleague@example.org');
+    // A way back that nothing asks about: then nothing is waited for.
+    await page.getByLabel('Email address').fill('another@example.org');
+    await page.context().clearCookies();
+    await comeBack(page);
+    await nothingShown(page);
+    await page.goBack();
+    await page.getByText('Sign in again to continue.').waitFor();
+    await switchCookies(page, mia);
     await page.goto(`${portalUrl}/apps/${id}/webhooks/${webhookId}/explain`);
     await isThereAgain(page.getByLabel('Event id'), '0198f2a4');
     await page.goto(`${portalUrl}/apps`);

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useEffect } from 'react';
 import { NavigationType, useBlocker } from 'react-router';
+import { useSession } from '../session/use-session.ts';
 import { useUnsaved } from '../session/unsaved.ts';
 
 type Props = { lost: 'secret' | 'key' | 'recovery codes' | 'changes' };
@@ -18,6 +19,12 @@ export function LeaveGuard({ lost }: Props) {
   const isTyped = lost === 'changes';
   // What is shown only once does not outlast the session.
   useUnsaved(isTyped);
+  const { data: session } = useSession();
+  const hasEnded = session?.hasEnded ?? false;
+  // A question from before the end is not asked after it; `global.css` shows one about the way back from there.
+  useEffect(() => {
+    if (hasEnded) reset?.();
+  }, [hasEnded]);
   useEffect(() => {
     // The browser asks in its own words when the window closes or reloads.
     const ask = (event: BeforeUnloadEvent) => event.preventDefault();
@@ -26,6 +33,7 @@ export function LeaveGuard({ lost }: Props) {
   }, []);
   return (
     <Modal
+      data-leave-guard
       opened={state === 'blocked'}
       onClose={() => reset?.()}
       title={`Leave without saving ${isTyped ? 'your changes' : `the ${lost}`}?`}
