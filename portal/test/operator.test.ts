@@ -87,6 +87,10 @@ test(
     await page.getByRole('rowheader', { name: 'Announcer' }).waitFor();
     assert.equal(await page.getByRole('searchbox').inputValue(), 'announcer');
     await page.waitForURL(/\?search=announcer$/);
+    await page.goto(`${url}/audit?before=nothing`);
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('rowheader').first().waitFor();
+    await page.locator('h1:focus').waitFor();
     await page.goto(url);
     await page.getByRole('region', { name: 'Webhooks' }).getByRole('link', { name: '1' }).click();
     await page.getByRole('rowheader', { name: 'hooks.example.org' }).waitFor();
@@ -286,6 +290,14 @@ test('what was typed and not sent outlasts its session', options, async () => {
   await read;
   await drawn(page);
   assert.ok(await ended.isVisible());
+  await page.unroute('**/portal/api/session');
+  await comeBack(page);
+  await field.waitFor();
+  assert.equal(await field.inputValue(), 'Written at length.');
+  // The other order: it asks before this one has noticed the end.
+  await page.route('**/portal/api/session', (route) => route.fulfill({ json }));
+  await comeBack(page);
+  await ended.waitFor();
   await page.unroute('**/portal/api/session');
   await comeBack(page);
   await field.waitFor();
