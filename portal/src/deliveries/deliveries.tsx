@@ -21,7 +21,9 @@ type Props = DeliveryScope & { actions?: ReactNode };
 
 /** Figures, filters and the list of deliveries, newest first, which updates live. */
 export function Deliveries({ actions, ...scope }: Props) {
-  const [filters, change] = useFilters();
+  const [chosen, change] = useFilters();
+  // The list of a webhook does not show a choice of one.
+  const filters = scope.webhookId === null ? chosen : { ...chosen, webhook: null };
   const [pausedAt, setPausedAt] = useState<number | null>(null);
   const [query, nowMs] = useDeliveries(scope, filters, pausedAt);
   const list = useRef<HTMLElement>(null);
