@@ -16,11 +16,13 @@ import { create } from './support/create.ts';
 import { pressOn, typeInto } from './support/keyboard.ts';
 import {
   addressLinkOf,
+  comeBack,
   openPortalWithProvider,
   password,
   portalUrl,
   postPortal,
   signUp,
+  switchCookies,
   type Person,
 } from './support/portal-browser.ts';
 
@@ -285,6 +287,15 @@ test('half an hour after the last proof, a change asks for another one', options
   await assertAccessible(page, 'a change that is to be confirmed');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('you did not confirm that it is you').waitFor();
+  await add.click();
+  await dialog.waitFor();
+  // Nobody is left to confirm it.
+  await page.context().clearCookies();
+  await comeBack(page);
+  await page.getByText('Sign in again to continue.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  await switchCookies(page, fay);
+  await comeBack(page);
   await add.click();
   await dialog.getByLabel('Password', { exact: true }).fill('not this one');
   await page.keyboard.press('Enter');

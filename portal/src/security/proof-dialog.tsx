@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
 import { answerProof, isAskingForProof, subscribeToProof } from '../api/ask-for-proof.ts';
 import {
   mailProofCode,
@@ -42,6 +42,10 @@ export function ProofDialog() {
 
 function Methods() {
   const query = useQuery(proofMethods());
+  const { data: session } = useSession();
+  const asked = `${session?.user.id} ${session?.missingFactor}`;
+  // Nobody else can confirm it, nor a session that has ended.
+  useEffect(() => cancel, [asked]);
   return (
     <Loaded query={query}>
       {({ methods }) => (
