@@ -6,10 +6,19 @@ import { sql } from '../../service/src/database/database.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertReadable } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { comeBack, openPortal, signInAs, signUp, type Person } from './support/portal-browser.ts';
+import {
+  comeBack,
+  openPortal,
+  portalUrl,
+  signInAs,
+  signUp,
+  switchCookies,
+  type Person,
+} from './support/portal-browser.ts';
 
 const names = {
   long: 'The Interplanetary Association for Donaudampfschifffahrtselektrizitätenhauptbetriebswerke',
@@ -81,6 +90,7 @@ function pairOf(one: string, value: string, other: string, its: string): string 
 
 type Owner = { person: Person; app: string };
 const portal = noBrowser ? null! : await openPortal();
+const window = noBrowser ? null! : await portal.openForAll();
 const owners = noBrowser ? {} : await makeOwners();
 
 /** One per name, with much of everything and with an app alone. */
@@ -126,12 +136,14 @@ for (const row of pairwise())
     assert.ok(owner);
     const { person, app } = owner;
     const as = state === 'session ended' ? await signInAs(portal.service, person.email) : person;
-    const page = await portal.open({
-      as,
-      path: pages[row.page as keyof typeof pages](app),
-      viewport: { width: Number(width), height: 800 },
-      colorScheme: colours as 'light' | 'dark',
-    });
+    const page = window;
+    await page.context().setOffline(false);
+    // What the page before still asks for must not answer with its cookies.
+    await page.goto(`${testPublicUrl}/robots.txt`);
+    await switchCookies(page, as);
+    await page.setViewportSize({ width: Number(width), height: 800 });
+    await page.emulateMedia({ colorScheme: colours as 'light' | 'dark' });
+    await page.goto(`${portalUrl}${pages[row.page as keyof typeof pages](app)}`);
     await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor();
     await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
     if (state === 'is stopped') await stop(page);
