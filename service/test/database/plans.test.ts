@@ -70,8 +70,6 @@ const readWhole = new Set([
   'fan_out reads broadcasts',
   'find_work reads broadcasts',
   'join_workers reads workers',
-  'join_workers reads webhook_outcomes',
-  'take_outcomes reads webhook_outcomes',
   'fan_out reads all of broadcasts_position_key ()',
 ]);
 
@@ -97,7 +95,7 @@ async function fill(filled: Database, webhooks: string[], count: number): Promis
   `.execute(filled);
   await sql`
     insert into webhook_outcomes (webhook_id, verdict, gone)
-    select id, 'succeeded', false from unnest(${webhooks}::uuid[]) id, generate_series(1, ${count}::int / 500)
+    select id, 'succeeded', false from unnest(${webhooks}::uuid[]) id, generate_series(1, greatest(${count}::int / 500, 1))
   `.execute(filled);
 }
 

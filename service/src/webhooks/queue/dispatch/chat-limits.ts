@@ -1,7 +1,7 @@
 /**
  * How long chat platforms are left alone, over all processes. A response that asks to wait, or says that the next request
  * would have to, closes its webhook; one about the whole platform closes that for everybody. The deliveries wait as those
- * of a webhook without room do: `load-deliveries.ts` reads until when, and `room.ts` claims no more before.
+ * of a webhook without room do: `claim.ts` and `load-deliveries.ts` read until when, and `room.ts` claims no more before.
  */
 import { LRUCache } from 'lru-cache';
 import { arrayLiteral } from '../../../database/array-literal.ts';
@@ -43,13 +43,15 @@ export const gate = sql`
 `;
 
 /**
- * For how many milliseconds the webhook `w` is closed, null unless a look at its deliveries would only put them all back.
- * Of the platform's gate, each process learns by such a look.
+ * For how many milliseconds the webhook `w` is closed, null unless a look at its deliveries would only put them all back:
+ * it may also cancel them, or find that they have waited for too long. Of the platform's gate, each process learns by
+ * such a look.
  */
 export const closedMs = sql`
   (select (${epochMs(sql`open_at - queue_now()`)})::float8 from chat_limits
    where name = w.id::text and open_at > queue_now() and open_at <= ${latest}
-     and coalesce(closed_since, queue_now()) > queue_now() - ${sql.lit(waitMaxMs)}::int * interval '1 millisecond')
+     and coalesce(closed_since, queue_now()) > queue_now() - ${sql.lit(waitMaxMs)}::int * interval '1 millisecond'
+     and (select active from webhooks x where x.id = w.id))
 `;
 
 function epochMs(time: ReturnType<typeof sql>) {
@@ -203,16 +205,20 @@ async function store(database: Database, given: Limit[]): Promise<void> {
         case when g.closed_since is not null then least(g.closed_since, f.closed_since) end as closed_since,
         g.invalid + case when in_window then f.invalid else 0 end as invalid,
         case when in_window then f.window_ends_at else g.window_ends_at end as window_ends_at
-      from given g left join free f using (name)
-      where f.name is not null or (select true from chat_limits c where c.name = g.name) is null
+      from given g join free f using (name)
+    ),
+    updated as (
+      update chat_limits c set (open_at, closed_since, invalid, window_ends_at) = (
+        select case when invalid >= ${invalidMax}::int then greatest(open_at, window_ends_at) else open_at end,
+          closed_since, invalid, window_ends_at
+        from added where added.name = c.name
+      )
+      where name = any(array(select name from added))
     )
     insert into chat_limits (name, open_at, closed_since, invalid, window_ends_at)
-    select name, case when invalid >= ${invalidMax}::int then greatest(open_at, window_ends_at) else open_at end,
-      closed_since, invalid, window_ends_at
-    -- In one order, so that two processes never wait for each other.
-    from added order by name
-    on conflict (name) do update set open_at = excluded.open_at, closed_since = excluded.closed_since,
-      invalid = excluded.invalid, window_ends_at = excluded.window_ends_at
+    select name, open_at, closed_since, invalid, window_ends_at from given
+    -- Those that are there may be locked; and in one order, so that two processes never wait for each other.
+    where (select true from chat_limits c where c.name = given.name) is null order by name on conflict do nothing
   `.execute(database);
 }
 

@@ -210,7 +210,7 @@ export class Dispatcher {
       parked.keep([...claimed.closed.keys()]);
       parked.keepUnfinished(rooms, claimed.leased);
       await this.#startAllowed(claimed.leased);
-      if (claimed.leased.length > 0) return 0;
+      if (claimed.leased.length + claimed.closed.size > 0) return 0;
       return Math.min(parked.nextFindMs(), parked.isEmpty() ? pollMs : slowPauseMs);
     });
   }

@@ -37,7 +37,6 @@ export class ParkedWebhooks {
   readonly #floor = createFloor(null);
   #list;
   #listedAt = -Infinity;
-  #foundSome = false;
   /** Until then, a statement that is still in flight on the server may park deliveries. */
   #unsureUntil = -Infinity;
 
@@ -145,7 +144,7 @@ export class ParkedWebhooks {
     const found = await listParked(database, current.cursor, current.look.from);
     this.add(found, longBeforeMs(current.look.from));
     if (current !== this.#list) return;
-    this.#foundSome = found.some((id) => !this.#room.isClosed(id));
+    current.foundOpen ||= found.some((id) => !this.#room.isClosed(id));
     const isLast = found.length < webhooksMax;
     if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
     current.cursor = isLast ? firstId : (found.at(-1) ?? firstId);
@@ -155,7 +154,7 @@ export class ParkedWebhooks {
   /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
   nextFindMs(): number {
     const isSure = this.#room.isAlone() && performance.now() > this.#unsureUntil;
-    const pauseMs = isSure ? fullLookMs : this.#foundSome ? listAgainMs : listMs;
+    const pauseMs = isSure ? fullLookMs : this.#list.foundOpen ? listAgainMs : listMs;
     const waitMs = this.#list.cursor === firstId ? pauseMs : pageMs;
     return Math.max(Math.ceil(this.#listedAt + waitMs - performance.now()), 0);
   }
@@ -163,7 +162,7 @@ export class ParkedWebhooks {
   #beginList() {
     const look = this.#floor.look();
     if (look.from === null) this.since.clear();
-    return { cursor: firstId, look, begunAt: this.#due.current() };
+    return { cursor: firstId, look, begunAt: this.#due.current(), foundOpen: false };
   }
 }
 
