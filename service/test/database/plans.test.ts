@@ -156,7 +156,7 @@ for (const [state, prepare] of Object.entries(states))
         const cond = node['Index Cond'] ?? '';
         if (index && !cond.includes(`(${index.first} `))
           found.push(`${statement} reads all of ${index.name} (${cond})`);
-        if (index?.partial === false && /parked|lease_token IS/.test(node.Filter ?? ''))
+        if (index?.partial === false && /parked|lease_token IS|webhook_id/.test(node.Filter ?? ''))
           found.push(`${statement} filters ${index.name} by ${node.Filter}`);
         if (node['Join Filter']) found.push(`${statement} joins by ${node['Join Filter']}`);
       }

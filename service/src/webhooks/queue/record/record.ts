@@ -236,7 +236,9 @@ function noteOutcomes(outcomesFloor: string) {
       -- A success is only noted if it may change something: after a failure, and once a second.
       or coalesce(
         (select o.verdict <> 'succeeded' from webhook_outcomes o
-          where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
+          -- A range, because the order of one index alone begins with the webhook.
+          where o.webhook_id between kept.webhook_id and kept.webhook_id and xid >= ${outcomesFloor}::xid8
+          order by o.webhook_id, xid desc, seq desc limit 1),
         (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
           or coalesce(last_success_at < queue_now() - interval '1 second', true)
           from webhook_health h where h.webhook_id = kept.webhook_id order by version desc limit 1),
