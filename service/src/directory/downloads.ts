@@ -162,10 +162,7 @@ export class Downloads {
     }
   }
 
-  /**
-   * Ends the readers of the oldest ones, who have had a minute at least, and gives up what nobody reads. `bytes`: of the new
-   * one.
-   */
+  /** Gives up what nobody reads, and ends the readers of the oldest ones. `bytes`: of the new one. */
   #makeRoom(bytes: number): void {
     const { bytesMax = bytesMaxDefault } = this.#options;
     if (bytes > bytesMax)
@@ -173,14 +170,14 @@ export class Downloads {
         'payload_too_large',
         'The list is too large for a download: make the copy from pages.',
       );
+    for (const [kind, download] of this.#current)
+      if (this.bytesHeld() > bytesMax && !download.isRead()) this.#retire(kind);
     for (const download of this.#held) {
       if (this.bytesHeld() <= bytesMax) return;
       if (download.isCurrent) continue;
       this.#held.delete(download);
       download.endReaders();
     }
-    for (const [kind, download] of this.#current)
-      if (this.bytesHeld() > bytesMax && !download.isRead()) this.#retire(kind);
     if (this.bytesHeld() > bytesMax)
       throw new ServiceError('unavailable', 'Other downloads need the memory for the moment.', {
         headers: { 'retry-after': String(renderEverySeconds) },
