@@ -78,11 +78,11 @@ function Maintenance({ state, etag }: MaintenanceProps) {
 }
 
 function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: MaintenanceProps) {
-  // Of what the fields began with.
-  const [version, setVersion] = useState(etag);
+  // What the fields began with.
+  const [before, setBefore] = useState({ etag, message: message ?? '', expectedEnd });
   const [text, setText] = useState(message ?? '');
   const [end, setEnd] = useState(expectedEnd);
-  useUnsaved(text.trim() !== (message ?? '') || end !== expectedEnd);
+  useUnsaved(text.trim() !== before.message || end !== before.expectedEnd);
   const write = useWrite(
     () =>
       changeMaintenance(
@@ -91,12 +91,12 @@ function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: M
           message: text.trim() || null,
           expectedEnd: end,
         },
-        version,
+        before.etag,
       ),
     readsOfMaintenance,
     {
       done: (saved) => {
-        setVersion(saved.etag);
+        setBefore({ etag: saved.etag, message: text.trim(), expectedEnd: end });
         toastSuccess('Maintenance is on.');
         moveFocus();
       },

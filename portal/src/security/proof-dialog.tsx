@@ -43,7 +43,7 @@ export function ProofDialog() {
 function Methods() {
   const query = useQuery(proofMethods());
   const { data: session } = useSession();
-  const asked = `${session?.user.id} ${session?.missingFactor}`;
+  const asked = `${session?.user.id} ${session?.missingFactor} ${session?.hasEnded}`;
   // Nobody else can confirm it, nor a session that has ended.
   useEffect(() => cancel, [asked]);
   return (
