@@ -104,6 +104,11 @@ for (const [state, prepare] of Object.entries(states))
     const { database: filled, connection } = await openTestDatabase();
     const { appId } = await makeKey({ database: filled });
     await put(filled, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+    // As many as an index saves something for.
+    await sql`
+      with made as (insert into apps (id, name) select uuid_v7(), 'App' from generate_series(1, 300) returning id)
+      insert into app_members (app_id, email, role) select id, 'owner@example.org', 'owner' from made
+    `.execute(filled);
     const { rows } = await sql<{ id: string }>`
     insert into webhooks (id, app_id, url, secret)
     select uuid_v7(), ${appId}, 'https://example.org/', '' from generate_series(1, 300) returning id

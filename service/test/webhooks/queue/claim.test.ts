@@ -261,16 +261,9 @@ test('nothing is claimed of a channel that its platform has closed, unless it ma
       claimed: 2,
     },
     { id: uuidv7(), name: 'closed by another clock', openInMs: 2 * day, claimed: 2 },
-    { id: uuidv7(), name: 'deactivated', openInMs: minute, active: false, claimed: 2 },
-    { id: uuidv7(), name: 'deleted', openInMs: minute, active: null, claimed: 2 },
+    { id: uuidv7(), name: 'closed for an hour', openInMs: 60 * minute, claimed: 2 },
   ];
-  for (const { id, openInMs, sinceMs = null, active = true } of channels) {
-    if (active !== null)
-      await sql`
-        insert into webhooks (id, app_id, url, secret, active, deactivated_reason, deactivated_at)
-        select ${id}, ${service.appId}, 'https://example.org/', '', active, case when not active then 'failing' end, case when not active then now() end
-        from (select ${active}::boolean as active) w
-      `.execute(database);
+  for (const { id, openInMs, sinceMs = null } of channels) {
     await queue(id, 2, { parked: true });
     await sql`
       insert into chat_limits

@@ -42,18 +42,6 @@ export const gate = sql`
   ) end
 `;
 
-/**
- * For how many milliseconds the webhook `w` is closed, null unless a look at its deliveries would only put them all back:
- * it may also cancel them, or find that they have waited for too long. Of the platform's gate, each process learns by
- * such a look.
- */
-export const closedMs = sql`
-  (select (${epochMs(sql`open_at - queue_now()`)})::float8 from chat_limits
-   where name = w.id::text and open_at > queue_now() and open_at <= ${latest}
-     and coalesce(closed_since, queue_now()) > queue_now() - ${sql.lit(waitMaxMs)}::int * interval '1 millisecond'
-     and (select active from webhooks x where x.id = w.id))
-`;
-
 function epochMs(time: ReturnType<typeof sql>) {
   return sql`extract(epoch from ${time}) * 1000`;
 }
@@ -67,6 +55,18 @@ export async function readGate(database: Database, webhookId: string): Promise<G
 
 /** A webhook that has to wait for longer is looked at this often: it may have another URL, or deliveries that have waited for too long. */
 export const lookAgainMs = 300_000;
+
+/**
+ * For how many milliseconds the webhook `w` is closed, null unless a look at its deliveries would only put them all back:
+ * some may have waited for a day, and during a long wait some may have to be cancelled. Of the platform's gate, each
+ * process learns by such a look.
+ */
+export const closedMs = sql`
+  (select (${epochMs(sql`open_at - queue_now()`)})::float8 from chat_limits
+   where name = w.id::text and open_at > queue_now()
+     and open_at <= queue_now() + ${sql.lit(lookAgainMs)}::int * interval '1 millisecond'
+     and coalesce(closed_since, queue_now()) > queue_now() - ${sql.lit(waitMaxMs)}::int * interval '1 millisecond')
+`;
 
 /** One that another process was told to leave alone is looked at so much later: that process goes on with it. */
 const elsewhereMs = 5_000;
