@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { rotatePartitions } from '../service/src/webhooks/history/retention.ts';
+import { dropLock, rotatePartitions } from '../service/src/webhooks/history/retention.ts';
 import { createSecretBox } from '../service/src/runtime/secret-box.ts';
 import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { commonEvent, rareEvent } from '../harness/publisher.ts';
@@ -193,20 +193,24 @@ smallScenario(
       update pending_deliveries set created_at = ${past}, id = uuid_v7(${past}::timestamptz)
       where ctid = any(array(select ctid from pending_deliveries where webhook_id = ${id} limit 25))
     `.execute(scene.database);
-    await scene.startWorkers(1);
-    await until('the end of old deliveries', 10_000, () =>
-      isEmpty(
-        scene.database,
-        sql`select from pending_deliveries where due_at < queue_now() + interval '1 minute'`,
-      ),
-    );
-    const { rows: ended } = await sql<{ status: string; attempts: number; count: number }>`
-      select status, attempt_count as attempts, count(*) from deliveries group by 1, 2 order by 1
-    `.execute(scene.database);
-    assert.deepEqual(ended, [
-      { status: 'failed', attempts: 0, count: 25 },
-      { status: 'succeeded', attempts: 1, count: 50 },
-    ]);
+    await scene.database.transaction().execute(async (tx) => {
+      // Otherwise the worker may drop their day before they are looked at.
+      await sql`select pg_advisory_xact_lock(${dropLock})`.execute(tx);
+      await scene.startWorkers(1);
+      await until('the end of old deliveries', 10_000, () =>
+        isEmpty(
+          scene.database,
+          sql`select from pending_deliveries where due_at < queue_now() + interval '1 minute'`,
+        ),
+      );
+      const { rows: ended } = await sql<{ status: string; attempts: number; count: number }>`
+        select status, attempt_count as attempts, count(*) from deliveries group by 1, 2 order by 1
+      `.execute(scene.database);
+      assert.deepEqual(ended, [
+        { status: 'failed', attempts: 0, count: 25 },
+        { status: 'succeeded', attempts: 1, count: 50 },
+      ]);
+    });
     await assertNone(scene.database, sql`select from attempts where error is not null`);
     assert.equal((await requestsTo(scene, '/prompt/0')).length, 0);
     await stopWorkers(scene);

@@ -15,7 +15,7 @@ import { ensurePartitions } from '../../database/migrate.ts';
 import { dropChanges, dropTotals } from './fold-delivery-changes.ts';
 
 /** One worker at a time; two that lock and drop the same tables would deadlock. */
-const dropLock = 70420007;
+export const dropLock = 70420007;
 /**
  * Sessions that arrive while we wait for the lock queue behind us. This is far below PostgreSQL's `deadlock_timeout` of
  * a second, so that a session that locks these tables in another order is never the one that fails.
