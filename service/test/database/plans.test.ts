@@ -73,11 +73,11 @@ const readWhole = new Set([
   'fan_out reads all of broadcasts_position_key ()',
 ]);
 
-/** What the tables held, and autovacuum saw, when the plans were made. */
+/** What the queue held, and autovacuum saw, when the plans were made. */
 const states: Record<string, (filled: Database, webhooks: string[]) => Promise<void>> = {
-  'nothing was there': async () => {},
-  'little was there': (filled, webhooks) => fill(filled, webhooks, 20),
-  'all was gone': async (filled, webhooks) => {
+  'the queue was empty': async () => {},
+  'little waited': (filled, webhooks) => fill(filled, webhooks, 20),
+  'all that waited was gone': async (filled, webhooks) => {
     await fill(filled, webhooks, many);
     for (const table of ['pending_deliveries', 'webhook_outcomes'])
       await sql`delete from ${sql.table(table)}`.execute(filled);
@@ -100,7 +100,7 @@ async function fill(filled: Database, webhooks: string[], count: number): Promis
 }
 
 for (const [state, prepare] of Object.entries(states))
-  test(`plans made when ${state}, and autovacuum had seen that, read a full queue by index`, async (t) => {
+  test(`plans made when ${state}, and autovacuum had seen it, read a full queue by index`, async (t) => {
     const { database: filled, connection } = await openTestDatabase();
     const { appId } = await makeKey({ database: filled });
     await put(filled, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
