@@ -1,5 +1,6 @@
 /**
- * Cancels the pending deliveries of webhooks that get no more, or fails those that have waited for a platform for too long.
+ * Cancels the pending deliveries of webhooks that get no more, or fails those that have waited for too long for a platform or
+ * for the key of a secret.
  * Attempts in flight end by themselves.
  */
 import { sql, type Executor } from '../../database/database.ts';
@@ -26,10 +27,12 @@ export function byFailure(cancelledBy: ReturnType<typeof sql>) {
   `;
 }
 
+/** `waited`: only those that are older than `waitedMs`. */
 export async function cancelPending(
   executor: Executor,
   webhookIds: string[],
   reason: 'deactivation' | 'deletion' | 'suspension' | 'waited',
+  waitedMs = waitMaxMs,
 ): Promise<Cancellation> {
   const { rows } = await sql<{ id: string; count: number }>`
     -- prepared: cancel_pending
@@ -41,7 +44,7 @@ export async function cancelPending(
           and (trigger <> 'probe' or ${reason}::text = 'deletion')
           -- It may be active again since somebody saw that it is not.
           and (${reason}::text not in ('deactivation', 'suspension') or (select not active from webhooks x where x.id = w.id))
-          and (${reason}::text <> 'waited' or created_at < queue_now() - ${sql.lit(waitMaxMs)} * interval '1 millisecond')
+          and (${reason}::text <> 'waited' or created_at < queue_now() - ${waitedMs}::float8 * interval '1 millisecond')
         order by due_at limit ${sql.lit(cancelledMax)}
         -- Skips rows that a claim has locked: they are cancelled when they are loaded.
         for update skip locked

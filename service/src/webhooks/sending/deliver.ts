@@ -45,9 +45,11 @@ export type RecordedAttempt = Pick<
   verdict: Verdict;
   /** What the response of a chat platform says about the next request. */
   answer?: ChatAnswer;
+  /** For how long this process has been unable to read its webhook, in milliseconds. */
+  unreadableForMs?: number;
 };
 
-/** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
+/** How long a webhook is left alone whose secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 export const unreadableWaitMs = 300_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
@@ -64,7 +66,7 @@ export async function deliver(
     : signedRequest(dependencies, delivery, startedAt);
   if (request === null) {
     if (trigger === 'test') throw new Error('a test is sent with a secret that was read');
-    return unsent(delivery, unreadableVerdict(delivery, clock), clock);
+    return withoutRequest(delivery, clock);
   }
   const span = traceAttempt(delivery);
   if (span && !chat) request.headers['traceparent'] = span.traceparent;
@@ -166,20 +168,17 @@ function limitedVerdict(
 /** However often processes start: history has to end. */
 export const unreadableDaysMax = 7;
 
-/** What it waited for before this process could not read its webhook, such as a worker that was down, does not count. */
-function unreadableVerdict(
-  { webhookId, createdAtMs, trigger }: Deliverable,
-  clock: Clock,
-): Verdict {
-  const waitsSince = Math.max(createdAtMs, unreadableSince(webhookId) ?? 0);
-  // A probe that was not sent says nothing of the receiver.
+function withoutRequest(delivery: Deliverable, clock: Clock): RecordedAttempt {
   const now = clock.now().getTime();
-  const isOver =
-    trigger !== 'probe' &&
-    (now - waitsSince > waitMaxMs || now - createdAtMs > unreadableDaysMax * 86_400_000);
-  return isOver
-    ? { kind: 'given_up' }
-    : { kind: 'postponed', waitMs: unreadableWaitMs, park: false };
+  const sinceMs = unreadableSince(delivery.webhookId);
+  if (sinceMs !== undefined) {
+    const attempt = unsent(delivery, { kind: 'postponed', waitMs: 0, park: true }, clock);
+    return { ...attempt, unreadableForMs: now - sinceMs };
+  }
+  // Texts that another release has keep back no other delivery of the webhook.
+  const isOver = now - delivery.createdAtMs > waitMaxMs;
+  const later = { kind: 'postponed', waitMs: unreadableWaitMs, park: false } as const;
+  return unsent(delivery, isOver ? { kind: 'given_up' } : later, clock);
 }
 
 /** Ends a lease without an attempt. It does not count as one. */

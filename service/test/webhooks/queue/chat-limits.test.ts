@@ -66,7 +66,7 @@ test('the process that was answered looks when the channel opens, and the others
   assert.equal(alone.waits(), 500, 'nobody else goes on');
 });
 
-test('a delivery that failed because its URL cannot be read takes none of the others along', async () => {
+test('a delivery that failed for want of a text takes none of the others along', async () => {
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
     select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '2 days', queue_now()
@@ -85,6 +85,32 @@ test('a delivery that failed because its URL cannot be read takes none of the ot
     const chat = { format: 'discord', sealedUrl: Buffer.alloc(0), template: 1, gate } as const;
     const delivery = { webhookId, url, chat } as Parameters<ChatLimits['keep']>[0];
     await limits.keep(delivery, { verdict: { kind: 'given_up' } });
+    assert.equal(await pending(), left);
+  }
+});
+
+test('a webhook that cannot be read is left alone; after a day what has waited for a day fails, and what is 7 days old at once', async () => {
+  await sql`delete from pending_deliveries`.execute(database);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at, parked)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - age, queue_now(), true
+    from unnest('{10 hours, 20 hours, 30 hours, 6 days, 8 days}'::interval[]) as age
+  `.execute(database);
+  const pending = async () => {
+    const { rows } = await sql`select from pending_deliveries`.execute(database);
+    return rows.length;
+  };
+  const room = new Room({ timeoutMs: 10_000 });
+  const limits = new ChatLimits({ database, room, log });
+  limits.leaveUnreadable(webhookId);
+  assert.ok(room.isClosed(webhookId));
+  const dayMs = 86_400_000;
+  for (const [unreadableForMs, left] of [
+    [0, 4],
+    [dayMs - 60_000, 4],
+    [dayMs + 60_000, 2],
+  ] as const) {
+    await limits.giveUpUnreadable(webhookId, unreadableForMs);
     assert.equal(await pending(), left);
   }
 });

@@ -169,7 +169,7 @@ test('an unreadable secret sends nothing and uses up no attempt', async () => {
     eventually(async () => {
       const { rows } = await sql<{ attempt_count: number }>`
         select attempt_count from pending_deliveries
-        where webhook_id = ${webhook} and lease_token is null and due_at > now()
+        where webhook_id = ${webhook} and parked
       `.execute(database);
       return rows[0];
     });
@@ -178,13 +178,37 @@ test('an unreadable secret sends nothing and uses up no attempt', async () => {
   assert.equal(receiver.received.length, 0);
   // With its key again, what waited is sent.
   const healed = startWorker(service);
-  await sql`update pending_deliveries set due_at = now() where webhook_id = ${webhook}`.execute(
-    database,
-  );
   healed.worker.start();
   await receiver.waitFor(1);
   assert.equal((await endedDelivery({ database }, webhook)).status, 'succeeded');
   await healed.worker.stop();
+});
+
+test('a webhook that cannot be read is looked at once, however much waits for it', async () => {
+  const receiver = await startReceiver();
+  const webhook = await register('https://example.org');
+  await register(receiver.url);
+  await sql`update webhooks set secret = 'of no key' where id = ${webhook}`.execute(database);
+  const eventId = await announce(database);
+  const { worker, logged } = startWorker(service);
+  worker.start();
+  await logged((lines) => lines.some((line) => line.msg === 'secret.unreadable'));
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
+    select uuid_v7(), ${eventId}, 'org.created', ${webhook}, 'event', queue_now() - interval '1 hour', true
+    from generate_series(1, 100)
+  `.execute(database);
+  // Each goes to both: what was parked is known with it.
+  for (let count = 2; count <= 4; count += 1) {
+    await announce(database);
+    await receiver.waitFor(count);
+  }
+  const { rows } = await sql<{ untouched: number }>`
+    select count(*)::int as untouched from pending_deliveries
+    where webhook_id = ${webhook} and due_at < queue_now() - interval '50 minutes'
+  `.execute(database);
+  assert.deepEqual(rows, [{ untouched: 100 }]);
+  await worker.stop();
 });
 
 test('a webhook whose row is locked keeps back no replay of another one', async () => {

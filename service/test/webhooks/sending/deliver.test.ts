@@ -104,7 +104,7 @@ test('an invalid address is a failed attempt', async () => {
   assert.equal(lines[0]?.['host'], '');
 });
 
-test('an unreadable secret is logged once per webhook, and its deliveries are postponed for five minutes', async () => {
+test('an unreadable secret is logged once per webhook, and its deliveries wait', async () => {
   const { dependencies, lines } = prepare(createSecretBox([randomBytes(32)]));
   const other = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80';
   for (const one of [webhookId, webhookId, other, webhookId]) {
@@ -112,7 +112,7 @@ test('an unreadable secret is logged once per webhook, and its deliveries are po
       dependencies,
       deliverable('https://example.org/', { webhookId: one }),
     );
-    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
+    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 0, park: true });
   }
   assert.deepEqual(
     lines.map((line) => [line['msg'], line['webhookId']]),
@@ -133,7 +133,7 @@ test('headers of the owner that cannot be read postpone a delivery, as a secret 
     dependencies,
     deliverable('https://example.org/', { webhookId: id, secret, ownHeaders }),
   );
-  assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
+  assert.deepEqual(verdict, { kind: 'postponed', waitMs: 0, park: true });
   assert.equal(lines[0]?.['msg'], 'secret.unreadable');
 });
 
@@ -167,36 +167,32 @@ test('texts that this release does not have are logged once, and their deliverie
     const { verdict } = await deliver(dependencies, deliverable(maskUrl(url), { chat }));
     assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
   }
+  const createdAtMs = Date.now() - 25 * 3_600_000;
+  const old = await deliver(dependencies, deliverable(maskUrl(url), { chat, createdAtMs }));
+  assert.deepEqual(old.verdict, { kind: 'given_up' });
   assert.deepEqual(
     lines.map((line) => [line['msg'], line['webhookId'], line['template']]),
     [['template.unknown', webhookId, 999]],
   );
 });
 
-test('a delivery is given up once its secret could not be read for a day, however old it was before', async () => {
+test('how long a secret could not be read is counted from the first look, and anew once it could', async () => {
   const id = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e82';
   const secret = box.seal(generateSecret(), id);
-  const dayMs = 86_400_000;
   let now = Date.now();
-  const createdAtMs = now - 2 * dayMs;
-  const verdictWith = async (secretBox: typeof box, more: Partial<Deliverable> = {}) => {
+  const look = async (secretBox: typeof box) => {
     const clock = { ...systemClock, now: () => new Date(now) };
     const { dependencies } = prepare(secretBox);
-    const delivery = deliverable('no address', { webhookId: id, secret, createdAtMs, ...more });
-    return (await deliver({ ...dependencies, clock }, delivery)).verdict.kind;
+    const delivery = deliverable('no address', { webhookId: id, secret });
+    const { verdict, unreadableForMs } = await deliver({ ...dependencies, clock }, delivery);
+    return [verdict.kind, unreadableForMs];
   };
   const keyless = createSecretBox([randomBytes(32)]);
-  assert.equal(await verdictWith(keyless), 'postponed', 'at the first look');
-  now += dayMs - 60_000;
-  assert.equal(await verdictWith(keyless), 'postponed');
-  now += 120_000;
-  assert.equal(await verdictWith(keyless, { createdAtMs: now - 60_000 }), 'postponed', 'a new one');
-  assert.equal(await verdictWith(keyless, { trigger: 'probe' }), 'postponed');
-  assert.equal(await verdictWith(keyless), 'given_up');
-  assert.equal(await verdictWith(box), 'retry', 'with the key');
-  assert.equal(await verdictWith(keyless), 'postponed', 'and without it again');
-  const old = { createdAtMs: now - 8 * dayMs };
-  assert.equal(await verdictWith(keyless, old), 'given_up', 'no process keeps its day for ever');
+  assert.deepEqual(await look(keyless), ['postponed', 0]);
+  now += 60_000;
+  assert.deepEqual(await look(keyless), ['postponed', 60_000]);
+  assert.deepEqual(await look(box), ['retry', undefined], 'with the key');
+  assert.deepEqual(await look(keyless), ['postponed', 0], 'and without it again');
 });
 
 test('a test with an unreadable secret fails without leaving a delivery', async () => {

@@ -2,13 +2,18 @@
  * How long chat platforms are left alone, over all processes. A response that asks to wait, or says that the next request
  * would have to, closes its webhook; one about the whole platform closes that for everybody. The deliveries wait as those
  * of a webhook without room do: `claim.ts` and `load-deliveries.ts` read until when, and `room.ts` claims no more before.
+ * A process leaves a webhook that it cannot read alone in the same way, without the others.
  */
 import { LRUCache } from 'lru-cache';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database } from '../../../database/database.ts';
 import type { Logger } from '../../../runtime/log.ts';
 import { platformName } from '../../sending/chat-platforms.ts';
-import type { RecordedAttempt } from '../../sending/deliver.ts';
+import {
+  unreadableDaysMax,
+  unreadableWaitMs,
+  type RecordedAttempt,
+} from '../../sending/deliver.ts';
 import type { Deliverable, Gate } from '../../sending/deliverable.ts';
 import { retryAfterMaxMs, waitMaxMs } from '../../sending/retry.ts';
 import { urlHost } from '../../sending/url-host.ts';
@@ -85,9 +90,11 @@ export class ChatLimits {
   /** Webhooks that the platform told this process to leave alone. */
   readonly #own = new LRUCache<string, true>({ max: ownMax });
   #next = new Map<string, Limit>();
-  /** Webhooks of which nothing was taken for too long. */
-  #failing = new Set<string>();
   #stored = Promise.resolve();
+  /** Webhooks whose deliveries may have waited for too long, and how many of each were given up already. */
+  #failing = new Map<string, { waitedMs: number; count: number }>();
+  /** Apart from what is stored, because a webhook may have many. */
+  #givenUp = Promise.resolve();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
@@ -117,10 +124,13 @@ export class ChatLimits {
       const invalid = Number(answer.invalid);
       limits.push({ name, waitMs: answer.platformMs, invalid, refused: false });
     }
-    // The other reason is a URL that cannot be read, which says nothing about the others of its webhook.
+    // The other reason is a text of another release, which says nothing about the others of its webhook.
     const isLimited = answer ? answer.limited : openAt > now;
-    const failing = verdict.kind === 'given_up' && isLimited ? [webhookId] : [];
-    if (limits.length + failing.length > 0) await this.#store(limits, failing);
+    const isFailing = verdict.kind === 'given_up' && isLimited;
+    // The others of this webhook have waited for as long.
+    const givenUp = isFailing && this.#giveUp(webhookId, { waitedMs: waitMaxMs, count: 1 });
+    if (limits.length > 0) await this.#store(limits);
+    if (givenUp) await givenUp;
   }
 
   /**
@@ -135,13 +145,27 @@ export class ChatLimits {
     this.#close(webhookId, forMs + elsewhereMs);
   }
 
+  /** Leaves a webhook alone that this process cannot read, however much waits for it. */
+  leaveUnreadable(webhookId: string): void {
+    this.#close(webhookId, unreadableWaitMs);
+  }
+
+  /**
+   * Fails what has waited for too long for a webhook that this process has been unable to read for so many milliseconds.
+   * What it waited for before, such as a worker that was down, does not count. Never throws.
+   */
+  giveUpUnreadable(webhookId: string, forMs: number): Promise<void> {
+    // Younger ones may be before it, so its age is not looked at delivery by delivery.
+    const waitedMs = forMs > waitMaxMs ? waitMaxMs : unreadableDaysMax * 86_400_000;
+    return this.#giveUp(webhookId, { waitedMs, count: 0 });
+  }
+
   #close(webhookId: string, ms: number): void {
     this.#dependencies.room.close(webhookId, Math.min(ms, lookAgainMs));
   }
 
-  #store(limits: Limit[], failing: string[]): Promise<void> {
-    if (this.#next.size + this.#failing.size === 0)
-      this.#stored = this.#stored.then(() => this.#storeAll());
+  #store(limits: Limit[]): Promise<void> {
+    if (this.#next.size === 0) this.#stored = this.#stored.then(() => this.#storeAll());
     for (const one of limits) {
       const { waitMs = 0, invalid = 0 } = this.#next.get(one.name) ?? {};
       this.#next.set(one.name, {
@@ -150,23 +174,34 @@ export class ChatLimits {
         invalid: one.invalid + invalid,
       });
     }
-    for (const id of failing) this.#failing.add(id);
     return this.#stored;
   }
 
   async #storeAll(): Promise<void> {
     const limits = [...this.#next.values()];
-    const failing = [...this.#failing];
     this.#next.clear();
+    await this.#attempt(({ database }) => store(database, limits));
+  }
+
+  #giveUp(webhookId: string, { waitedMs, count }: { waitedMs: number; count: number }) {
+    if (this.#failing.size === 0)
+      this.#givenUp = this.#givenUp.then(() => this.#attempt((each) => this.#giveUpAll(each)));
+    const known = this.#failing.get(webhookId)?.count ?? 0;
+    this.#failing.set(webhookId, { waitedMs, count: known + count });
+    return this.#givenUp;
+  }
+
+  async #giveUpAll({ database, log }: Dependencies): Promise<void> {
+    const failing = [...this.#failing];
     this.#failing.clear();
-    await this.#attempt(async ({ database, log }) => {
-      if (limits.length > 0) await store(database, limits);
-      if (failing.length === 0) return;
-      // The others of these webhooks have waited for as long.
-      const { counts } = await cancelPending(database, failing, 'waited');
-      for (const webhookId of failing)
-        log.warn({ webhookId, count: 1 + (counts.get(webhookId) ?? 0) }, 'deliveries.gave_up');
-    });
+    for (const [waitedMs, some] of Map.groupBy(failing, ([, each]) => each.waitedMs)) {
+      const ids = some.map(([webhookId]) => webhookId);
+      const { counts } = await cancelPending(database, ids, 'waited', waitedMs);
+      for (const [webhookId, { count: before }] of some) {
+        const count = before + (counts.get(webhookId) ?? 0);
+        if (count > 0) log.warn({ webhookId, count }, 'deliveries.gave_up');
+      }
+    }
   }
 
   /** This process waits all the same if it fails, and the next response says it again. */

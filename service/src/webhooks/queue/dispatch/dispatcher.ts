@@ -288,11 +288,15 @@ export class Dispatcher {
     const attempt = mayBegin
       ? await this.#attempt(started.delivery)
       : unsent(started.delivery, putBack, this.#dependencies.clock);
-    const { chat } = started.delivery;
+    const { chat, webhookId } = started.delivery;
+    const { unreadableForMs = null } = attempt ?? {};
+    if (unreadableForMs !== null) this.#chatLimits.leaveUnreadable(webhookId);
     const kept = chat && mayBegin && attempt && this.#chatLimits.keep(started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
     if (kept) await kept;
+    if (unreadableForMs !== null)
+      await this.#chatLimits.giveUpUnreadable(webhookId, unreadableForMs);
     this.#dependencies.room.release(started.place);
     this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#onIdle();
