@@ -15,15 +15,24 @@ import { addAppChanges } from './app-changes.ts';
 import { cliActor } from './cli-actor.ts';
 import {
   type SubjectFlags,
-  addSubjectOptions,
   checkSubjectOptions,
   findSubject,
   requireSubject,
+  subjectOptions,
 } from './find-subject.ts';
 import { addMemberCommands } from './member-commands.ts';
-import { parseEmail, parseFutureOption, parseId, parseInteger, parseName } from './parse-option.ts';
+import {
+  addCommand,
+  exampleId,
+  parseEmail,
+  parseFutureOption,
+  parseId,
+  parseInteger,
+  parseName,
+  requiredOption,
+} from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import { table } from './with-database.ts';
 import { rotateKey } from '../access/rotate-key.ts';
 import { overlapSecondsDefault, overlapSecondsMax } from '../contract/periods.ts';
 
@@ -37,53 +46,47 @@ function addApps(program: Command): void {
   const apps = program
     .command('apps')
     .description('Manage apps, which have members, keys and webhooks.');
-  const create = apps
-    .command('create')
-    .description('Create an app. With --org or --alliance, bind it to what its owner manages.')
-    .requiredOption('--name <name>', 'name of the app', parseName)
-    .requiredOption('--owner <email>', 'email address of the first owner', parseEmail)
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExample:\n  orgdir apps create --name "Herald" --owner ada@example.org --org acme-corporation',
-    )
-    .action(async (flags: { name: string; owner: string; json?: boolean } & SubjectFlags) => {
-      const app = await withDatabase(({ database }) =>
-        database.transaction().execute(async (tx) => {
-          const subject = await findSubject(tx, flags);
-          const id = await createApp(tx, cliActor(), flags);
-          if (subject) await bindApp(tx, cliActor(), id, subject);
-          return readApp(tx, id);
-        }),
-      );
-      print(flags.json, app, [
-        `App ${app.id} (${app.name}) for ${app.owners.join(', ')}${boundTo(app)}`,
-        `Create a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
+  addCommand<{ name: string; owner: string } & SubjectFlags>(apps, {
+    name: 'create',
+    description: 'Create an app. With --org or --alliance, bind it to what its owner manages.',
+    options: [
+      requiredOption('--name <name>', 'name of the app', parseName),
+      requiredOption('--owner <email>', 'email address of the first owner', parseEmail),
+      ...subjectOptions('bind it to'),
+    ],
+    example: '--name "Herald" --owner ada@example.org --org acme-corporation',
+    async act({ change, flags }) {
+      const app = await change(async (tx) => {
+        const subject = await findSubject(tx, flags);
+        const id = await createApp(tx, cliActor(), flags);
+        if (subject) await bindApp(tx, cliActor(), id, subject);
+        return readApp(tx, id);
+      });
+      return [
+        app,
+        [
+          `App ${app.id} (${app.name}) for ${app.owners.join(', ')}${boundTo(app)}`,
+          `Create a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
+        ],
+      ];
+    },
+  });
+  addCommand(apps, {
+    name: 'list',
+    description: 'List all apps, oldest first.',
+    example: '--json',
+    async act({ database }) {
+      const found = await listApps(database);
+      const rows = found.map((app) => [
+        app.id,
+        app.name,
+        app.owners.join(', '),
+        app.organizationSlug ?? app.allianceSlug ?? '-',
+        app.suspendedReason === null ? 'active' : `suspended: ${app.suspendedReason}`,
       ]);
-    });
-  addSubjectOptions(create, 'bind it to');
-  apps
-    .command('list')
-    .description('List all apps, oldest first.')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir apps list --json')
-    .action(async ({ json }: { json?: boolean }) => {
-      const found = await withDatabase(({ database }) => listApps(database));
-      print(
-        json,
-        found,
-        table(
-          ['ID', 'NAME', 'OWNERS', 'BOUND TO', 'STATE'],
-          found.map((app) => [
-            app.id,
-            app.name,
-            app.owners.join(', '),
-            app.organizationSlug ?? app.allianceSlug ?? '-',
-            app.suspendedReason === null ? 'active' : `suspended: ${app.suspendedReason}`,
-          ]),
-        ),
-      );
-    });
+      return [found, table(['ID', 'NAME', 'OWNERS', 'BOUND TO', 'STATE'], rows)];
+    },
+  });
   addAppChanges(apps);
   addSuspension(apps, 'app');
   addMemberCommands(apps);
@@ -104,73 +107,65 @@ function addKeys(program: Command): void {
 }
 
 function addKeyCreate(keys: Command): void {
-  keys
-    .command('create')
-    .description('Create a key for an app or for the platform. It is shown only once.')
-    .option('--app <id>', 'app that the key belongs to')
-    .option('--scope <scope...>', `what the key may do: ${scopes.join(', ')}`, collectScopes)
-    .addOption(
+  addCommand<NewKeyFlags>(keys, {
+    name: 'create',
+    description: 'Create a key for an app or for the platform. It is shown only once.',
+    options: [
+      ['--app <id>', 'app that the key belongs to', String],
+      new Option('--scope <scope...>', `what the key may do: ${scopes.join(', ')}`).argParser(
+        collectScopes,
+      ),
       new Option(
         '--platform',
         'create a platform key, which may use all of the internal API and nothing else',
       ).conflicts(['app', 'scope']),
-    )
-    .option('--name <name>', 'name of the key', parseName, 'key')
-    .option(
-      '--expires <time>',
-      'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      parseFutureOption,
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  orgdir keys create --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --scope read:directory write:webhooks
-  orgdir keys create --platform --name "Web site" --expires 2027-01-31`,
-    )
-    .action(async (flags: NewKeyFlags, command: Command) => {
-      const make = keyCreator(flags, command);
-      const created = await withDatabase(({ database }) => database.transaction().execute(make));
-      print(flags.json, created, [`Key ${created.id}, shown only once:`, created.key]);
-    });
+      ['--name <name>', 'name of the key', parseName, 'key'],
+      [
+        '--expires <time>',
+        'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
+        parseFutureOption,
+      ],
+    ],
+    example: [
+      `--app ${exampleId} --scope read:directory write:webhooks`,
+      '--platform --name "Web site" --expires 2027-01-31',
+    ],
+    check: ({ flags, command }) => void keyCreator(flags, command),
+    async act({ change, flags, command }) {
+      const created = await change(keyCreator(flags, command));
+      return [created, [`Key ${created.id}, shown only once:`, created.key]];
+    },
+  });
 }
 
 function addKeyList(keys: Command): void {
-  keys
-    .command('list')
-    .description('List keys, oldest first, with their last four characters.')
-    .option('--app <id>', 'only keys of this app', parseId)
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir keys list')
-    .action(async ({ app, json }: { app?: string; json?: boolean }) => {
-      const found = await withDatabase(async ({ database }) => {
-        if (app !== undefined) await readApp(database, app);
-        return listKeys(database, app ?? null);
-      });
-      print(
-        json,
-        found,
-        table(['ID', 'NAME', 'KEY', 'SCOPES', 'STATE', 'LAST USED'], found.map(keyRow)),
-      );
-    });
+  addCommand<{ app?: string }>(keys, {
+    name: 'list',
+    description: 'List keys, oldest first, with their last four characters.',
+    options: [['--app <id>', 'only keys of this app', parseId]],
+    async act({ database, flags: { app } }) {
+      if (app !== undefined) await readApp(database, app);
+      const found = await listKeys(database, app ?? null);
+      const header = ['ID', 'NAME', 'KEY', 'SCOPES', 'STATE', 'LAST USED'];
+      return [found, table(header, found.map(keyRow))];
+    },
+  });
 }
 
 function addKeyRevoke(keys: Command): void {
-  keys
-    .command('revoke')
-    .description('Revoke a key permanently. Every process refuses it within a second.')
-    .argument('<id>', 'id of the key')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir keys revoke 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')
-    .action(async (id: string, { json }: { json?: boolean }) => {
-      const fresh = await withDatabase(({ database }) =>
-        database.transaction().execute((tx) => revokeKey(tx, cliActor(), id)),
-      );
-      print(json, { id, revoked: true, changed: fresh }, [
-        fresh ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`,
-      ]);
-    });
+  addCommand(keys, {
+    name: 'revoke',
+    description: 'Revoke a key permanently. Every process refuses it within a second.',
+    argument: ['<id>', 'id of the key'],
+    example: exampleId,
+    async act({ change, given: id }) {
+      const changed = await change((tx) => revokeKey(tx, cliActor(), id));
+      return [
+        { id, revoked: true, changed },
+        [changed ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`],
+      ];
+    },
+  });
 }
 
 type NewKeyFlags = {
@@ -179,7 +174,6 @@ type NewKeyFlags = {
   platform?: boolean;
   name: string;
   expires?: Date;
-  json?: boolean;
 };
 
 /** Returns a function that creates the requested key. Exits with 2 if the arguments are incomplete. */
@@ -228,62 +222,53 @@ function addManagers(program: Command): void {
   const managers = program
     .command('managers')
     .description('Manage who may bind apps to organisations and alliances.');
-  for (const [verb, change] of [
-    ['add', addManager],
-    ['remove', removeManager],
-  ] as const) {
-    const command = managers
-      .command(verb)
-      .description(
-        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings that they made.',
-      )
-      .requiredOption('--email <email>', 'email address of the manager', parseEmail)
-      .option('--json', 'print JSON')
-      .addHelpText(
-        'after',
-        `\nExample:\n  orgdir managers ${verb} --org acme-corporation --email ada@example.org`,
-      )
-      .action(async (flags: { email: string; json?: boolean } & SubjectFlags) => {
-        checkSubjectOptions(flags, command);
-        const changed = await withDatabase(({ database }) =>
-          database
-            .transaction()
-            .execute(async (tx) =>
-              change(tx, cliActor(), await requireSubject(tx, flags), flags.email),
-            ),
+  for (const [verb, write, description] of [
+    ['add', addManager, 'Add a manager.'],
+    ['remove', removeManager, 'Remove a manager and the bindings that they made.'],
+  ] as const)
+    addCommand<{ email: string } & SubjectFlags>(managers, {
+      name: verb,
+      description,
+      options: [
+        requiredOption('--email <email>', 'email address of the manager', parseEmail),
+        ...subjectOptions('manager of'),
+      ],
+      example: '--org acme-corporation --email ada@example.org',
+      check: checkSubjectOptions,
+      async act({ change, flags }) {
+        const changed = await change(async (tx) =>
+          write(tx, cliActor(), await requireSubject(tx, flags), flags.email),
         );
-        print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);
-      });
-    addSubjectOptions(command, 'manager of');
-  }
+        return [{ changed }, [changed ? 'Done.' : 'Nothing to change.']];
+      },
+    });
 }
 
 function addKeyRotation(keys: Command): void {
-  keys
-    .command('rotate')
-    .description(
+  addCommand<{ overlap: number }>(keys, {
+    name: 'rotate',
+    description:
       'Replace a key with a new one of the same name and scopes, shown only once. The old key stays valid for a while.',
-    )
-    .argument('<id>', 'id of the key')
-    .option(
-      '--overlap <seconds>',
-      `how long the old key stays valid, in seconds, 0 to ${overlapSecondsMax}`,
-      parseInteger(0, overlapSecondsMax),
-      overlapSecondsDefault,
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExample:\n  orgdir keys rotate 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --overlap 3600',
-    )
-    .action(async (id: string, { overlap, json }: { overlap: number; json?: boolean }) => {
-      const created = await withDatabase(({ database }) =>
-        database.transaction().execute((tx) => rotateKey(tx, cliActor(), id, overlap)),
-      );
-      print(json, created, [
-        `Key ${created.id}, shown only once:`,
-        created.key,
-        `The old key expires at ${created.oldEndsAt.toISOString()}.`,
-      ]);
-    });
+    argument: ['<id>', 'id of the key'],
+    options: [
+      [
+        '--overlap <seconds>',
+        `how long the old key stays valid, in seconds, 0 to ${overlapSecondsMax}`,
+        parseInteger(0, overlapSecondsMax),
+        overlapSecondsDefault,
+      ],
+    ],
+    example: `${exampleId} --overlap 3600`,
+    async act({ change, given, flags: { overlap } }) {
+      const created = await change((tx) => rotateKey(tx, cliActor(), given, overlap));
+      return [
+        created,
+        [
+          `Key ${created.id}, shown only once:`,
+          created.key,
+          `The old key expires at ${created.oldEndsAt.toISOString()}.`,
+        ],
+      ];
+    },
+  });
 }

@@ -124,8 +124,8 @@ function addCredentials(accounts: Command): void {
     argument: ['<email>', 'email address of an existing or new account', parseEmail],
     description:
       'Create a link that sets the password of an account, or creates the account, even if its address may not sign up. It works once, within an hour, and replaces an earlier link.',
-    async act({ database, given, config }) {
-      const link = await database.transaction().execute(async (tx) => {
+    async act({ change, given, config }) {
+      const link = await change(async (tx) => {
         const publicUrl = await readPublicUrl(tx, config.publicUrl);
         return createAccountLink(tx, cliActor(), { email: given, publicUrl });
       });
@@ -140,11 +140,9 @@ function addCredentials(accounts: Command): void {
     argument: ['<email>', 'email address of an account, or the name that its provider gives it'],
     description:
       'Remove the passkeys, the authenticator app and the recovery codes of an account, and end all its sessions. For users who have lost them: verify who is asking.',
-    async act({ database, given, config }) {
+    async act({ database, change, given, config }) {
       const publicUrl = await readPublicUrl(database, config.publicUrl);
-      const done = await database
-        .transaction()
-        .execute((tx) => removeSecondFactor(tx, cliActor(), given));
+      const done = await change((tx) => removeSecondFactor(tx, cliActor(), given));
       const notice = createNotice(
         { ...config, publicUrl },
         'The operator removed the second factor of your account: passkeys, authenticator app and recovery codes. All your sessions were ended.',
@@ -164,8 +162,8 @@ function addCredentials(accounts: Command): void {
     ...account,
     name: 'end-sessions',
     description: 'End all sessions of an account: its user has to sign in again.',
-    async act({ database, given }) {
-      const ended = await database.transaction().execute(async (tx) => {
+    async act({ change, given }) {
+      const ended = await change(async (tx) => {
         const found = await lockAccount(tx, given);
         const count = await endSessions(tx, found.id, null);
         const details = { actor: cliActor(), count };
@@ -210,15 +208,12 @@ function addDeletion(accounts: Command): void {
         [],
       ],
     ],
-    async act({ database, given, flags, config }) {
+    async act({ database, change, given, flags, config }) {
       const found = await readAccount(database, given);
       const { id, email } = found;
       const preview = await previewDeletion({ database, search }, email);
       const deleted = flags.yes === true;
-      if (deleted)
-        await database
-          .transaction()
-          .execute((tx) => deleteAccount(tx, found, flags.app, null, cliActor()));
+      if (deleted) await change((tx) => deleteAccount(tx, found, flags.app, null, cliActor()));
       const { appsToDelete, appsToLeave, endingBindings, managedCount } = preview;
       const lines = [
         `With ${email}, these go:`,
@@ -266,11 +261,10 @@ function addSignUp(accounts: Command): void {
       name,
       description,
       ...(argument && { argument, example: 'example.org' }),
-      async act({ database, given }) {
+      async act({ change, given }) {
         const isBlocked = name === 'block' || name === 'close-sign-up';
-        const done = await database
-          .transaction()
-          .execute((tx) => setSignUpBlock(tx, cliActor(), argument ? given : everybody, isBlocked));
+        const subject = argument ? given : everybody;
+        const done = await change((tx) => setSignUpBlock(tx, cliActor(), subject, isBlocked));
         return [done, [done.changed ? 'Done.' : 'Nothing to change.']];
       },
     });

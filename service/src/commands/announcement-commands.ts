@@ -9,8 +9,15 @@ import {
 } from '../system/announcements.ts';
 import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
-import { addCommand, checkedBy, parseFutureOption, parseTimeOption } from './parse-option.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import {
+  addCommand,
+  checkedBy,
+  exampleId,
+  parseFutureOption,
+  parseTimeOption,
+  requiredOption,
+} from './parse-option.ts';
+import { table } from './with-database.ts';
 
 type Flags = {
   text: string;
@@ -18,7 +25,6 @@ type Flags = {
   starts?: Date;
   ends?: Date;
   mail?: boolean;
-  json?: boolean;
 };
 
 export function addAnnouncementCommands(program: Command): void {
@@ -47,54 +53,40 @@ export function addAnnouncementCommands(program: Command): void {
     name: 'end',
     argument: ['<id>', 'id of the announcement'],
     description: 'Show an announcement no longer, and mail it to nobody else.',
-    example: '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
-    act: async ({ database, given }) => {
-      await database.transaction().execute((tx) => endAnnouncement(tx, cliActor(), given));
+    example: exampleId,
+    act: async ({ change, given }) => {
+      await change((tx) => endAnnouncement(tx, cliActor(), given));
       return [{ id: given }, [`Announcement ${given} is no longer shown.`]];
     },
   });
 }
 
 function addCreate(announcements: Command): void {
-  announcements
-    .command('create')
-    .description('Announce something, such as a maintenance with its date.')
-    .requiredOption(
-      '--text <text>',
-      `what, in up to ${announcementCharsMax} characters`,
-      checkedBy(requireText),
-    )
-    .addOption(
+  addCommand<Flags>(announcements, {
+    name: 'create',
+    description: 'Announce something, such as a maintenance with its date.',
+    options: [
+      requiredOption(
+        '--text <text>',
+        `what, in up to ${announcementCharsMax} characters`,
+        checkedBy(requireText),
+      ),
       new Option('--severity <severity>', 'how serious it is').choices(severities).default('info'),
-    )
-    .option('--starts <time>', 'when it takes place, if not now', parseTimeOption)
-    .option(
-      '--ends <time>',
-      'until when it is shown; default: until it is ended',
-      parseFutureOption,
-    )
-    .option('--mail', 'mail it to the owners of apps who want it')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExample:\n  orgdir announcements create --text "The directory moves to a larger machine." --severity warning --starts 2027-01-31T20:00:00Z --ends 2027-01-31T22:00:00Z --mail',
-    )
-    .action(async ({ text, severity, starts, ends, mail = false, json }: Flags) => {
+      ['--starts <time>', 'when it takes place, if not now', parseTimeOption],
+      ['--ends <time>', 'until when it is shown; default: until it is ended', parseFutureOption],
+      ['--mail', 'mail it to the owners of apps who want it'],
+    ],
+    example:
+      '--text "The directory moves to a larger machine." --severity warning --starts 2027-01-31T20:00:00Z --ends 2027-01-31T22:00:00Z --mail',
+    check({ flags: { starts, ends } }) {
       if (starts && ends && ends <= starts)
         throw new ArgumentsError({ path: '--ends', message: 'must be after --starts' });
-      const done = await withDatabase(({ database }) =>
-        database
-          .transaction()
-          .execute((tx) =>
-            announce(
-              tx,
-              cliActor(),
-              { text, severity, startsAt: starts ?? null, endsAt: ends ?? null },
-              { mailed: mail },
-            ),
-          ),
-      );
+    },
+    async act({ change, flags: { text, severity, starts, ends, mail = false } }) {
+      const given = { text, severity, startsAt: starts ?? null, endsAt: ends ?? null };
+      const done = await change((tx) => announce(tx, cliActor(), given, { mailed: mail }));
       const told = mail ? ` The service mails it to ${done.mails} owners of apps.` : '';
-      print(json, done, [`Announcement ${done.id} is shown.${told}`]);
-    });
+      return [done, [`Announcement ${done.id} is shown.${told}`]];
+    },
+  });
 }

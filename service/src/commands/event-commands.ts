@@ -15,7 +15,13 @@ import {
 import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { checkedBy, parseFutureOption, parsePastOption, parseInteger } from './parse-option.ts';
+import {
+  addCommand,
+  checkedBy,
+  limitOption,
+  parseFutureOption,
+  parsePastOption,
+} from './parse-option.ts';
 import { addSetAsideCommands } from './set-aside-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -28,7 +34,7 @@ type ListFlags = {
   rejected?: boolean;
   json?: boolean;
 };
-type PublishFlags = { org?: string; alliance?: string; data?: string; json?: boolean };
+type PublishFlags = { org?: string; alliance?: string; data?: unknown };
 
 export function addEventCommands(program: Command): void {
   const events = program.command('events').description('Publish and list events.');
@@ -39,38 +45,30 @@ export function addEventCommands(program: Command): void {
 }
 
 function addPublish(events: Command): void {
-  events
-    .command('publish')
-    .description('Publish an event. The running service delivers it.')
-    .argument('<name>', `one of ${publishableEvents.join(', ')}`)
-    .option('--org <slug>', 'organisation that the event is about')
-    .option('--alliance <slug>', 'alliance that the event is about')
-    .option('--data <json>', 'data of an internal event: its inner object')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  orgdir events publish org.created --org acme-corporation
-  orgdir events publish application.created --org acme-corporation \\
+  addCommand<PublishFlags>(events, {
+    name: 'publish',
+    description: 'Publish an event. The running service delivers it.',
+    argument: ['<name>', `one of ${publishableEvents.join(', ')}`],
+    options: [
+      ['--org <slug>', 'organisation that the event is about', String],
+      ['--alliance <slug>', 'alliance that the event is about', String],
+      ['--data <json>', 'data of an internal event: its inner object', parseData],
+    ],
+    example: [
+      'org.created --org acme-corporation',
+      `application.created --org acme-corporation \\
     --data '{"id":"a-1","applicantHandle":"wanderer","submittedAt":"2026-11-20T12:00:00.000Z"}'`,
-    )
-    .action(async (name: string, flags: PublishFlags) => {
-      const data = readData(flags.data);
-      const id = await withDatabase(({ database }, { publicUrl }) =>
-        publishEvent(database, {
-          name,
-          org: flags.org ?? null,
-          alliance: flags.alliance ?? null,
-          data,
-          publicUrl,
-        }),
-      ).catch((error: unknown) => {
+    ],
+    async act({ database, config: { publicUrl }, given: name, flags }) {
+      const { org = null, alliance = null, data = null } = flags;
+      const event = { name, org, alliance, data, publicUrl };
+      const id = await publishEvent(database, event).catch((error: unknown) => {
         if (!(error instanceof ServiceError) || error.code !== 'validation_failed') throw error;
         throw new ArgumentsError(...(error.details['issues'] as Issue[]));
       });
-      print(flags.json, { id, event: name }, [`Published event ${id} (${name}).`]);
-    });
+      return [{ id, event: name }, [`Published event ${id} (${name}).`]];
+    },
+  });
 }
 
 function addList(events: Command): void {
@@ -85,12 +83,7 @@ function addList(events: Command): void {
       `only events since this time, such as 2027-01-31T12:00:00Z (default: ${listedHours} hours ago)`,
       parsePastOption,
     )
-    .option(
-      '--limit <count>',
-      `maximum number of events, 1 to ${listedMax}`,
-      parseInteger(1, listedMax),
-      20,
-    )
+    .addOption(limitOption('events', listedMax, 20))
     .option('--rejected', 'list what was rejected or set aside instead, with the reason')
     .option('--json', 'print JSON, with the data of each event')
     .addHelpText(
@@ -115,44 +108,37 @@ function addMaintenance(program: Command): void {
   const maintenance = program
     .command('maintenance')
     .description('Turn maintenance on or off. During maintenance the API responds with 503.');
-  maintenance
-    .command('on')
-    .description('Turn maintenance on, or change its message or expected end.')
-    .option('--message <text>', 'message for callers', checkedBy(requireMessage))
-    .option(
-      '--until <time>',
-      'when it is expected to end, such as 2027-01-31T12:00:00Z',
-      parseFutureOption,
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nExample:\n  orgdir maintenance on --message "Moving to a larger machine." --until 2027-01-31T12:00:00Z',
-    )
-    .action(async (flags: { message?: string; until?: Date; json?: boolean }) => {
-      const state = await withDatabase(async ({ database }) => {
-        const current = await readMaintenance(database);
-        const end = current?.expectedEnd ? new Date(current.expectedEnd) : null;
-        return enableMaintenance(database, cliActor(), {
-          message: flags.message ?? current?.message ?? null,
-          expectedEnd: flags.until ?? end,
-        });
+  addCommand<{ message?: string; until?: Date }>(maintenance, {
+    name: 'on',
+    description: 'Turn maintenance on, or change its message or expected end.',
+    options: [
+      ['--message <text>', 'message for callers', checkedBy(requireMessage)],
+      [
+        '--until <time>',
+        'when it is expected to end, such as 2027-01-31T12:00:00Z',
+        parseFutureOption,
+      ],
+    ],
+    example: '--message "Moving to a larger machine." --until 2027-01-31T12:00:00Z',
+    async act({ database, flags }) {
+      const current = await readMaintenance(database);
+      const end = current?.expectedEnd ? new Date(current.expectedEnd) : null;
+      const state = await enableMaintenance(database, cliActor(), {
+        message: flags.message ?? current?.message ?? null,
+        expectedEnd: flags.until ?? end,
       });
-      print(flags.json, state, [
-        `Maintenance has been on since ${state.since}${state.expectedEnd === null ? '' : `, expected to end at ${state.expectedEnd}`}.`,
-      ]);
-    });
-  maintenance
-    .command('off')
-    .description('Turn maintenance off.')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir maintenance off')
-    .action(async ({ json }: { json?: boolean }) => {
-      const changed = await withDatabase(({ database }) =>
-        disableMaintenance(database, cliActor()),
-      );
-      print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was already off.']);
-    });
+      const until = state.expectedEnd === null ? '' : `, expected to end at ${state.expectedEnd}`;
+      return [state, [`Maintenance has been on since ${state.since}${until}.`]];
+    },
+  });
+  addCommand(maintenance, {
+    name: 'off',
+    description: 'Turn maintenance off.',
+    async act({ database }) {
+      const changed = await disableMaintenance(database, cliActor());
+      return [{ changed }, [changed ? 'Maintenance is off.' : 'Maintenance was already off.']];
+    },
+  });
 }
 
 async function showEvents(filter: EventFilter, json: boolean | undefined): Promise<void> {
@@ -189,8 +175,7 @@ function toRow(event: ListedEvent): string[] {
   return [event.id, event.event, about, event.state, event.createdAt.toISOString()];
 }
 
-function readData(text: string | undefined): unknown {
-  if (text === undefined) return null;
+function parseData(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -3,8 +3,7 @@ import type { Explanation } from '../contract/explanation.ts';
 import { subjectEvents } from '../events/catalogue.ts';
 import { explainEvent, explainTime } from '../webhooks/management/explain.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
-import { parseId, parsePastOption } from './parse-option.ts';
-import { print, withDatabase } from './with-database.ts';
+import { addCommand, exampleId, parseId, parsePastOption, requiredOption } from './parse-option.ts';
 
 type Flags = {
   webhook: string;
@@ -12,48 +11,43 @@ type Flags = {
   event?: string;
   subject?: string;
   at?: Date;
-  json?: boolean;
 };
 
 export function addExplainCommand(program: Command): void {
-  const command = program
-    .command('explain')
-    .description('Explain why a webhook did or did not get an event.')
-    .requiredOption('--webhook <id>', 'the webhook', parseId)
-    .addOption(
+  addCommand<Flags>(program, {
+    name: 'explain',
+    description: 'Explain why a webhook did or did not get an event.',
+    options: [
+      requiredOption('--webhook <id>', 'the webhook', parseId),
       new Option('--event-id <id>', 'the event')
         .argParser(parseId)
         .conflicts(['event', 'subject', 'at']),
-    )
-    .addOption(
       new Option('--event <name>', 'without --event-id: the name of the event').choices(
         subjectEvents,
       ),
-    )
-    .option('--subject <slug>', 'without --event-id: its organisation or alliance')
-    .option(
-      '--at <time>',
-      'without --event-id: when it happened, such as 2027-01-31T12:00:00Z',
-      parsePastOption,
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  orgdir explain --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --event-id 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80
-  orgdir explain --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --event event.created --subject acme --at 2027-01-31T12:00:00Z`,
-    );
-  command.action(async (flags: Flags) => {
-    const { webhook: webhookId, eventId, event, subject: slug, at } = flags;
-    const found = await withDatabase(async ({ database }) => {
+      ['--subject <slug>', 'without --event-id: its organisation or alliance', String],
+      [
+        '--at <time>',
+        'without --event-id: when it happened, such as 2027-01-31T12:00:00Z',
+        parsePastOption,
+      ],
+    ],
+    example: [
+      `--webhook ${exampleId} --event-id 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80`,
+      `--webhook ${exampleId} --event event.created --subject acme --at 2027-01-31T12:00:00Z`,
+    ],
+    async act({ database, flags, command }) {
+      const { webhook: webhookId, eventId, event, subject: slug, at } = flags;
       const of = async () => ({ webhookId, appId: await requireAppOf(database, webhookId) });
-      if (eventId !== undefined) return explainEvent(database, await of(), eventId);
-      if (event !== undefined && slug !== undefined && at !== undefined)
-        return explainTime(database, await of(), { event, slug, at });
-      return command.error('error: --event-id, or --event, --subject and --at, are required');
-    });
-    print(flags.json, found, toLines(found));
+      const explain = async () => {
+        if (eventId !== undefined) return explainEvent(database, await of(), eventId);
+        if (event !== undefined && slug !== undefined && at !== undefined)
+          return explainTime(database, await of(), { event, slug, at });
+        return command.error('error: --event-id, or --event, --subject and --at, are required');
+      };
+      const found = await explain();
+      return [found, toLines(found)];
+    },
   });
 }
 

@@ -9,14 +9,21 @@ import { invalid, ServiceError } from '../errors.ts';
 export type SubjectFlags = { org?: string; alliance?: string };
 
 /** `role` begins the help text of both options: `bind it to` this organisation. */
-export function addSubjectOptions(command: Command, role: string): void {
-  command
-    .addOption(new Option('--org <slug>', `${role} this organisation`).conflicts('alliance'))
-    .addOption(new Option('--alliance <slug>', `${role} this alliance`));
+export function subjectOptions(role: string): Option[] {
+  return [
+    new Option('--org <slug>', `${role} this organisation`).conflicts('alliance'),
+    new Option('--alliance <slug>', `${role} this alliance`),
+  ];
 }
 
 /** Exits with 2 if neither option was given. */
-export function checkSubjectOptions({ org, alliance }: SubjectFlags, command: Command): void {
+export function checkSubjectOptions({
+  flags: { org, alliance },
+  command,
+}: {
+  flags: SubjectFlags;
+  command: Command;
+}): void {
   if (org === undefined && alliance === undefined)
     command.error("error: required option '--org <slug>' or '--alliance <slug>' not specified");
 }

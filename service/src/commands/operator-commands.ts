@@ -4,7 +4,9 @@ import { operatorRoles, type OperatorRole } from '../contract/console.ts';
 import { listOperators, removeOperator, setOperator } from '../sign-in/operators.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand } from './parse-option.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import { table } from './with-database.ts';
+
+const argument = ['<account>', 'id or email address of the account'] as const;
 
 export function addOperatorCommands(program: Command): void {
   const operators = program
@@ -12,27 +14,25 @@ export function addOperatorCommands(program: Command): void {
     .description(
       'Say who may open the console at /profile/operator. Without operators there is none.',
     );
-  operators
-    .command('add')
-    .description(
+  addCommand<{ role: OperatorRole }>(operators, {
+    name: 'add',
+    description:
       'Name an operator, or change the role. The account needs a second factor from then on.',
-    )
-    .argument('<account>', 'id or email address of the account')
-    .addOption(
+    argument,
+    options: [
       new Option('--role <role>', 'read-only sees everything and changes nothing')
         .choices(operatorRoles)
         .default('read-only'),
-    )
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir operators add ada@example.org --role operator')
-    .action(async (account: string, { role, json }: { role: OperatorRole; json?: boolean }) => {
-      const changed = await withDatabase(({ database }) =>
-        database.transaction().execute((tx) => setOperator(tx, cliActor(), { account, role })),
-      );
-      print(json, { changed }, [
-        changed ? `${account} has the role ${role} now.` : 'Nothing to change.',
-      ]);
-    });
+    ],
+    example: 'ada@example.org --role operator',
+    async act({ change, given: account, flags: { role } }) {
+      const changed = await change((tx) => setOperator(tx, cliActor(), { account, role }));
+      return [
+        { changed },
+        [changed ? `${account} has the role ${role} now.` : 'Nothing to change.'],
+      ];
+    },
+  });
   addCommand(operators, {
     name: 'list',
     description: 'List the operators, oldest first.',
@@ -50,13 +50,11 @@ export function addOperatorCommands(program: Command): void {
   });
   addCommand(operators, {
     name: 'remove',
-    argument: ['<account>', 'id or email address of the account'],
+    argument,
     description: 'Take the role away, also from sessions that are open.',
     example: 'ada@example.org',
-    act: async ({ database, given }) => {
-      const changed = await database
-        .transaction()
-        .execute((tx) => removeOperator(tx, cliActor(), given));
+    act: async ({ change, given }) => {
+      const changed = await change((tx) => removeOperator(tx, cliActor(), given));
       return [{ changed }, [changed ? `${given} is no longer an operator.` : 'Nothing to change.']];
     },
   });

@@ -1,12 +1,12 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { requirePlainName } from '../access/require-plain-name.ts';
 import { normaliseEmail } from '../access/email.ts';
 import { isFuture, parseTime } from '../contract/parse-time.ts';
 import { uuidPattern } from '../contract/patterns.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import type { Config } from '../settings/config.ts';
-import type { Database } from '../database/database.ts';
+import type { Change, Database } from '../database/database.ts';
 import { print, withDatabase } from './with-database.ts';
 
 export function parseInteger(least: number, most: number) {
@@ -77,38 +77,102 @@ export function collect(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];
 }
 
+/** Of an app, a webhook or a key, in the examples of the help. */
+export const exampleId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+
+/** `--limit` of a list. */
+export function limitOption(noun: string, most: number, usual: number): Option {
+  return new Option('--limit <count>', `maximum number of ${noun}, 1 to ${most}`)
+    .argParser(parseInteger(1, most))
+    .default(usual);
+}
+
+/** An option that must be given. */
+export function requiredOption(
+  flags: string,
+  description: string,
+  parse: (text: string) => unknown = String,
+): Option {
+  return new Option(flags, description).argParser(parse).makeOptionMandatory();
+}
+
+type Argument = readonly [
+  name: string,
+  description: string,
+  parse?: (text: string, earlier: never) => unknown,
+];
+
 /** A command on the database that prints one result, with `--json` or as lines. */
 export type CommandSpec<Flags = object> = {
   name: string;
   description: string;
-  argument?: readonly [name: string, description: string, parse?: (text: string) => string];
-  /** Flags, description, and for a value its parser and default. */
-  options?: [string, string, ((text: string, earlier: unknown) => unknown)?, unknown?][];
-  required?: [flags: string, description: string, parse: (text: string) => string];
-  /** What follows the name in the example of the help. */
-  example?: string;
+  argument?: Argument;
+  /** Of commands that take two. */
+  secondArgument?: Argument;
+  /** Those without choices or conflicts: flags, description, and for a value its parser and default. */
+  options?: (Option | [string, string, ((text: string, earlier: unknown) => unknown)?, unknown?])[];
+  /** What the help says after the options. */
+  note?: string;
+  /** What follows the name in the examples of the help. */
+  example?: string | string[];
+  /** Runs before the database is opened. Throws, or ends with `command.error`, if the flags do not go together. */
+  check?: (given: Pick<Given<Flags>, 'given' | 'flags' | 'command'>) => void;
   act: (given: Given<Flags>) => Promise<[value: unknown, lines: string[]]>;
 };
-/** `given`: the argument; empty without one. */
-type Given<Flags> = { database: Database; config: Config; given: string; flags: Flags };
+type Given<Flags> = {
+  database: Database;
+  /** Makes a change in one transaction. */
+  change: Change;
+  config: Config;
+  /** The argument, as it was parsed; empty without one. */
+  given: string;
+  second: string;
+  flags: Flags;
+  command: Command;
+};
 
 export function addCommand<Flags = object>(parent: Command, spec: CommandSpec<Flags>): void {
-  const { name, description, argument, options = [], required, example = '', act } = spec;
-  const command = parent.command(name).description(description);
-  if (argument) command.argument(...argument);
-  if (required) command.requiredOption(...required);
-  for (const [flags, text, parse, usual] of options)
-    if (parse) command.option(flags, text, parse, usual);
-    else command.option(flags, text);
+  const { argument, secondArgument, options = [], check, act } = spec;
+  const command = parent.command(spec.name).description(spec.description);
+  for (const each of [argument, secondArgument]) if (each) command.argument(...each);
+  for (const option of options)
+    if (option instanceof Option) command.addOption(option);
+    else addOption(command, ...option);
   command
     .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  orgdir ${parent.name()} ${name} ${example}`.trimEnd())
+    .addHelpText('after', helpOf(command, spec))
     .action(async (...words: unknown[]) => {
-      const given = argument ? String(words[0]) : '';
+      const [given, second] = [argument, secondArgument].map((each, index) =>
+        each ? (words[index] as string) : '',
+      ) as [string, string];
       const flags = words.at(-2) as Flags & { json?: boolean };
-      const [value, lines] = await withDatabase(({ database }, config) =>
-        act({ database, config, given, flags }),
-      );
+      check?.({ given, flags, command });
+      const [value, lines] = await withDatabase(({ database }, config) => {
+        const change: Change = (work) => database.transaction().execute(work);
+        return act({ database, change, config, given, second, flags, command });
+      });
       print(flags.json, value, lines);
     });
+}
+
+function addOption(
+  command: Command,
+  flags: string,
+  description: string,
+  parse?: (text: string, earlier: unknown) => unknown,
+  usual?: unknown,
+): void {
+  if (parse) command.option(flags, description, parse, usual);
+  else command.option(flags, description);
+}
+
+function helpOf(command: Command, { note, example = '' }: CommandSpec<never>): string {
+  const examples = [example].flat().map((each) => `  ${pathOf(command)} ${each}`.trimEnd());
+  const title = examples.length > 1 ? 'Examples:' : 'Example:';
+  return [...(note === undefined ? [] : ['', note]), '', title, ...examples].join('\n');
+}
+
+/** `orgdir apps members list` */
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { changeQuotas, readQuotas, type QuotaInForce } from '../access/quotas.ts';
 import { defaultQuotas, quotaNames, quotasMax, type Quota } from '../contract/quotas.ts';
-import type { Database } from '../database/database.ts';
+import type { Change, Database } from '../database/database.ts';
 import { ArgumentsError } from './arguments-error.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand, parseInteger } from './parse-option.ts';
@@ -40,8 +40,8 @@ export function addQuotaCommands(program: Command): void {
       parseInteger(1, quotasMax[quota]),
     ]),
     example: `${example} --webhooks 50 --rate 6000`,
-    act: ({ database, given, flags: { rate, webhooks, keys, members } }) =>
-      change(database, given, { rate, webhooks, keys, members }),
+    act: ({ database, change, given, flags: { rate, webhooks, keys, members } }) =>
+      set({ database, change }, given, { rate, webhooks, keys, members }),
   });
   addCommand<Partial<Record<Quota, boolean>>>(quotas, {
     name: 'unset',
@@ -49,9 +49,9 @@ export function addQuotaCommands(program: Command): void {
     description: 'Return quotas of an app to the defaults.',
     options: quotaNames.map((quota) => [`--${quota}`, `that of ${nouns[quota]}`]),
     example: `${example} --rate`,
-    act: ({ database, given, flags }) =>
-      change(
-        database,
+    act: ({ database, change, given, flags }) =>
+      set(
+        { database, change },
         given,
         Object.fromEntries(quotaNames.filter((quota) => flags[quota]).map((each) => [each, null])),
       ),
@@ -65,8 +65,8 @@ const nouns: Record<Quota, string> = {
   members: 'members',
 };
 
-async function change(
-  database: Database,
+async function set(
+  { database, change }: { database: Database; change: Change },
   appId: string,
   changes: Partial<Record<Quota, number | null | undefined>>,
 ): Promise<[unknown, string[]]> {
@@ -76,9 +76,7 @@ async function change(
       path: 'quotas',
       message: `must be one or more of ${quotaNames.map((quota) => `--${quota}`).join(', ')}`,
     });
-  await database
-    .transaction()
-    .execute((tx) => changeQuotas(tx, cliActor(), appId, Object.fromEntries(given)));
+  await change((tx) => changeQuotas(tx, cliActor(), appId, Object.fromEntries(given)));
   return show(database, appId);
 }
 

@@ -4,36 +4,41 @@ import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/r
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseId, parsePastOption, parseTimeOption } from './parse-option.ts';
-import { print, withDatabase } from './with-database.ts';
+import {
+  addCommand,
+  exampleId,
+  parseId,
+  parsePastOption,
+  parseTimeOption,
+  requiredOption,
+} from './parse-option.ts';
 
-type Flags = { webhook: string; since: Date; until?: Date; dryRun?: boolean; json?: boolean };
+type Flags = { webhook: string; since: Date; until?: Date; dryRun?: boolean };
 
 export function addReplayCommand(program: Command): void {
-  const command = program
-    .command('replay')
-    .description(
+  addCommand<Flags>(program, {
+    name: 'replay',
+    description:
       'Queue what a webhook missed: failed deliveries, those that a deactivation cancelled, and events without a delivery.',
-    )
-    .requiredOption('--webhook <id>', 'the webhook', parseId)
-    .requiredOption(
-      '--since <time>',
-      'events missed since this time, such as 2027-01-31T12:00:00Z',
-      parsePastOption,
-    )
-    .option('--until <time>', 'events missed before this time (default: now)', parseTimeOption)
-    .option('--dry-run', 'only count')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  orgdir replay --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --since 2027-01-31 --dry-run
-  orgdir replay --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --since 2027-01-31T12:00:00Z`,
-    )
-    .action(async ({ webhook: webhookId, since, until, dryRun, json }: Flags) => {
+    options: [
+      requiredOption('--webhook <id>', 'the webhook', parseId),
+      requiredOption(
+        '--since <time>',
+        'events missed since this time, such as 2027-01-31T12:00:00Z',
+        parsePastOption,
+      ),
+      ['--until <time>', 'events missed before this time (default: now)', parseTimeOption],
+      ['--dry-run', 'only count'],
+    ],
+    example: [
+      `--webhook ${exampleId} --since 2027-01-31 --dry-run`,
+      `--webhook ${exampleId} --since 2027-01-31T12:00:00Z`,
+    ],
+    check({ flags: { since, until }, command }) {
       if (until !== undefined && until < since)
         command.error('error: --until must not be before --since');
+    },
+    async act({ database, flags: { webhook: webhookId, since, until, dryRun = false } }) {
       const stop = onSetAside(({ eventId, reason }) =>
         console.error(
           escapeControls(
@@ -41,17 +46,14 @@ Examples:
           ),
         ),
       );
-      const counts = await withDatabase(async ({ database }) => {
-        const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
-        const range = { since, until };
-        return runReplay(database, webhook.appId, (tx, aside) =>
-          dryRun === true
-            ? countReplay(tx, webhook, range)
-            : replay(tx, cliActor(), webhook, range, aside),
-        );
-      }).finally(stop);
-      print(json, counts, toLines(counts, dryRun === true));
-    });
+      const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
+      const range = { since, until };
+      const counts = await runReplay(database, webhook.appId, (tx, aside) =>
+        dryRun ? countReplay(tx, webhook, range) : replay(tx, cliActor(), webhook, range, aside),
+      ).finally(stop);
+      return [counts, toLines(counts, dryRun)];
+    },
+  });
 }
 
 function toLines({ failed, cancelled, missed, more }: ReplayCounts, dryRun: boolean): string[] {

@@ -11,7 +11,7 @@ import {
 } from '../http/operator/suspensions.ts';
 import type { Config } from '../settings/config.ts';
 import { cliActor } from './cli-actor.ts';
-import { addCommand, checkedBy } from './parse-option.ts';
+import { addCommand, checkedBy, requiredOption } from './parse-option.ts';
 
 /** Adds the two commands to the one for this kind. */
 export function addSuspension(parent: Command, kind: Suspendable): void {
@@ -25,10 +25,12 @@ export function addSuspension(parent: Command, kind: Suspendable): void {
     name: 'suspend',
     argument,
     description: `Suspend the ${kind}, in every process within a second. ${suspensionEffects[kind]} Owners see the reason; a repeated suspension changes it.`,
-    required: [
-      '--reason <text>',
-      `why, in up to ${reasonCharsMax} characters`,
-      checkedBy(requireReason),
+    options: [
+      requiredOption(
+        '--reason <text>',
+        `why, in up to ${reasonCharsMax} characters`,
+        checkedBy(requireReason),
+      ),
     ],
     example: `${id} --reason "Sends unwanted messages."`,
     act: ({ database, config, given, flags: { reason } }) =>

@@ -14,13 +14,12 @@ import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
-import { checkedBy, parseInteger } from './parse-option.ts';
+import { addCommand, checkedBy, limitOption } from './parse-option.ts';
 import { onFirstSignal } from '@orgdir/client/command/catch-signals';
-import { print, table, withDatabase } from './with-database.ts';
+import { table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
 type BlueprintFlags = SyncFlags & { force?: boolean; skipBad?: boolean };
-type ListFlags = SyncFlags & { kind?: SyncKind; limit: number };
 
 const listedMax = 500;
 
@@ -64,24 +63,21 @@ Example:
   CHAT_TOKEN=… orgdir sync chat`,
     )
     .action(chat);
-  sync
-    .command('list')
-    .description('List runs of both syncs, newest first, with results or errors.')
-    .addOption(
+  addCommand<{ kind?: SyncKind; limit: number }>(sync, {
+    name: 'list',
+    description: 'List runs of both syncs, newest first, with results or errors.',
+    options: [
       new Option('--kind <kind>', 'only runs of this sync').choices(['blueprints', 'chat']),
-    )
-    .option(
-      '--limit <count>',
-      `maximum number of runs, 1 to ${listedMax}`,
-      parseInteger(1, listedMax),
-      20,
-    )
-    .option('--json', 'print JSON, with the rows or servers that failed')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  orgdir sync list\n  orgdir sync list --kind chat --limit 1 --json',
-    )
-    .action(list);
+      limitOption('runs', listedMax, 20),
+    ],
+    note: 'With --json, the rows or servers that failed, too.',
+    example: ['', '--kind chat --limit 1 --json'],
+    async act({ database, flags: { kind = null, limit } }) {
+      const { runs } = await listRuns(database, { kind, page: 1, limit });
+      const header = ['STARTED', 'SYNC', 'SOURCE', 'BY', 'STATUS', 'SECONDS', ''];
+      return [runs, table(header, runs.map(toRow))];
+    },
+  });
 }
 
 type Perform = (
@@ -180,24 +176,14 @@ function formatCounts({ counts }: SyncRun): string {
     .join(', ');
 }
 
-async function list({ kind, limit, json }: ListFlags): Promise<void> {
-  const { runs } = await withDatabase(({ database }) =>
-    listRuns(database, { kind: kind ?? null, page: 1, limit }),
-  );
-  print(
-    json,
-    runs,
-    table(
-      ['STARTED', 'SYNC', 'SOURCE', 'BY', 'STATUS', 'SECONDS', ''],
-      runs.map((run) => [
-        run.startedAt,
-        run.kind,
-        run.source,
-        run.trigger,
-        run.status,
-        run.durationMs === null ? '-' : (run.durationMs / 1000).toFixed(1),
-        run.status === 'failed' ? `${run.reason}: ${run.message}` : formatCounts(run),
-      ]),
-    ),
-  );
+function toRow(run: SyncRun): string[] {
+  return [
+    run.startedAt,
+    run.kind,
+    run.source,
+    run.trigger,
+    run.status,
+    run.durationMs === null ? '-' : (run.durationMs / 1000).toFixed(1),
+    run.status === 'failed' ? `${run.reason}: ${run.message}` : formatCounts(run),
+  ];
 }

@@ -4,39 +4,31 @@ import { listUsedApps, readAppUsage } from '../access/usage.ts';
 import { usageDays } from '../contract/periods.ts';
 import { usageDaysDefault, type AppUsage, type UsedApp } from '../contract/usage.ts';
 import type { Database } from '../database/database.ts';
-import { parseId, parseInteger } from './parse-option.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import { addCommand, exampleId, limitOption, parseId, parseInteger } from './parse-option.ts';
+import { table } from './with-database.ts';
 
-type Flags = { app?: string; days: number; limit: number; json?: boolean };
+type Flags = { app?: string; days: number; limit: number };
 
 const appsMax = 1_000;
 
 export function addUsageCommand(program: Command): void {
-  program
-    .command('usage')
-    .description('Show requests, events and deliveries: of all apps, or of one by day and by key.')
-    .option('--app <id>', 'only this app, by day and by key', parseId)
-    .option(
-      '--days <count>',
-      `how many days, with today, 1 to ${usageDays}`,
-      parseInteger(1, usageDays),
-      usageDaysDefault,
-    )
-    .option(
-      '--limit <count>',
-      `maximum number of apps, 1 to ${appsMax}`,
-      parseInteger(1, appsMax),
-      50,
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      '\nDays end at midnight UTC. Examples:\n  orgdir usage --days 7\n  orgdir usage --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f',
-    )
-    .action(async ({ json, ...flags }: Flags) => {
-      const [found, lines] = await withDatabase(({ database }) => read(database, flags));
-      print(json, found, lines);
-    });
+  addCommand<Flags>(program, {
+    name: 'usage',
+    description: 'Show requests, events and deliveries: of all apps, or of one by day and by key.',
+    options: [
+      ['--app <id>', 'only this app, by day and by key', parseId],
+      [
+        '--days <count>',
+        `how many days, with today, 1 to ${usageDays}`,
+        parseInteger(1, usageDays),
+        usageDaysDefault,
+      ],
+      limitOption('apps', appsMax, 50),
+    ],
+    note: 'Days end at midnight UTC.',
+    example: ['--days 7', `--app ${exampleId}`],
+    act: ({ database, flags }) => read(database, flags),
+  });
 }
 
 async function read(database: Database, { app, days, limit }: Flags): Promise<[object, string[]]> {

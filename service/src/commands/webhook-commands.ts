@@ -11,46 +11,31 @@ import {
   type WebhookState,
 } from '../webhooks/management/webhook-states.ts';
 import { describeHealth, type DeactivatedReason } from '../contract/webhook-in-words.ts';
+import { addCommand, exampleId } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
-type ListFlags = { app?: string; health?: WebhookHealth; json?: boolean };
-
 export function addWebhookCommands(program: Command): void {
   const webhooks = program.command('webhooks').description('Show and maintain webhooks.');
-  webhooks
-    .command('list')
-    .description(
-      `List webhooks with their health, oldest first, at most ${webhookStatesMax}. Shows only the host of each address.`,
-    )
-    .option('--app <id>', 'all webhooks of this app, and no others')
-    .addOption(
+  addCommand<{ app?: string; health?: WebhookHealth }>(webhooks, {
+    name: 'list',
+    description: `List webhooks with their health, oldest first, at most ${webhookStatesMax}. Shows only the host of each address.`,
+    options: [
+      ['--app <id>', 'all webhooks of this app, and no others', String],
       new Option('--health <health>', 'only webhooks of this health').choices(webhookHealths),
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-HEALTH is suspended, deactivated, failing (deliveries failed after all attempts, and none has succeeded since) or retrying (the
+    ],
+    note: `HEALTH is suspended, deactivated, failing (deliveries failed after all attempts, and none has succeeded since) or retrying (the
 last attempt failed), with the reason; new (no attempt yet); or healthy. Tests and probes do not count.
-GIVEN UP counts consecutive deliveries that failed after all attempts.
-
-Examples:
-  orgdir webhooks list --health failing
-  orgdir webhooks list --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --json`,
-    )
-    .action(async ({ app, health, json }: ListFlags) => {
-      const found = await withDatabase(async ({ database }) => {
-        if (app !== undefined) await readApp(database, app);
-        const wanted = { appId: app ?? null, health: health ?? null };
-        return (await listWebhookStates(database, wanted)).webhooks;
-      });
-      print(
-        json,
-        found,
-        table(['ID', 'APP', 'HOST', 'HEALTH', 'GIVEN UP', 'LATEST EVENT'], found.map(row)),
-      );
-    });
+GIVEN UP counts consecutive deliveries that failed after all attempts.`,
+    example: ['--health failing', `--app ${exampleId} --json`],
+    async act({ database, flags: { app, health } }) {
+      if (app !== undefined) await readApp(database, app);
+      const wanted = { appId: app ?? null, health: health ?? null };
+      const { webhooks: found } = await listWebhookStates(database, wanted);
+      const header = ['ID', 'APP', 'HOST', 'HEALTH', 'GIVEN UP', 'LATEST EVENT'];
+      return [found, table(header, found.map(row))];
+    },
+  });
   addSuspension(webhooks, 'webhook');
   addReseal(webhooks);
 }
