@@ -1,5 +1,6 @@
 /** Reads the keys of one app for its members, including revoked and expired ones, of which there may be any number. */
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
+import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
 import { keyColumns, type ApiKey } from './keys.ts';
 
@@ -20,8 +21,8 @@ export async function listAppKeys(
     ) page on true
     order by page.id desc
   `.execute(executor);
-  const [first] = rows;
-  return { total: first?.total ?? 0, keys: rows.filter((row) => row.id !== null) };
+  const { entries: keys, total } = pageOf<ApiKey>(rows);
+  return { total, keys };
 }
 
 /** Returns keys of all apps of which a user is a member now, those after `last`. */

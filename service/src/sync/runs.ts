@@ -4,6 +4,7 @@ import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import { cutText } from '../contract/cut-text.ts';
 import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
+import { withTextTimes, type Dated } from '../contract/text-times.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import type { SyncFailure } from './sync-failure.ts';
 
@@ -40,23 +41,10 @@ export async function releaseRunLock(session: Database, kind: SyncKind): Promise
 /** Whoever asked for a run; nobody did for a scheduled one. */
 export type StartedBy = { actor?: Actor | undefined };
 
-type Row = {
-  id: string;
-  kind: SyncKind;
-  source: string;
-  trigger: SyncRun['trigger'];
-  status: SyncRun['status'];
-  started_at: Date;
-  finished_at: Date | null;
-  counts: SyncRun['counts'];
-  version: string | null;
-  reason: SyncRun['reason'];
-  message: string | null;
-  problems: SyncProblem[];
-};
+type Row = Dated<Omit<SyncRun, 'durationMs'>>;
 
 const columns = sql`
-  id, kind, source, trigger, status, started_at, finished_at, counts, version, reason, message, problems
+  id, kind, source, trigger, status, started_at as "startedAt", finished_at as "finishedAt", counts, version, reason, message, problems
 `;
 const interruptedMessage = 'the process that ran it ended without a word';
 
@@ -163,8 +151,9 @@ export async function lastValidators(
     where validators ->> 'fingerprint' = ${fingerprint}
       and (validators ->> 'revision')::bigint = (select revision from revisions where scope = 'blueprints')
   `.execute(session);
-  const [row] = rows;
-  return row ? { validators: row.validators, run: toRun(row) } : null;
+  if (!rows[0]) return null;
+  const { validators, ...row } = rows[0];
+  return { validators, run: toRun(row) };
 }
 
 /**
@@ -172,11 +161,10 @@ export async function lastValidators(
  * interrupted.
  */
 const shown = sql`
-  select id, kind, source, trigger, started_at, counts, version, problems,
+  select id, kind, source, trigger, started_at as "startedAt", finished_at as "finishedAt", counts, version, problems,
     case when dead then 'failed' else status end as status,
     case when dead then 'interrupted' else reason end as reason,
-    case when dead then ${interruptedMessage} else message end as message,
-    finished_at
+    case when dead then ${interruptedMessage} else message end as message
   from (
     select r.*, r.status = 'running' and not exists (
       select from pg_locks l
@@ -225,22 +213,10 @@ export async function lastSuccesses(database: Executor): Promise<{ kind: SyncKin
 }
 
 function toRun(row: Row): SyncRun {
-  const { started_at: started } = row;
   // The end of an interrupted run is the time at which the next one began.
-  const finished = row.reason === 'interrupted' ? null : row.finished_at;
+  const finishedAt = row.reason === 'interrupted' ? null : row.finishedAt;
   return {
-    id: row.id,
-    kind: row.kind,
-    source: row.source,
-    trigger: row.trigger,
-    status: row.status,
-    startedAt: started.toISOString(),
-    finishedAt: finished?.toISOString() ?? null,
-    durationMs: finished && Math.max(0, finished.getTime() - started.getTime()),
-    counts: row.counts,
-    version: row.version,
-    reason: row.reason,
-    message: row.message,
-    problems: row.problems,
+    ...withTextTimes({ ...row, finishedAt }),
+    durationMs: finishedAt && Math.max(0, finishedAt.getTime() - row.startedAt.getTime()),
   };
 }

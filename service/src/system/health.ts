@@ -3,11 +3,12 @@
  * database is unavailable, and requests should not ask the database about maintenance.
  */
 import type { Announcement, Status } from '../contract/status.ts';
+import { withTextTimes } from '../contract/text-times.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { createFloor } from '../runtime/floor.ts';
 import { shownAnnouncements } from './announcements.ts';
-import { toState, type MaintenanceState } from './maintenance.ts';
+import type { MaintenanceState } from './maintenance.ts';
 
 export type Health = {
   /** The last known state; `database` becomes `unavailable` when a refresh could not confirm it in time. */
@@ -25,7 +26,7 @@ const lookBackMs = 20_000;
 type Row = {
   message: string | null;
   since: Date | null;
-  expected_end: Date | null;
+  expectedEnd: Date | null;
   announcements: Announcement[];
   orgs: number;
   alliances: number;
@@ -92,7 +93,7 @@ async function readRow(database: Database, dueSince: string | null): Promise<Row
         and due_at >= coalesce(${dueSince}::timestamptz - ${sql.lit(lookBackMs)} * interval '1 millisecond', '-infinity')
       order by due_at limit 1
     )
-    select m.message, m.since, m.expected_end, ${shownAnnouncements} as announcements, totals.*,
+    select m.message, m.since, m.expected_end as "expectedEnd", ${shownAnnouncements} as announcements, totals.*,
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
       (select extract(epoch from now - due_at)::float8 * 1000 from oldest, clock) as oldest_due_ms,
@@ -128,5 +129,6 @@ function toSnapshot(row: Row | null, reachable: boolean): ReturnType<Health['sna
 
 function maintenanceOf(row: Row | null): MaintenanceState | null {
   if (!row?.since) return null;
-  return toState({ message: row.message, since: row.since, expected_end: row.expected_end });
+  const { message, since, expectedEnd } = row;
+  return withTextTimes({ message, since, expectedEnd });
 }

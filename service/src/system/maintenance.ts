@@ -2,6 +2,7 @@
 import type { Actor } from '../access/actor.ts';
 import { statusDays } from '../contract/periods.ts';
 import { recordAudit } from '../access/audit-log.ts';
+import { withTextTimes, type TextTimes } from '../contract/text-times.ts';
 import {
   sql,
   type Change,
@@ -12,11 +13,8 @@ import {
 import { invalid } from '../errors.ts';
 import { recordEvent } from '../events/record-event.ts';
 
-export type MaintenanceState = {
-  message: string | null;
-  since: string;
-  expectedEnd: string | null;
-};
+type MaintenanceRow = { message: string | null; since: Date; expectedEnd: Date | null };
+export type MaintenanceState = TextTimes<MaintenanceRow>;
 
 type Announcement = { message: string | null; expectedEnd: Date | null };
 /** Gets the state before the change, under the lock. If it throws, the change is undone. */
@@ -29,10 +27,10 @@ const pastShownMax = 20;
 
 /** Returns the current maintenance, or null. */
 export async function readMaintenance(executor: Executor): Promise<MaintenanceState | null> {
-  const { rows } = await sql<Row>`
-    select message, since, expected_end from maintenance
+  const { rows } = await sql<MaintenanceRow>`
+    select message, since, expected_end as "expectedEnd" from maintenance
   `.execute(executor);
-  return rows[0] ? toState(rows[0]) : null;
+  return rows[0] ? withTextTimes(rows[0]) : null;
 }
 
 /** The last maintenance periods that `/status` shows, newest first, without their messages. */
@@ -63,18 +61,18 @@ export async function enableMaintenance(
     if (check) await checkLocked(tx, check);
     const { message, expectedEnd } = announcement;
     // If two requests come at once, the second waits here and finds it on.
-    const { rows } = await sql<Row & { fresh: boolean }>`
+    const { rows } = await sql<MaintenanceRow & { fresh: boolean }>`
       insert into maintenance as m (message, expected_end) values (${message}, ${expectedEnd})
       on conflict (singleton) do update set message = excluded.message, expected_end = excluded.expected_end
       where (m.message, m.expected_end) is distinct from (excluded.message, excluded.expected_end)
-      returning message, since, expected_end, xmax = 0 as fresh
+      returning message, since, expected_end as "expectedEnd", xmax = 0 as fresh
     `.execute(tx);
-    const [row] = rows;
-    if (!row) return requireOn(tx);
-    const state = toState(row);
-    if (row.fresh) await recordEvent(tx, { name: 'system.maintenance.enabled', data: state });
+    if (!rows[0]) return requireOn(tx);
+    const { fresh, ...row } = rows[0];
+    const state = withTextTimes(row);
+    if (fresh) await recordEvent(tx, { name: 'system.maintenance.enabled', data: state });
     await recordAudit(tx, actor, {
-      action: row.fresh ? 'maintenance.enabled' : 'maintenance.changed',
+      action: fresh ? 'maintenance.enabled' : 'maintenance.changed',
       subject,
       appId: null,
       details: { message: state.message, expectedEnd: state.expectedEnd },
@@ -139,14 +137,4 @@ async function requireOn(tx: Transaction): Promise<MaintenanceState> {
   const state = await readMaintenance(tx);
   if (!state) throw new Error('maintenance was not written');
   return state;
-}
-
-type Row = { message: string | null; since: Date; expected_end: Date | null };
-
-export function toState(row: Row): MaintenanceState {
-  return {
-    message: row.message,
-    since: row.since.toISOString(),
-    expectedEnd: row.expected_end?.toISOString() ?? null,
-  };
 }

@@ -1,11 +1,12 @@
 /** The console's operation on the audit log, like `orgdir audit list`. */
 import { Type } from 'typebox';
-import { listAudit, type AuditEntry } from '../../access/audit-log.ts';
+import { listAudit } from '../../access/audit-log.ts';
 import { consoleSearchCharsMax } from '../../contract/console.ts';
 import { cursorList } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { OperatorAuditEntry } from '../../contract/operator.ts';
 import { noNul, uuid } from '../../contract/shapes.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import { olderPage, olderPageOf } from './deliveries.ts';
 import { operation } from './surface.ts';
 
@@ -61,11 +62,7 @@ export const auditOperations = [
         before: before ?? null,
         limit: olderPage + 1,
       });
-      return olderPageOf(entries.map(toEntry));
+      return olderPageOf(entries.map((entry): OperatorAuditEntry => withTextTimes(entry)));
     },
   }),
 ];
-
-function toEntry({ at, ...entry }: AuditEntry): OperatorAuditEntry {
-  return { ...entry, at: at.toISOString() };
-}

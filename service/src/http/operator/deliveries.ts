@@ -14,6 +14,7 @@ import {
 } from '../../contract/operator.ts';
 import { requireReason } from '../../access/suspensions.ts';
 import { uuid } from '../../contract/shapes.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
 import { listAllDeliveries } from '../../webhooks/management/list-all-deliveries.ts';
@@ -158,11 +159,7 @@ export const operatorDeliveries = [
     async run({ database }) {
       const filter = { event: null, since: new Date(0), limit: olderPage + 1 };
       const rows = await listRefused(database, filter);
-      const times = ({ createdAt, rejectedAt }: (typeof rows)[number]) => ({
-        createdAt: createdAt?.toISOString() ?? null,
-        rejectedAt: rejectedAt.toISOString(),
-      });
-      return olderPageOf(rows.map((row) => Object.assign(row, times(row))));
+      return olderPageOf(rows.map((row) => withTextTimes(row)));
     },
   }),
   changeOperation(

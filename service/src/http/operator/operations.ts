@@ -1,7 +1,7 @@
 /** The operations of the console. */
 import { Type } from 'typebox';
-import { searchApps, type FoundApp } from '../../access/apps.ts';
-import { searchKeys, type FoundKey } from '../../access/keys.ts';
+import { searchApps } from '../../access/apps.ts';
+import { searchKeys } from '../../access/keys.ts';
 import { listUsedApps } from '../../access/usage.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
@@ -19,6 +19,7 @@ import {
 import { consoleSearchCharsMax, searchedKeysMax } from '../../contract/console.ts';
 import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
 import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import { ServiceError } from '../../errors.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listAccounts, type Account } from '../../sign-in/list-accounts.ts';
@@ -61,8 +62,6 @@ const WebhookQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const iso = (time: Date | null) => time?.toISOString() ?? null;
-
 const Suspension = strictObject(
   {
     reason: Type.String({
@@ -101,49 +100,14 @@ async function setSuspension(
 
 const kindOf = (kind: string) => suspendableKinds[kind as keyof typeof suspendableKinds];
 
-function toApp(app: FoundApp): OperatorApp {
-  const { id, name, owners, keyCount, webhookCount, suspendedReason } = app;
-  return {
-    id,
-    name,
-    owners,
-    keyCount,
-    webhookCount,
-    suspendedAt: iso(app.suspendedAt),
-    suspendedReason,
-    createdAt: app.createdAt.toISOString(),
-  };
-}
-
 function toAccount(account: Account): OperatorAccount {
-  const { id, email, name, sessionCount, hasSecondFactor, suspendedReason } = account;
-  return {
-    id,
-    email,
-    name,
-    sessionCount,
-    hasSecondFactor,
-    suspendedAt: iso(account.suspendedAt),
-    suspendedReason,
-    createdAt: account.createdAt.toISOString(),
-  };
-}
-
-function toKey({ expiresAt, revokedAt, suspendedAt, lastUsedAt, createdAt, ...key }: FoundKey) {
-  return {
-    ...key,
-    expiresAt: iso(expiresAt),
-    revokedAt: iso(revokedAt),
-    suspendedAt: iso(suspendedAt),
-    lastUsedAt: iso(lastUsedAt),
-    createdAt: createdAt.toISOString(),
-  } satisfies OperatorKey;
+  const { image: _, operatorRole: __, ...shown } = account;
+  return withTextTimes(shown);
 }
 
 function toWebhook(webhook: WebhookState): OperatorWebhook {
-  const { id, appId, appName, host, format, health, suspended, reason, exhaustedInARow } = webhook;
-  const since = iso(webhook.since);
-  return { id, appId, appName, host, format, health, suspended, reason, since, exhaustedInARow };
+  const { state: _, latestEvent: __, ...shown } = webhook;
+  return withTextTimes(shown);
 }
 
 const ownOperations = [
@@ -202,7 +166,8 @@ const ownOperations = [
     }),
     async run({ database, query }) {
       const { apps, total } = await searchApps(database, query);
-      return pageEnvelope(apps.map(toApp), query, total);
+      const shown: OperatorApp[] = apps.map((app) => withTextTimes(app));
+      return pageEnvelope(shown, query, total);
     },
   }),
   operation({
@@ -269,7 +234,8 @@ const ownOperations = [
     }),
     async run({ database, query }) {
       const { keys, total } = await searchKeys(database, query);
-      return pageEnvelope(keys.map(toKey), query, total);
+      const shown: OperatorKey[] = keys.map((key) => withTextTimes(key));
+      return pageEnvelope(shown, query, total);
     },
   }),
   operation({

@@ -8,6 +8,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
@@ -141,10 +142,6 @@ async function readMade(tx: Transaction, email: string, { id }: { id: string }):
   throw usedKey(`created the app ${id}, of which you are no longer a member. Use a new one.`);
 }
 
-export function toPortalApp({ createdAt, suspendedAt, ...app }: OwnApp): PortalApp {
-  return {
-    ...app,
-    suspendedAt: suspendedAt?.toISOString() ?? null,
-    createdAt: createdAt.toISOString(),
-  };
+export function toPortalApp(app: OwnApp): PortalApp {
+  return withTextTimes(app);
 }

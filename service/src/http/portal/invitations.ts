@@ -24,6 +24,7 @@ import { exampleId, exampleLaterTime, exampleTime } from '../../contract/example
 import { invitationDaysInWords } from '../../contract/periods.ts';
 import { AppInvitation, InvitationLink, OwnInvitation, role } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
@@ -118,7 +119,7 @@ const appOperations = [
     response: listOf(AppInvitation, 'AppInvitationList', example),
     async run({ database, email, params: { appId } }) {
       await requireRole(database, email, appId, 'viewer');
-      return onOnePage((await listInvitations(database, appId)).map(toInvitation));
+      return onOnePage((await listInvitations(database, appId)).map((each) => withTextTimes(each)));
     },
   }),
   operation({
@@ -144,7 +145,7 @@ const appOperations = [
         return created;
       });
       await mailInvitation({ database, ...context }, appId, invitation, token);
-      return envelope(toInvitation(invitation));
+      return envelope(withTextTimes(invitation));
     },
   }),
   operation({
@@ -173,7 +174,7 @@ const appOperations = [
         return resent;
       });
       await mailInvitation({ database, ...context }, appId, invitation, token);
-      return envelope(toInvitation(invitation));
+      return envelope(withTextTimes(invitation));
     },
   }),
   operation({
@@ -201,7 +202,11 @@ const ownOperations = [
     returns: { 200: 'Your invitations.' },
     response: listOf(OwnInvitation, 'OwnInvitationList', { ...example, appName: 'Announcer' }),
     run: async ({ database, email }) =>
-      onOnePage((await listOwnInvitations(database, email, ownInvitationsMax)).map(toInvitation)),
+      onOnePage(
+        (await listOwnInvitations(database, email, ownInvitationsMax)).map((each) =>
+          withTextTimes(each),
+        ),
+      ),
   }),
   operation({
     operationId: 'acceptInvitation',
@@ -251,7 +256,7 @@ const linkOperations = [
       appName: 'Announcer',
     }),
     run: async ({ database, body }) =>
-      envelope(toInvitation(await requireLink(database, body.token))),
+      envelope(withTextTimes(await requireLink(database, body.token))),
   }),
   openOperation({
     operationId: 'signUpWithInvitation',
@@ -291,12 +296,4 @@ async function mailInvitation(
   // The token stands behind `#`, which no server and no log on the way sees.
   const url = `${publicUrl}/profile/developer/invitation#${token}`;
   signIn.mailInvitation(email, { appName, role: offered, invitedBy, url });
-}
-
-function toInvitation<T extends Invitation>({ createdAt, expiresAt, ...invitation }: T) {
-  return {
-    ...invitation,
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt.toISOString(),
-  };
 }

@@ -22,6 +22,7 @@ import { exampleId, exampleLaterTime, exampleTime } from '../../contract/example
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { requireTime } from '../../contract/parse-time.ts';
 import { CreatedKey, PortalKey, RotatedKey } from '../../contract/portal.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import { nullable, plainName, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor, Transaction } from '../../database/database.ts';
@@ -232,18 +233,7 @@ function requireFuture(text: string | null): Date | null {
   throw invalid({ path: 'body.expiresAt', message: 'must be a time in the future' });
 }
 
-export function toPortalKey(key: ApiKey): PortalKey {
-  return {
-    id: key.id,
-    name: key.name,
-    last4: key.last4,
-    scopes: key.scopes as PortalKey['scopes'],
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    revokedAt: key.revokedAt?.toISOString() ?? null,
-    suspendedAt: key.suspendedAt?.toISOString() ?? null,
-    suspendedReason: key.suspendedReason,
-    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
-    usesToday: key.usesToday,
-    createdAt: key.createdAt.toISOString(),
-  };
+export function toPortalKey(apiKey: ApiKey): PortalKey {
+  const { appId: _, ...key } = apiKey;
+  return { ...withTextTimes(key), scopes: key.scopes as PortalKey['scopes'] };
 }

@@ -5,6 +5,7 @@ import {
   type Delivery,
   type DeliveryDetail,
 } from '../../contract/webhook.ts';
+import { withTextTimes, type Dated } from '../../contract/text-times.ts';
 import { type WebhookFormat } from '../../contract/webhook-formats.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
@@ -27,13 +28,7 @@ export type DeliveryRow = {
 
 type EventRow = { event_created_at: Date; data: string; template: number; audience: string };
 
-type AttemptRow = {
-  number: number;
-  trigger: Attempt['trigger'];
-  started_at: Date;
-  duration_ms: number;
-  status_code: number | null;
-  error: Attempt['error'];
+type AttemptRow = Dated<Omit<Attempt, 'responseHeaders' | 'responseBody'>> & {
   response_headers: Buffer | null;
   response_body: Buffer | null;
 };
@@ -123,7 +118,8 @@ async function readWithAudience(
   if (!row) throw new ServiceError('not_found');
   const { rows: attempts } = await sql<AttemptRow>`
     select * from (
-      select number, trigger, started_at, duration_ms, status_code, error, response_headers, response_body
+      select number, trigger, started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error,
+        response_headers, response_body
       from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
     ) last order by number
   `.execute(executor);
@@ -155,18 +151,15 @@ function bodyOf(row: DeliveryRow & EventRow, format: WebhookFormat): string | nu
   return format === 'json' ? renderBody(content) : renderMessage(format, content, template);
 }
 
-function toAttempt(row: AttemptRow): Attempt {
+function toAttempt({
+  response_headers: headers,
+  response_body: body,
+  ...row
+}: AttemptRow): Attempt {
   return {
-    number: row.number,
-    trigger: row.trigger,
-    startedAt: row.started_at.toISOString(),
-    durationMs: row.duration_ms,
-    statusCode: row.status_code,
-    error: row.error,
-    responseHeaders:
-      row.response_headers &&
-      (JSON.parse(row.response_headers.toString()) as Record<string, string>),
+    ...withTextTimes(row),
+    responseHeaders: headers && (JSON.parse(headers.toString()) as Record<string, string>),
     // Stored as bytes; invalid UTF-8 shows as U+FFFD.
-    responseBody: row.response_body && row.response_body.toString('utf8'),
+    responseBody: body && body.toString('utf8'),
   };
 }

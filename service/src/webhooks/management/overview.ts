@@ -2,6 +2,7 @@
 import type { AppRole } from '../../contract/app-roles.ts';
 import type { Overview } from '../../contract/portal.ts';
 import { expiresSoonDays } from '../../contract/periods.ts';
+import { withTextTimes } from '../../contract/text-times.ts';
 import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { maskUrl } from '../sending/chat-platforms.ts';
@@ -54,14 +55,10 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
     order by place
   `.execute(executor);
   return rows.map(({ role, url, at, statusCode, error, ...row }) =>
-    Object.assign(row, {
+    Object.assign(withTextTimes(row), {
       host: urlHost(url),
       url: role === 'viewer' ? maskUrl(url) : url,
       state: row.health === 'retrying' ? ('failing' as const) : row.health,
-      since: row.since?.toISOString() ?? null,
-      failingSince: row.failingSince?.toISOString() ?? null,
-      unsentSince: row.unsentSince?.toISOString() ?? null,
-      lastSuccessAt: row.lastSuccessAt?.toISOString() ?? null,
       lastError: at === null ? null : { at: at.toISOString(), statusCode, error },
     }),
   );

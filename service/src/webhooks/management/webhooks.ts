@@ -11,8 +11,9 @@ import {
 import { enforceQuota } from '../../access/quotas.ts';
 import { lockApp } from '../../access/require-role.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
+import { withTextTimes, type Dated } from '../../contract/text-times.ts';
 import { issuesMax } from '../../contract/validate.ts';
-import type { CreatedWebhook, Webhook, WebhookHealth } from '../../contract/webhook.ts';
+import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import {
   sql,
@@ -21,6 +22,7 @@ import {
   type LeftJoined,
   type Transaction,
 } from '../../database/database.ts';
+import { pageOf } from '../../database/page-of.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import {
   catalogue,
@@ -42,44 +44,22 @@ import { maskUrl, platforms, urlOwner } from '../sending/chat-platforms.ts';
 import { normaliseHost } from '../sending/host-name.ts';
 import { urlHost } from '../sending/url-host.ts';
 
-type WebhookRow = {
-  id: string;
-  url: string;
-  format: WebhookFormat;
-  description: string | null;
-  events: string[] | null;
-  filters: Filters | null;
-  active: boolean;
-  health: WebhookHealth;
-  deactivated_at: Date | null;
-  deactivated_reason: 'failing' | 'gone' | 'owner' | null;
-  suspended_at: Date | null;
-  suspended_reason: string | null;
-  self_healing: boolean;
-  replay_after_healing: boolean;
-  last_success_at: Date | null;
-  last_failure_at: Date | null;
-  exhausted_in_a_row: number;
-  next_probe_at: Date | null;
-  previous_secret_expires_at: Date | null;
-  own_header_names: string[] | null;
-  created_at: Date;
-  updated_at: Date;
-};
+type WebhookRow = Required<Dated<Webhook>>;
 
-/** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
+/** Webhooks `w` as their apps see them. */
 const columns = sql`
   w.id, w.url, w.format, w.description, w.events, w.filters, w.active, ${webhookHealth} as health,
     -- One that was active before its suspension is not deactivated, although it receives nothing.
-    case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as deactivated_at,
-    nullif(w.deactivated_reason, 'suspended') as deactivated_reason,
-    s."suspendedAt" as suspended_at, s."suspendedReason" as suspended_reason,
-    w.self_healing, w.replay_after_healing, h.last_success_at, h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
+    case when w.deactivated_reason <> 'suspended' then w.deactivated_at end as "deactivatedAt",
+    nullif(w.deactivated_reason, 'suspended') as "deactivatedReason", s."suspendedAt", s."suspendedReason",
+    w.self_healing as "selfHealing", w.replay_after_healing as "replayAfterHealing",
+    h.last_success_at as "lastSuccessAt", h.last_failure_at as "lastFailureAt",
+    coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
     case when w.deactivated_reason = 'failing' then (
       select min(due_at) from pending_deliveries where webhook_id = w.id and trigger = 'probe'
-    ) end as next_probe_at,
-    case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at,
-    w.own_header_names
+    ) end as "nextProbeAt",
+    case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as "previousSecretExpiresAt",
+    coalesce(w.own_header_names, '{}') as "headerNames", w.created_at as "createdAt", w.updated_at as "updatedAt"
 `;
 const selectWebhooks = sql`
   select ${columns} from webhooks w ${healthJoins}
@@ -147,7 +127,7 @@ export function toNewWebhook(
   { url, format = 'json', description = null, events, filters, headers }: WebhookInput,
   { id, createdAt, secret }: { id: string; createdAt: Date; secret: string },
 ): CreatedWebhook {
-  const webhook = toWebhook({
+  return {
     id,
     url: format === 'json' ? url : maskUrl(url),
     format,
@@ -156,22 +136,22 @@ export function toNewWebhook(
     filters: withoutNone(filters),
     active: true,
     health: 'new',
-    deactivated_at: null,
-    deactivated_reason: null,
-    suspended_at: null,
-    suspended_reason: null,
-    self_healing: format === 'json',
-    replay_after_healing: false,
-    last_success_at: null,
-    last_failure_at: null,
-    exhausted_in_a_row: 0,
-    next_probe_at: null,
-    previous_secret_expires_at: null,
-    own_header_names: Object.keys(headers ?? {}),
-    created_at: createdAt,
-    updated_at: createdAt,
-  });
-  return { ...webhook, secret };
+    deactivatedAt: null,
+    deactivatedReason: null,
+    suspendedAt: null,
+    suspendedReason: null,
+    selfHealing: format === 'json',
+    replayAfterHealing: false,
+    lastSuccessAt: null,
+    lastFailureAt: null,
+    exhaustedInARow: 0,
+    nextProbeAt: null,
+    previousSecretExpiresAt: null,
+    headerNames: Object.keys(headers ?? {}),
+    createdAt: createdAt.toISOString(),
+    updatedAt: createdAt.toISOString(),
+    secret,
+  };
 }
 
 /** Filters of no event are none. */
@@ -305,8 +285,8 @@ export async function listWebhooks(
     ) page on true
     order by page.id
   `.execute(database);
-  const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, webhooks: found.map(toWebhook) };
+  const { entries, total } = pageOf<WebhookRow>(rows);
+  return { total, webhooks: entries.map((row) => withTextTimes(row)) };
 }
 
 export type MemberWebhook = { appId: string; role: AppRole; webhook: Webhook };
@@ -321,14 +301,14 @@ export async function listMemberWebhooks(
   last: MemberWebhook | null,
   limit: number,
 ): Promise<MemberWebhook[]> {
-  const { rows } = await sql<WebhookRow & { app_id: string; role: AppRole }>`
-    select m.app_id, m.role, ${columns}
+  const { rows } = await sql<WebhookRow & { appId: string; role: AppRole }>`
+    select m.app_id as "appId", m.role, ${columns}
     from users u join app_members m on m.email = u.email join webhooks w on w.app_id = m.app_id
     ${healthJoins}
     where u.id = ${userId} and ${last ? sql`(m.app_id, w.id) > (${last.appId}, ${last.webhook.id})` : sql`true`}
     order by m.app_id, w.id limit ${limit}
   `.execute(database);
-  return rows.map((row) => ({ appId: row.app_id, role: row.role, webhook: toWebhook(row) }));
+  return rows.map(({ appId, role, ...row }) => ({ appId, role, webhook: withTextTimes(row) }));
 }
 
 /** Returns one of an app's webhooks. Throws `not_found`. */
@@ -338,7 +318,7 @@ export async function readWebhook(executor: Executor, appId: string, id: string)
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
-  return toWebhook(row);
+  return withTextTimes(row);
 }
 
 /** Checks that the app has this webhook, and returns its URL. Throws `not_found`. */
@@ -400,31 +380,4 @@ export async function requireSampleEvent(
   const [issue] = await checkEvents(executor, appId, [name]);
   if (issue) throw invalid({ path: 'body.event', message: issue.message });
   return { event: name as EventName, data: catalogue[name as EventName].sample };
-}
-
-function toWebhook(row: WebhookRow): Webhook {
-  return {
-    id: row.id,
-    url: row.url,
-    format: row.format,
-    description: row.description,
-    events: row.events,
-    filters: row.filters,
-    active: row.active,
-    health: row.health,
-    deactivatedAt: row.deactivated_at?.toISOString() ?? null,
-    deactivatedReason: row.deactivated_reason,
-    suspendedAt: row.suspended_at?.toISOString() ?? null,
-    suspendedReason: row.suspended_reason,
-    selfHealing: row.self_healing,
-    replayAfterHealing: row.replay_after_healing,
-    lastSuccessAt: row.last_success_at?.toISOString() ?? null,
-    lastFailureAt: row.last_failure_at?.toISOString() ?? null,
-    exhaustedInARow: row.exhausted_in_a_row,
-    nextProbeAt: row.next_probe_at?.toISOString() ?? null,
-    previousSecretExpiresAt: row.previous_secret_expires_at?.toISOString() ?? null,
-    headerNames: row.own_header_names ?? [],
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
-  };
 }
