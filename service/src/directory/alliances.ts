@@ -6,11 +6,9 @@ import {
   managedAllianceFields,
   OrganisationReference,
   type Alliance,
-  type AllianceDetail,
 } from '../contract/alliance.ts';
 import { managedOrgFields } from '../contract/organisation.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { publicUrlOr } from '../database/public-url.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
 import {
   columnList,
   columnsOf,
@@ -24,17 +22,8 @@ import { foldText } from './fold-text.ts';
 import type { AllianceInput } from './inputs.ts';
 import { withStoredAliases } from './aliases.ts';
 import type { AllianceQuery } from './list-query.ts';
-import {
-  filtersBy,
-  filtersByMembers,
-  findPage,
-  readOne,
-  readPage,
-  type DirectoryReads,
-  type Page,
-  type Sql,
-} from './list.ts';
-import { computedValues, rowReader, toRow, type Row } from './rows.ts';
+import { filtersBy, filtersByMembers, type Sql } from './list.ts';
+import { computedValues, rowReader, toRow, type Row, type Written } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
 export type AllianceRow = Row & { slug: string };
@@ -56,22 +45,7 @@ export function selectMembers(reference: TObject, which: Sql): Sql {
      from orgs o where o.alliance_id = t.id and ${which}) as orgs
   `;
 }
-const listedMembers = selectMembers(OrganisationReference, sql`o.listed`);
-
-/** One page of the alliances. `baseUrl` goes into each `url`. */
-export async function listAlliances(
-  reads: DirectoryReads,
-  query: AllianceQuery,
-  baseUrl: string,
-): Promise<Page<Alliance>> {
-  const plan = await findPage(reads.search, {
-    ...query,
-    ...allianceSource,
-    filters: allianceFilters(query),
-  });
-  const page = await readPage<AllianceRow>(reads.database, plan);
-  return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
-}
+export const listedMembers = selectMembers(OrganisationReference, sql`o.listed`);
 
 export function allianceFilters(query: AllianceQuery): Filter[] {
   return [
@@ -79,32 +53,6 @@ export function allianceFilters(query: AllianceQuery): Filter[] {
     ...filtersBy(query, ['tag'], foldText),
     ...filtersByMembers(query),
   ];
-}
-
-/** The alliance with this slug and its listed organisations, or a null row. */
-export async function readAlliance(database: Database, slug: string, baseUrl: string) {
-  const { revision, row } = await readOne<AllianceRow & { orgs: AllianceDetail['orgs'] }>(
-    database,
-    {
-      ...allianceSource,
-      slug,
-      columns: sql`${allianceSource.columns}, ${listedMembers}`,
-    },
-  );
-  return { revision, row: row && { ...toAlliance(row, baseUrl), orgs: row.orgs } };
-}
-
-/** The alliances with these ids for an event, as they stand in the caller's transaction, in the order of ids. */
-export async function publicAlliances(
-  tx: Executor,
-  ids: string[],
-  ownUrl: string,
-): Promise<Alliance[]> {
-  const { rows } = await sql<AllianceRow & { public_url: string }>`
-    select ${allianceSource.columns}, ${publicUrlOr(ownUrl)} as public_url
-    from alliances t where t.id = any(${ids}::uuid[]) order by t.id
-  `.execute(tx);
-  return rows.map((row) => toAlliance(row, row.public_url));
 }
 
 /** The fields of an alliance that events, bindings and imports need. Null if there is none. */
@@ -123,8 +71,6 @@ export async function allianceIds(tx: Executor, slugs: string[]): Promise<Map<st
   return new Map(rows.map((row) => [row.slug, row.id]));
 }
 
-export type WrittenAlliance = { id: string; created: boolean };
-
 type WritableAlliance = AllianceInput & { slug: string };
 
 const fieldColumns = columnsOf(writableFields(managedAllianceFields));
@@ -134,9 +80,9 @@ const columns = [...computedColumns, ...fieldColumns];
 export async function upsertAlliances(
   tx: Transaction,
   inputs: WritableAlliance[],
-): Promise<WrittenAlliance[]> {
+): Promise<Written[]> {
   const rows = (await withStoredAliases(tx, 'alliances', inputs)).map(toColumns);
-  const { rows: written } = await sql<WrittenAlliance>`
+  const { rows: written } = await sql<Written>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(${columnTypes(columns)})
     ),
@@ -147,7 +93,7 @@ export async function upsertAlliances(
       on conflict (slug) do update set ${excludedValues(columns, ['id', 'slug'])}
       returning id, slug
     )
-    select w.id, b.slug is null as created from written w left join before b on b.slug = w.slug
+    select w.id, b.slug is null as created, b.slug is null as announced from written w left join before b on b.slug = w.slug
   `.execute(tx);
   return written;
 }

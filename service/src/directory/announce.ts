@@ -1,34 +1,26 @@
 /** Publishes events for organisations and alliances that are public for the first time, in the same transaction. */
 import { sql, type Transaction } from '../database/database.ts';
 import { recordEvents } from '../events/record-event.ts';
-import { publicAlliances, type WrittenAlliance } from './alliances.ts';
-import { publicOrgs, type WrittenOrg } from './orgs.ts';
+import type { ManagedKind } from './import-managers.ts';
+import { publicById } from './public-entries.ts';
+import type { Written } from './rows.ts';
 
-export async function announceOrgs(
+export async function announceNew(
   tx: Transaction,
-  written: WrittenOrg[],
+  kind: ManagedKind,
+  written: Written[],
   publicUrl: string,
 ): Promise<void> {
   const ids = written.filter(({ announced }) => announced).map(({ id }) => id);
   if (ids.length === 0) return;
-  const orgs = await publicOrgs(tx, ids, publicUrl);
+  const entries = await publicById(tx, kind, ids, publicUrl);
   await recordEvents(
     tx,
-    orgs.map((data) => ({ name: 'org.created', data, orgId: data.id })),
-  );
-}
-
-export async function announceAlliances(
-  tx: Transaction,
-  written: WrittenAlliance[],
-  publicUrl: string,
-): Promise<void> {
-  const ids = written.filter(({ created }) => created).map(({ id }) => id);
-  if (ids.length === 0) return;
-  const alliances = await publicAlliances(tx, ids, publicUrl);
-  await recordEvents(
-    tx,
-    alliances.map((data) => ({ name: 'alliance.created', data, allianceId: data.id })),
+    entries.map((data) =>
+      kind === 'orgs'
+        ? { name: 'org.created', data, orgId: data.id }
+        : { name: 'alliance.created', data, allianceId: data.id },
+    ),
   );
 }
 

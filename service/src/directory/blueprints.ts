@@ -1,7 +1,6 @@
 /** Stores, reads and writes blueprints. A source identifies a blueprint by its key. */
-import { requestedFacets } from '../contract/facets.ts';
 import { type Blueprint, blueprintFields, blueprintSearch } from '../contract/blueprint.ts';
-import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
+import { type Executor, type Transaction, sql } from '../database/database.ts';
 import {
   columnList,
   columnTypes,
@@ -12,16 +11,8 @@ import {
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
-import type { BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
-import {
-  type DirectoryReads,
-  type Page,
-  type Sql,
-  filtersBy,
-  findPage,
-  readOne,
-  readPage,
-} from './list.ts';
+import type { BlueprintQuery } from './list-query.ts';
+import { type DirectoryReads, type Page, type Sql, filtersBy, listEntries } from './list.ts';
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
@@ -37,47 +28,20 @@ export const blueprintSource = {
 const read = rowReader<Blueprint>(blueprintFields);
 export const toBlueprint = (row: Row) => read(row, {});
 
-/** One page of the blueprints, active and retired. */
-export async function listBlueprints(
-  reads: DirectoryReads,
-  query: PublicBlueprintQuery,
-): Promise<Page<Blueprint>> {
-  const plan = await findPage(reads.search, {
-    ...query,
-    ...blueprintSource,
-    filters: filtersOf(query),
-    facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
-  });
-  const page = await readPage<Row>(reads.database, plan);
-  return { ...page, rows: page.rows.map(toBlueprint) };
-}
-
-/** The same for the platform, which sees its writes at once. */
-export async function listManagedBlueprints(
+/** One page for the platform, which sees its writes at once. */
+export function listManagedBlueprints(
   reads: DirectoryReads,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const plan = await findPage(reads.search, {
-    ...query,
-    ...blueprintSource,
-    filters: filtersOf(query),
-    reader: 'platform',
-  });
-  const page = await readPage<Row>(reads.database, plan);
-  return { ...page, rows: page.rows.map(toBlueprint) };
+  const plan = { ...query, ...blueprintSource, filters: blueprintFilters(query) };
+  return listEntries(reads, { ...plan, reader: 'platform' }, toBlueprint);
 }
 
-function filtersOf(query: BlueprintQuery): Filter[] {
+export function blueprintFilters(query: BlueprintQuery): Filter[] {
   return [
     ...filtersBy(query, ['slug', 'category', 'active']),
     ...filtersBy(query, ['ingredient'], foldText),
   ];
-}
-
-/** The blueprint with this slug, or a null row. */
-export async function readBlueprint(database: Database, slug: string) {
-  const { revision, row } = await readOne<Row>(database, { ...blueprintSource, slug });
-  return { revision, row: row && toBlueprint(row) };
 }
 
 /** The blueprint with this key, which its source and the platform use, or null. */

@@ -7,7 +7,7 @@ import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError, type Issue } from '../errors.ts';
 import { upsertAlliances } from './alliances.ts';
-import { announceAlliances, announceNothing, announceOrgs } from './announce.ts';
+import { announceNew, announceNothing } from './announce.ts';
 import { upsertBlueprints } from './blueprints.ts';
 import { ExistingNames } from './existing-names.ts';
 import { checkBatch, nameAll, type Accepted, type Input, type Named } from './import-batch.ts';
@@ -209,13 +209,13 @@ const writers: Record<
 > = {
   async orgs(tx, inputs, { emitEvents, publicUrl }) {
     const written = await upsertOrgs(tx, inputs);
-    if (emitEvents) await announceOrgs(tx, written, publicUrl);
+    if (emitEvents) await announceNew(tx, 'orgs', written, publicUrl);
     await writeManagers(tx, 'orgs', inputs);
     return written;
   },
   async alliances(tx, inputs, { emitEvents, publicUrl, later }) {
     const written = await upsertAlliances(tx, inputs);
-    const announce = () => announceAlliances(tx, written, publicUrl);
+    const announce = () => announceNew(tx, 'alliances', written, publicUrl);
     if (emitEvents && later) later.push(announce);
     else if (emitEvents) await announce();
     await writeManagers(tx, 'alliances', inputs);

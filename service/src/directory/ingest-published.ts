@@ -15,8 +15,7 @@ import {
 } from '../events/published-events.ts';
 import { stepOrSetAside } from '../events/set-aside.ts';
 import { traceEvent } from '../runtime/tracing.ts';
-import { publicAlliances } from './alliances.ts';
-import { publicOrgs } from './orgs.ts';
+import { publicById } from './public-entries.ts';
 
 export type Ingested = { accepted: number; rejected: Rejection[]; more: boolean };
 
@@ -95,8 +94,8 @@ async function readSubjects(
     union all select id, slug, name from alliances where id = any(${ids}::uuid[])
   `.execute(tx);
   const announced = [
-    ...(await publicOrgs(tx, idsOf('org.created'), publicUrl)),
-    ...(await publicAlliances(tx, idsOf('alliance.created'), publicUrl)),
+    ...(await publicById(tx, 'orgs', idsOf('org.created'), publicUrl)),
+    ...(await publicById(tx, 'alliances', idsOf('alliance.created'), publicUrl)),
   ];
   return { subjects: byId(rows), announced: byId(announced) };
 }

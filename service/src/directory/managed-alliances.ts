@@ -10,7 +10,7 @@ import {
   type AllianceRow,
 } from './alliances.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { findPage, readPage, type DirectoryReads, type Page } from './list.ts';
+import { listEntries, type DirectoryReads, type ListPlan, type Page } from './list.ts';
 import { rowReader } from './rows.ts';
 
 type DetailRow = AllianceRow & { orgs: ManagedAllianceDetail['orgs'] };
@@ -22,20 +22,19 @@ const columns = sql`
 const allMembers = selectMembers(Member, sql`true`);
 
 /** One page of the alliances. */
-export async function listManagedAlliances(
+export function listManagedAlliances(
   reads: DirectoryReads,
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<ManagedAlliance>> {
-  const plan = await findPage(reads.search, {
+  const plan: ListPlan = {
     ...query,
     ...allianceSource,
     columns,
     reader: 'platform',
     filters: allianceFilters(query),
-  });
-  const page = await readPage<AllianceRow>(reads.database, plan);
-  return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
+  };
+  return listEntries(reads, plan, (row: AllianceRow) => toManaged(row, baseUrl));
 }
 
 /** The alliance with this slug and all its members, or null. */

@@ -1,5 +1,4 @@
 /** Stores, reads and writes organisations. Only listed ones are public. */
-import { requestedFacets } from '../contract/facets.ts';
 import {
   type Organisation,
   managedOrgFields,
@@ -7,8 +6,7 @@ import {
   orgSearch,
 } from '../contract/organisation.ts';
 import { withStoredAliases } from './aliases.ts';
-import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
-import { publicUrlOr } from '../database/public-url.ts';
+import { type Executor, type Transaction, sql } from '../database/database.ts';
 import {
   columnList,
   columnTypes,
@@ -18,18 +16,10 @@ import {
   writableFields,
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
-import type { OrgQuery, PublicOrgQuery } from './list-query.ts';
-import {
-  filtersBy,
-  filtersByMembers,
-  findPage,
-  readOne,
-  readPage,
-  type DirectoryReads,
-  type Page,
-} from './list.ts';
+import type { OrgQuery } from './list-query.ts';
+import { filtersBy, filtersByMembers } from './list.ts';
 import type { OrgInput } from './inputs.ts';
-import { type Row, computedValues, rowReader, toRow } from './rows.ts';
+import { type Row, type Written, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
 export type OrgRow = Row & {
@@ -52,22 +42,6 @@ export const orgSource = {
   joins: sql`left join alliances a on a.id = t.alliance_id`,
 } as const;
 
-/** One page of the listed organisations. `baseUrl` goes into each `url`. */
-export async function listOrgs(
-  reads: DirectoryReads,
-  query: PublicOrgQuery,
-  baseUrl: string,
-): Promise<Page<Organisation>> {
-  const plan = await findPage(reads.search, {
-    ...query,
-    ...orgSource,
-    filters: orgFilters(query),
-    facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
-  });
-  const page = await readPage<OrgRow>(reads.database, plan);
-  return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
-}
-
 export function orgFilters(query: OrgQuery): Filter[] {
   return [
     ...filtersBy(query, ['slug', 'alliance', 'activity', 'recruiting', 'status', 'verified']),
@@ -75,27 +49,6 @@ export function orgFilters(query: OrgQuery): Filter[] {
     ...filtersBy(query, ['tag', 'location'], foldText),
     ...filtersByMembers(query),
   ];
-}
-
-/** The listed organisation with this slug, or a null row. */
-export async function readOrg(database: Database, slug: string, baseUrl: string) {
-  const { revision, row } = await readOne<OrgRow>(database, { ...orgSource, slug });
-  return { revision, row: row && toOrganisation(row, baseUrl) };
-}
-
-/**
- * The listed organisations with these ids for an event, as they stand in the caller's transaction, in the order of ids.
- */
-export async function publicOrgs(
-  tx: Executor,
-  ids: string[],
-  ownUrl: string,
-): Promise<Organisation[]> {
-  const { rows } = await sql<OrgRow & { public_url: string }>`
-    select ${orgSource.columns}, ${publicUrlOr(ownUrl)} as public_url from orgs t ${orgSource.joins}
-    where t.id = any(${ids}::uuid[]) and t.listed order by t.id
-  `.execute(tx);
-  return rows.map((row) => toOrganisation(row, row.public_url));
 }
 
 /** The fields of an organisation, listed or not, that events and bindings need. Null if there is none. */
@@ -106,18 +59,15 @@ export async function findOrg(tx: Executor, slug: string) {
   return rows[0] ?? null;
 }
 
-/** The result of a write: `announced` is set for organisations that are now public for the first time. */
-export type WrittenOrg = { id: string; created: boolean; announced: boolean };
-
 type WritableOrg = OrgInput & { slug: string; allianceId: string | null };
 
 const fieldColumns = columnsOf(writableFields(managedOrgFields));
 const columns = [...computedColumns, ...fieldColumns, { column: 'alliance_id', type: 'uuid' }];
 
 /** Inserts or updates by slug, one statement for the batch. Every input has its slug; alliances are given by id. */
-export async function upsertOrgs(tx: Transaction, inputs: WritableOrg[]): Promise<WrittenOrg[]> {
+export async function upsertOrgs(tx: Transaction, inputs: WritableOrg[]): Promise<Written[]> {
   const rows = (await withStoredAliases(tx, 'orgs', inputs)).map(toColumns);
-  const { rows: written } = await sql<WrittenOrg>`
+  const { rows: written } = await sql<Written>`
     with given as (
       select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(${columnTypes(columns)})
     ),

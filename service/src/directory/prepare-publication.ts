@@ -14,8 +14,9 @@ import {
 } from '../events/catalogue.ts';
 import type { EventSpan } from '../runtime/tracing-types.ts';
 import { traceEvent } from '../runtime/tracing.ts';
-import { findAlliance, publicAlliances } from './alliances.ts';
-import { findOrg, publicOrgs } from './orgs.ts';
+import { findAlliance } from './alliances.ts';
+import { findOrg } from './orgs.ts';
+import { publicById } from './public-entries.ts';
 
 export type Publication = {
   name: string;
@@ -118,9 +119,9 @@ async function renderGlobal(
   if (data !== null)
     throw invalid({ path: 'data', message: `of ${name} is created by the service` });
   const find = subject === 'org' ? findOrg : findAlliance;
-  const readPublic = subject === 'org' ? publicOrgs : publicAlliances;
+  const kind = subject === 'org' ? 'orgs' : 'alliances';
   const found = await find(executor, slug);
-  const [shown] = found ? await readPublic(executor, [found.id], publicUrl) : [];
+  const [shown] = found ? await publicById(executor, kind, [found.id], publicUrl) : [];
   return {
     slug: null,
     subjectId: shown?.id ?? null,

@@ -1,28 +1,110 @@
-/** How the public sees the entries of each kind, for reads that are the same for all kinds. */
-import type { Scope } from '../database/revisions.ts';
-import { allianceSource, toAlliance, type AllianceRow } from './alliances.ts';
-import { blueprintSource, toBlueprint } from './blueprints.ts';
-import type { Sql } from './list.ts';
+/** Reads the entries of each kind as the public sees them. */
+import type { Alliance, AllianceDetail } from '../contract/alliance.ts';
+import type { Blueprint } from '../contract/blueprint.ts';
+import { requestedFacets } from '../contract/facets.ts';
+import type { Organisation } from '../contract/organisation.ts';
+import { sql, type Database, type Executor } from '../database/database.ts';
+import { publicUrlOr } from '../database/public-url.ts';
+import {
+  allianceFilters,
+  allianceSource,
+  listedMembers,
+  toAlliance,
+  type AllianceRow,
+} from './alliances.ts';
+import { blueprintFilters, blueprintSource, toBlueprint } from './blueprints.ts';
+import type { AllianceQuery, PublicBlueprintQuery, PublicOrgQuery } from './list-query.ts';
+import {
+  listEntries,
+  readOne,
+  type DirectoryReads,
+  type ListPlan,
+  type Page,
+  type Sql,
+} from './list.ts';
 import type { SlugTable } from './lock-directory.ts';
-import { orgSource, toOrganisation, type OrgRow } from './orgs.ts';
+import { orgFilters, orgSource, toOrganisation, type OrgRow } from './orgs.ts';
 import type { Row } from './rows.ts';
+import type { Filter } from './search/values.ts';
 
-type PublicEntries = {
-  scope: Scope;
-  /** What every row must meet, over the alias `t`. */
-  always: Sql;
-  /** Over `t` and the joins. */
-  columns: Sql;
-  joins: Sql;
+type Entries = { orgs: Organisation; alliances: Alliance; blueprints: Blueprint };
+export type PublicQueries = {
+  orgs: PublicOrgQuery;
+  alliances: AllianceQuery & { facets?: undefined };
+  blueprints: PublicBlueprintQuery;
+};
+type PublicEntries<Kind extends SlugTable> = Pick<
+  ListPlan,
+  'scope' | 'kind' | 'fields' | 'always' | 'columns' | 'joins'
+> & {
+  filtersOf: (query: PublicQueries[Kind]) => Filter[];
   /** `baseUrl` goes into `url`. */
-  toEntry: (row: Row, baseUrl: string) => object;
+  toEntry: (row: Row, baseUrl: string) => Entries[Kind];
 };
 
-export const publicEntries: Record<SlugTable, PublicEntries> = {
-  orgs: { ...orgSource, toEntry: (row, baseUrl) => toOrganisation(row as OrgRow, baseUrl) },
+export const publicEntries: { [Kind in SlugTable]: PublicEntries<Kind> } = {
+  orgs: {
+    ...orgSource,
+    filtersOf: orgFilters,
+    toEntry: (row, baseUrl) => toOrganisation(row as OrgRow, baseUrl),
+  },
   alliances: {
     ...allianceSource,
+    filtersOf: allianceFilters,
     toEntry: (row, baseUrl) => toAlliance(row as AllianceRow, baseUrl),
   },
-  blueprints: { ...blueprintSource, toEntry: toBlueprint },
+  blueprints: { ...blueprintSource, filtersOf: blueprintFilters, toEntry: toBlueprint },
 };
+
+/** One page. */
+export async function listPublic<Kind extends SlugTable>(
+  reads: DirectoryReads,
+  kind: Kind,
+  query: PublicQueries[Kind],
+  baseUrl: string,
+): Promise<Page<Entries[Kind]>> {
+  const { filtersOf, toEntry, ...source } = publicEntries[kind];
+  const plan = {
+    ...query,
+    ...source,
+    filters: filtersOf(query),
+    facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
+  };
+  return listEntries(reads, plan, (row: Row) => toEntry(row, baseUrl));
+}
+
+/** The entry with this slug, an alliance with its listed organisations; or a null row. */
+export async function readPublic(
+  database: Database,
+  kind: SlugTable,
+  slug: string,
+  baseUrl: string,
+): Promise<{ revision: number; row: object | null }> {
+  const { toEntry, ...source } = publicEntries[kind];
+  if (kind !== 'alliances') {
+    const { revision, row } = await readOne<Row>(database, { ...source, slug });
+    return { revision, row: row && toEntry(row, baseUrl) };
+  }
+  const columns: Sql = sql`${source.columns}, ${listedMembers}`;
+  const { revision, row } = await readOne<Row & Pick<AllianceDetail, 'orgs'>>(database, {
+    ...source,
+    columns,
+    slug,
+  });
+  return { revision, row: row && { ...toEntry(row, baseUrl), orgs: row.orgs } };
+}
+
+/** The entries with these ids for an event, as they stand in the caller's transaction, in the order of ids. */
+export async function publicById<Kind extends SlugTable>(
+  tx: Executor,
+  kind: Kind,
+  ids: string[],
+  ownUrl: string,
+): Promise<Entries[Kind][]> {
+  const { always, columns, joins, toEntry } = publicEntries[kind];
+  const { rows } = await sql<Row & { public_url: string }>`
+    select ${columns}, ${publicUrlOr(ownUrl)} as public_url from ${sql.table(kind)} t ${joins}
+    where t.id = any(${ids}::uuid[]) and ${always} order by t.id
+  `.execute(tx);
+  return rows.map((row) => toEntry(row, row.public_url));
+}

@@ -8,6 +8,9 @@ import { foldText, searchText } from './fold-text.ts';
 
 export type Row = Record<string, unknown>;
 
+/** The result of a write: `announced` is set for entries that are now public for the first time. */
+export type Written = { id: string; created: boolean; announced: boolean };
+
 /** Creates a function that reads an entry from a row. Fields without a column come from `others`. */
 export function rowReader<Entry>(fields: Fields): (row: Row, others: Row) => Entry {
   const steps = Object.entries(fields).map(([name, { column, type, schema }]) => ({

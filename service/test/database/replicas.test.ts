@@ -6,7 +6,7 @@ import { openClient } from '../../src/database/database.ts';
 import { Replicas } from '../../src/database/replicas.ts';
 import { Revisions } from '../../src/database/revisions.ts';
 import { Session } from '../../src/database/session.ts';
-import { readOrg } from '../../src/directory/orgs.ts';
+import { readPublic } from '../../src/directory/public-entries.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase } from '../support/database.ts';
 
@@ -33,7 +33,7 @@ test('a server that is not a standby is not read, and the primary is', async (t)
   await replicas.start();
   const { row } = await replicas.read('directory', (from) => {
     assert.equal(from, direct.database);
-    return readOrg(from, 'nobody', 'http://directory.test');
+    return readPublic(from, 'orgs', 'nobody', 'http://directory.test');
   });
   assert.equal(row, null);
 });

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
-import { listOrgs } from '../../directory/orgs.ts';
+import { listPublic } from '../../directory/public-entries.ts';
 import type { Search } from '../../directory/search/search.ts';
 import type { Issue, ServiceError } from '../../errors.ts';
 import { suggest } from '../../directory/suggest.ts';
@@ -196,7 +196,9 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
     const query = { page: 1, limit: newestShown, sort: '-createdAt' } as const;
     const isUp = components.database === 'ok';
     // Without the database, the page has no organisations.
-    const list = isUp ? await listOrgs(dependencies, query, publicUrl).catch(() => null) : null;
+    const list = isUp
+      ? await listPublic(dependencies, 'orgs', query, publicUrl).catch(() => null)
+      : null;
     // The next request reads again.
     if (isUp && list === null) shown = null;
     const newest = list?.rows ?? [];

@@ -3,15 +3,15 @@
  * the pages of `http/site/` are rendered from them.
  */
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
-import type { Database } from '../../database/database.ts';
 import type { Replicas } from '../../database/replicas.ts';
 import type { Scope } from '../../database/revisions.ts';
-import { listAlliances, readAlliance } from '../../directory/alliances.ts';
-import { listBlueprints, readBlueprint } from '../../directory/blueprints.ts';
-import type { DirectoryReads, Page } from '../../directory/list.ts';
 import type { SlugTable } from '../../directory/lock-directory.ts';
-import { listOrgs, readOrg } from '../../directory/orgs.ts';
-import { publicEntries } from '../../directory/public-entries.ts';
+import {
+  listPublic,
+  publicEntries,
+  readPublic,
+  type PublicQueries,
+} from '../../directory/public-entries.ts';
 import type { Search } from '../../directory/search/search.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Entry, ResponseCache } from '../responses/response-cache.ts';
@@ -23,21 +23,6 @@ export type CachedReads = {
   publicUrl: string;
 };
 export type Paging = { page: number; limit: number };
-
-type Loads = {
-  // Methods, because each takes the parameters of its own list.
-  list(reads: DirectoryReads, query: Paging, baseUrl: string): Promise<Page<unknown>>;
-  read(
-    database: Database,
-    slug: string,
-    baseUrl: string,
-  ): Promise<{ revision: number; row: unknown }>;
-};
-const loads: Record<SlugTable, Loads> = {
-  orgs: { list: listOrgs, read: readOrg },
-  alliances: { list: listAlliances, read: readAlliance },
-  blueprints: { list: listBlueprints, read: readBlueprint },
-};
 
 export function scopeOf(kind: SlugTable): Scope {
   return publicEntries[kind].scope;
@@ -53,7 +38,7 @@ export function readList(
   const scope = scopeOf(kind);
   return responseCache.get({ scope, key: listKey(kind, query), address }, async () => {
     const { revision, foundAt, total, rows, ...found } = await replicas.read(scope, (database) =>
-      loads[kind].list({ database, search }, query, publicUrl),
+      listPublic({ database, search }, kind, query as PublicQueries[SlugTable], publicUrl),
     );
     const more = Object.entries(found).filter(([, value]) => value !== null);
     const content = pageEnvelope(rows, query, total, Object.fromEntries(more));
@@ -72,7 +57,7 @@ export function readDetail(
   const scope = scopeOf(kind);
   return responseCache.get({ scope, key: `/${kind}/:slug ${slug}`, address }, async () => {
     const { revision, row } = await replicas.read(scope, (database) =>
-      loads[kind].read(database, slug, publicUrl),
+      readPublic(database, kind, slug, publicUrl),
     );
     if (row === null) throw new ServiceError('not_found');
     return { revision, content: envelope(row) };

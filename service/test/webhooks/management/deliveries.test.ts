@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { sql } from '../../../src/database/database.ts';
 import { findAlliance } from '../../../src/directory/alliances.ts';
-import { findOrg, publicOrgs } from '../../../src/directory/orgs.ts';
+import { findOrg } from '../../../src/directory/orgs.ts';
+import { publicById } from '../../../src/directory/public-entries.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { bindApp } from '../../../src/access/bindings.ts';
 import { addManager, removeManager } from '../../../src/access/managers.ts';
@@ -39,7 +40,7 @@ await put(database, 'orgs', [
 const acme = (await findOrg(database, 'acme'))!;
 const rival = (await findOrg(database, 'rival'))!;
 const league = (await findAlliance(database, 'league'))!;
-const rivalData = (await publicOrgs(database, [rival.id], testPublicUrl))[0]!;
+const rivalData = (await publicById(database, 'orgs', [rival.id], testPublicUrl))[0]!;
 
 type Publication = { org?: string; alliance?: string; data?: unknown };
 
