@@ -19,7 +19,7 @@ import { after, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import {
   embeddedOnly,
-  newDataDir,
+  newMigratedDataDir,
   removeDataDir,
   runCommand,
   serverPid,
@@ -271,7 +271,7 @@ test(
   'an export from one embedded database imports into another, without a service',
   { skip: embeddedOnly },
   async () => {
-    const [first, second] = [await newDataDir('first'), await newDataDir('second')];
+    const [first, second] = [await newMigratedDataDir(), await newMigratedDataDir()];
     after(() => Promise.all([removeDataDir(first), removeDataDir(second)]));
     const place = await mkdtemp(join(tmpdir(), 'orgdir-export-'));
     after(() => rm(place, { recursive: true }));

@@ -8,7 +8,7 @@ import { sql } from '../../src/database/database.ts';
 import { listRuns } from '../../src/sync/runs.ts';
 import {
   embeddedOnly,
-  newDataDir,
+  newMigratedDataDir,
   removeDataDir,
   runCommand,
   serverPid,
@@ -248,7 +248,7 @@ test(
   'without a running service it starts the database and stops it again',
   { skip: embeddedOnly },
   async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await newMigratedDataDir();
     after(() => removeDataDir(dataDir));
     const done = await runCommand(['sync', 'blueprints', file], { env: { DATA_DIR: dataDir } });
     assert.deepEqual(

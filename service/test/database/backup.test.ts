@@ -12,6 +12,7 @@ import { openDatabase, sql } from '../../src/database/database.ts';
 import {
   embeddedOnly,
   newDataDir,
+  newMigratedDataDir,
   ready,
   removeDataDir,
   runCommand,
@@ -101,7 +102,7 @@ test(
   'a copy of a stopped DATA_DIR is an independent installation',
   { ...options, skip: embeddedOnly },
   async () => {
-    const original = await newDataDir();
+    const original = await newMigratedDataDir();
     const copied = await newDataDir();
     after(() => Promise.all([removeDataDir(original), removeDataDir(copied)]));
     const env = { ...loopbackAllowed, PUBLIC_URL: testPublicUrl };
@@ -146,7 +147,7 @@ test(
     const folder = await mkdtemp(join(tmpdir(), 'orgdir-backup-'));
     const file = join(folder, 'orgdir.dump');
     await run(`${programs}/pg_dump`, ['--format=custom', `--file=${file}`, toUrl(connection)]);
-    const dataDir = await newDataDir();
+    const dataDir = await newMigratedDataDir();
     after(async () => {
       await rm(folder, { recursive: true });
       await removeDataDir(dataDir);

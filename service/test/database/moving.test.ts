@@ -24,6 +24,7 @@ import { readSecretKeys } from '../../src/database/read-secret-keys.ts';
 import {
   connectInto,
   newDataDir,
+  newMigratedDataDir,
   removeDataDir,
   runCommand,
   serverPid,
@@ -54,7 +55,7 @@ const olderBy = 900_000_000;
 const withTransactions = ['outbox', 'published_events', 'delivery_changes', 'webhook_outcomes'];
 
 test('an installation with a full queue moves to another server and back', options, async () => {
-  const first = await newFolder();
+  const first = await newMigratedFolder();
   const receiver = await startReceiver();
   const opened = await openEmbedded(first);
   const secretKeys = await readSecretKeys(
@@ -176,7 +177,7 @@ test(
   'a move, a backup and a restore that are killed half-way leave nothing, and work when repeated',
   options,
   async () => {
-    const dataDir = await newFolder();
+    const dataDir = await newMigratedFolder();
     const opened = await openEmbedded(dataDir);
     const secretKeys = await readSecretKeys(
       { secretKeys: null, databaseUrl: null, dataDir },
@@ -691,6 +692,12 @@ async function requireTotals(database: Database): Promise<void> {
 
 async function newFolder(): Promise<string> {
   const dataDir = await newDataDir();
+  after(() => removeDataDir(dataDir));
+  return dataDir;
+}
+
+async function newMigratedFolder(): Promise<string> {
+  const dataDir = await newMigratedDataDir();
   after(() => removeDataDir(dataDir));
   return dataDir;
 }

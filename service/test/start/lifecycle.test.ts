@@ -7,7 +7,7 @@ import {
   connectInto,
   embeddedOnly,
   isAlive,
-  newDataDir,
+  newMigratedDataDir,
   ready,
   removeDataDir,
   runCommand,
@@ -22,7 +22,7 @@ import { runHere } from '../support/run-here.ts';
 const stopWithinMs = 10_000;
 
 /** One folder for all: each test finds what the one before has left there, as an operator would. */
-const dataDir = await newDataDir();
+const dataDir = await newMigratedDataDir();
 const env = { DATA_DIR: dataDir };
 const anyPort = { PORT: '0', INTERNAL_PORT: '0' };
 const started: Command[] = [];

@@ -11,6 +11,7 @@ import {
   embeddedOnly,
   isAlive,
   newDataDir,
+  newMigratedDataDir,
   removeDataDir,
   runCommand,
   serverPid,
@@ -20,7 +21,7 @@ import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const options = { timeout: 300_000, skip: embeddedOnly };
-const dataDir = await newDataDir();
+const dataDir = await newMigratedDataDir();
 after(() => removeDataDir(dataDir));
 const stopMsMax = 5_000;
 const env = {

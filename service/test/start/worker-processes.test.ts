@@ -12,7 +12,7 @@ import {
   connectInto,
   embeddedOnly,
   isAlive,
-  newDataDir,
+  newMigratedDataDir,
   ready,
   removeDataDir,
   runCommand,
@@ -260,7 +260,7 @@ test(
   'worker processes use the embedded database of the service',
   { skip: embeddedOnly },
   async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await newMigratedDataDir();
     const receiver = await startReceiver();
     const embedded = { ...loopbackAllowed, DATA_DIR: dataDir };
     const command = startCommand(['serve'], { env: { ...embedded, WORKERS: '2' } });

@@ -1,14 +1,20 @@
 /** The command `orgdir` as its users run it: a process of its own, with a DATA_DIR of its own. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openClient } from '../../src/database/database.ts';
+import { promisify } from 'node:util';
+import { openClient, openDatabase } from '../../src/database/database.ts';
+import { openEmbedded } from '../../src/database/embedded.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { eventually } from './eventually.ts';
+import { databasesPlace, runFolder } from './run-folder.ts';
 
 const commandFile = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
+
+const dataDirPrefix = 'orgdir-lifecycle-';
 
 /** For tests about the embedded database: why they do not run a second time on a server of the operator's. */
 export const embeddedOnly = process.env['DATABASE_URL']
@@ -105,14 +111,44 @@ export async function ready(service: Command): Promise<{ url: string; key: strin
 
 /** A path for a DATA_DIR that does not exist yet, below a folder that every user may enter. Free it with `removeDataDir`. */
 export async function newDataDir(name = 'data'): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'orgdir-lifecycle-'));
+  const folder = await mkdtemp(join(databasesPlace(), dataDirPrefix));
   await chmod(folder, 0o755);
   return join(folder, name);
 }
 
+/** The same with what `orgdir migrate` makes in it: for tests that are not about that. */
+export async function newMigratedDataDir(): Promise<string> {
+  const template = join(runFolder(), 'migrated');
+  if (!existsSync(template)) await makeMigrated(template);
+  const dataDir = await newDataDir();
+  // Keeps owners and modes, which the database depends on.
+  await promisify(execFile)('cp', ['-a', template, dataDir]);
+  return dataDir;
+}
+
+async function makeMigrated(template: string): Promise<void> {
+  const dataDir = `${template}-${process.pid}`;
+  const server = await openEmbedded({ dataDir, purpose: 'tool', settings: ['fsync=off'] });
+  const database = openDatabase(server.connection, {
+    applicationName: 'test',
+    statementTimeoutMs: 0,
+  });
+  await migrate(database);
+  await database.destroy();
+  await server.close();
+  // One copy of the programs, which root has, is enough.
+  for (const name of (await readdir(dataDir)).filter((each) => each.startsWith('programs-'))) {
+    await rename(join(dataDir, name), `${dataDir}-${name}`);
+    await symlink(`${dataDir}-${name}`, join(dataDir, name));
+  }
+  // If another test file was first, its own is the same.
+  await rename(dataDir, template).catch(() => {});
+}
+
 export async function removeDataDir(dataDir: string): Promise<void> {
   await killServer(dataDir);
-  const folder = dataDir.slice(0, dataDir.indexOf('/', tmpdir().length + 1));
+  const end = dataDir.indexOf('/', dataDir.indexOf(dataDirPrefix));
+  const folder = dataDir.slice(0, end);
   await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 

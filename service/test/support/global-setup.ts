@@ -2,9 +2,7 @@
  * One PostgreSQL for a test run: DATABASE_URL where it is set (its user must be allowed to create databases),
  * else an embedded server, in memory if there is room. Each test file clones the migrated template.
  */
-import { existsSync, statfsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buildIfStale } from '../../../test/support/build-if-stale.ts';
 import { openDatabase, type ConnectionSettings } from '../../src/database/database.ts';
@@ -18,9 +16,7 @@ import {
   withName,
 } from './database.ts';
 import { startRowTypes } from './row-types/report.ts';
-
-/** Of the databases that exist at once, some 250 MB, and the write-ahead log, which may grow to 1 GiB. */
-const dataBytesMax = 2 * 1024 ** 3;
+import { databasesPlace, folderVariable } from './run-folder.ts';
 
 let end: (() => Promise<void>) | undefined;
 
@@ -29,7 +25,11 @@ export async function globalSetup(): Promise<void> {
   // Before the server, which would outlive an exit.
   const scope = process.env['ROW_TYPES'];
   const endRowTypes = scope && (await startRowTypes(scope));
-  const server = await openServer();
+  const folder = await mkdtemp(join(databasesPlace(), 'orgdir-test-'));
+  // As root, a database belongs to another user, who has to reach it.
+  await chmod(folder, 0o711);
+  process.env[folderVariable] = folder;
+  const server = await openServer(join(folder, 'server'));
   process.env[serverVariable] = JSON.stringify(server.connection);
   await dropDatabase(templateName);
   await createDatabase(templateName, 'template0');
@@ -43,6 +43,7 @@ export async function globalSetup(): Promise<void> {
     if (endRowTypes) await endRowTypes();
     await dropDatabase(templateName);
     await server.close();
+    await rm(folder, { recursive: true, force: true });
   };
 }
 
@@ -50,29 +51,13 @@ export async function globalTeardown(): Promise<void> {
   await end?.();
 }
 
-async function openServer(): Promise<{
+async function openServer(dataDir: string): Promise<{
   connection: ConnectionSettings;
   close: () => Promise<void>;
 }> {
   const url = process.env['DATABASE_URL'];
   if (url) return { connection: { connectionString: url }, close: async () => {} };
-  const dataDir = await mkdtemp(join(memoryFolder() ?? tmpdir(), 'orgdir-test-'));
   // Test data need not survive a power cut.
   const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
-  const server = await openEmbedded({ dataDir, purpose: 'tool', settings });
-  return {
-    connection: server.connection,
-    close: async () => {
-      await server.close();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Linux's file system in memory, if it has room for all databases of a run: writing them to a disk takes a tenth of the run. */
-function memoryFolder(): string | null {
-  const folder = '/dev/shm';
-  if (!existsSync(folder)) return null;
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize >= dataBytesMax ? folder : null;
+  return openEmbedded({ dataDir, purpose: 'tool', settings });
 }
