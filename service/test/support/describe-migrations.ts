@@ -50,11 +50,11 @@ export async function describeMigrations(
     }
     described.push(
       await database.transaction().execute(async (tx) => {
-        // Reads of whole tables are counted, also those in the order of an index.
-        for (const plan of ['indexscan', 'indexonlyscan', 'bitmapscan'])
-          await sql.raw(`set local enable_${plan} = off`).execute(tx);
         const before = await readState(tx);
+        // Reads of whole tables are counted, also those in the order of an index.
+        await switchIndexScans(tx, 'off');
         await sql.raw(text).execute(tx);
+        await switchIndexScans(tx, 'on');
         const after = await readState(tx);
         const locks = await readLocks(tx, before, after);
         return { name, locks, breaks: findBreaks(before.promises, after.promises) };
@@ -63,6 +63,11 @@ export async function describeMigrations(
   }
   await database.destroy();
   return described;
+}
+
+async function switchIndexScans(tx: Executor, to: 'on' | 'off'): Promise<void> {
+  for (const plan of ['indexscan', 'indexonlyscan', 'bitmapscan'])
+    await sql.raw(`set local enable_${plan} = ${to}`).execute(tx);
 }
 
 function readMigrationText(name: string): Promise<string> {
