@@ -1,8 +1,9 @@
 /** One process of a test run: takes a test file that no other process has taken, runs it, and takes the next. */
 import { closeSync, existsSync, openSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { chooseRandomValues } from '../service/test/support/random-values.ts';
+import { testFile } from './node-test.ts';
 
 /** Of all tests of a file. */
 const timeoutMs = 1_200_000;
@@ -10,6 +11,11 @@ const lookMs = 1_000;
 
 const [folder = '', filesMax = '', ...files] = process.argv.slice(2);
 
+const replacement = new URL('node-test.ts', import.meta.url).href;
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'node:test' ? { url: replacement, shortCircuit: true } : next(specifier, context),
+});
 chooseRandomValues(Number(process.env['TEST_SEED']));
 // Each file leaves some listeners, and Node's warning of that would stand in what a test compares.
 process.setMaxListeners(0);
@@ -20,7 +26,7 @@ for (const [index, file] of files.entries()) {
   if (taken === Number(filesMax)) break;
   if (!isFree(index)) continue;
   taken += 1;
-  await test(file, { timeout: timeoutMs }, () => import(join('..', file)));
+  await testFile(file, timeoutMs, () => import(join('..', file)));
 }
 clearInterval(keepAlive);
 
