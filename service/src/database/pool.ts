@@ -9,8 +9,11 @@ import type pg from 'pg';
 
 /** Marks a statement to be prepared with its name, which `pg_stat_statements` and `pg_prepared_statements` show. */
 const marker = /^\s*-- prepared: ([a-z_]+)\n/;
-/** Only marked texts are cached, and the source has a fixed number of them; other texts are unbounded. */
-const names = new Map<string, string>();
+type Prepared = { name: string; text: string };
+/** Only marked texts are kept, and the source has a fixed number of them; other texts are unbounded. */
+const prepared = new Map<string, Prepared>();
+/** The last text with each marker: to compare it is quicker than a look-up, which hashes the whole text. */
+const lastPrepared = new Map<string, Prepared>();
 /**
  * Statements that may wait for a connection. Ten connections serve as many in half a second, even at 20 ms each. Whoever came later would have given up and sent a request again before its turn, so the pool would only work for
  * callers that have gone: without a bound, that lasts for minutes after a failover.
@@ -41,15 +44,11 @@ function wrap(client: pg.PoolClient, set: string): PooledClient {
   let inTransaction = false;
 
   async function run(text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
-    const name = preparedName(text);
+    const named = findPrepared(text);
     try {
-      return await client.query({
-        text,
-        values: values as unknown[],
-        ...(name === null ? {} : { name }),
-      });
+      return await client.query({ text, values: values as unknown[], ...named });
     } catch (error) {
-      if ((name !== null && isRefusedPlan(error)) || isLastError(error)) unusable = true;
+      if ((named && isRefusedPlan(error)) || isLastError(error)) unusable = true;
       if (isReadTimeout(error)) {
         unusable = true;
         // Any further statement on it, even a rollback, would wait behind the one without a result.
@@ -76,7 +75,7 @@ function wrap(client: pg.PoolClient, set: string): PooledClient {
         return run(`${text}${set}`, values);
       }
       if (text === 'commit' || text === 'rollback') inTransaction = false;
-      else if (!inTransaction && preparedName(text) !== null) return runInTransaction(text, values);
+      else if (!inTransaction && findPrepared(text)) return runInTransaction(text, values);
       return run(text, values);
     },
     release: (destroy?: boolean) => client.release(destroy === true || unusable),
@@ -84,18 +83,19 @@ function wrap(client: pg.PoolClient, set: string): PooledClient {
   return pooled as unknown as PooledClient;
 }
 
-function preparedName(text: string): string | null {
-  // Checked before the look-up: without a marker this ends at the first characters, but a look-up hashes the whole
-  // text.
+function findPrepared(text: string): Prepared | null {
   const marked = marker.exec(text)?.[1];
   if (marked === undefined) return null;
-  let name = names.get(text);
-  if (name === undefined) {
+  const last = lastPrepared.get(marked);
+  if (last?.text === text) return last;
+  let found = prepared.get(text);
+  if (!found) {
     // The name includes a hash of the text, because two versions of a statement may meet in one process, as in tests.
-    name = `${marked}_${shortHash(text)}`;
-    names.set(text, name);
+    found = { name: `${marked}_${shortHash(text)}`, text };
+    prepared.set(text, found);
   }
-  return name;
+  lastPrepared.set(marked, found);
+  return found;
 }
 
 function shortHash(text: string): string {
