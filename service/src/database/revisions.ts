@@ -113,6 +113,7 @@ type Row = { scope: Scope; revision: number; timeline: number | null; atMs: numb
 /** On a standby without the timeline. */
 export async function selectRevisions(database: Database): Promise<Row[]> {
   const { rows } = await sql<Row>`
+    -- prepared: revisions
     select scope, revision, case when not pg_is_in_recovery() then ${timeline} end as timeline,
       (extract(epoch from queue_now()) * 1000)::float8 as "atMs"
     from revisions

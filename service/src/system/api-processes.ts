@@ -66,6 +66,7 @@ async function announce(database: Database): Promise<void> {
 
 async function countProcesses(database: Database): Promise<number> {
   const { rows } = await sql<{ processes: number }>`
+    -- prepared: api_processes
     select count(*)::int as processes from pg_locks
     where locktype = 'advisory' and granted and objsubid = 1 and classid = 0 and objid = ${apiProcessLock}::oid
       and database = (select oid from pg_database where datname = current_database())
