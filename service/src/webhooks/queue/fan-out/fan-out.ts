@@ -128,7 +128,7 @@ async function ensureOutboxPartitions(database: Database): Promise<void> {
 
 type Totals = Omit<FanOut, 'leased' | 'parked' | 'byParts'> & {
   parked: string[] | null;
-  /** The time of the deliveries; null if there are none. */
+  /** The time of the deliveries, if it is not the statement's; null if there are none. */
   madeAtMs: number | null;
 };
 type EventColumns = { data: string; eventCreatedAt: Date; traceparent: string | null };
@@ -177,7 +177,9 @@ async function fanOutOnce(
       select id, case when ${broadcastAbove}::int = 0 then -position else position end from placed where is_broadcast
     ),
     addressed as (
-      select * from (
+      select position, event_id, name, id_at, made_at, may_lease, webhook_id, app_id, url, secret, previous_secret,
+        previous_secret_expires_at, own_headers, owner, latency_ms
+      from (
         select e.position, e.id as event_id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           clock_timestamp() as id_at, now as made_at,
           -- Chat channels may have to wait, which only a claim looks for.
@@ -190,14 +192,14 @@ async function fanOutOnce(
     ),
     ${makeDeliveries(lease, room)},
     totals as (
-      select (select count(*) from taken) as events, (select now from clock) as made_at,
-        (select count(*) from oldest) > (select count(*) from taken) and exists (select from taken)
-          or (select count(*) from taken) >= ${eventsLimit}::int as more,
-        exists (select from broadcasts) or exists (select from placed where is_broadcast) as broadcasts,
+      select events, null::timestamptz as made_at, looked > events and events > 0 or events >= ${eventsLimit}::int as more,
+        begins or exists (select from broadcasts) as broadcasts,
         -- All transactions below the snapshot's xmin have ended.
         (select least(pg_snapshot_xmin(pg_current_snapshot()),
             (select xid from outbox where xid >= ${floor}::xid8 and ctid <> all(array(select tid from chosen)) order by xid limit 1))::text
          from turn where mine and ${minAgeMs}::int = 0) as floor
+      from (select count(*) as events, bool_or(is_broadcast) is true as begins from placed) placed,
+        (select count(*) as looked from oldest) oldest
     )
     ${returnLeased}
   `.execute(database);
@@ -274,36 +276,33 @@ function chooseEvents(total: number, broadcastAbove: number) {
     -- The slices of a broadcast evaluate them.
     select *, case when is_broadcast then 0 else filters end as filtered
     from (
-      select o.*, row_number() over (order by xid, id) as place, coalesce(s.subscribers, 0) as subscribers,
-        coalesce(s.filters, 0) as filters,
+      select tid, xid, id, name, topic, overtakes, row_number() over (order by xid, id) as place,
+        coalesce(s.subscribers, 0) as subscribers, coalesce(s.filters, 0) as filters,
         coalesce(s.subscribers > ${broadcastAbove}::int or s.filter_length > ${sql.lit(filterLengthMax)}, false) as is_broadcast
       from oldest o left join sizes s using (topic)
     ) o
     order by overtakes desc, xid, id
   ),
   ${filteringStarted},
-  -- Each event is read once, and only if there is a filter, and time to evaluate it.
-  readable as (
-    select *, case when is_next and filtered > 0 then (select filterable(data) from outbox where ctid = tid) end as readable
-    from (
-      select *, filtered = 0 or place = 1
-        or not ${isFilteringOver} as is_next
-      from sized offset 0
-    ) sized offset 0
-  ),
-  evaluated as materialized (
-    select *, case when is_next and filtered > 0 then array(
-      select webhook_id from subscribers s
-      where s.topic = r.topic and filter_path is not null and passes_filter(filter_path, r.name, r.readable)
-    ) end as passed
-    from readable r
-  ),
   -- As many as there is room for, and at least one: a backlog waits as one row per event.
   chosen as materialized (
     select tid, xid, id, topic, is_broadcast, passed from (
       select *, bool_and(is_next) over in_order as is_in_time,
         sum(case when not is_broadcast then subscribers - filtered + coalesce(cardinality(passed), 0) end) over in_order as total
-      from evaluated window in_order as (order by overtakes desc, xid, id)
+      from (
+        -- Each event is read once, and only if there is a filter, and time to evaluate it.
+        select *, case when is_next and filtered > 0 then array(
+          select webhook_id from subscribers s
+          where s.topic = r.topic and filter_path is not null and passes_filter(filter_path, r.name, r.readable)
+        ) end as passed
+        from (
+          select *, case when is_next and filtered > 0 then (select filterable(data) from outbox where ctid = tid) end as readable
+          from (
+            select *, filtered = 0 or place = 1 or not ${isFilteringOver} as is_next from sized offset 0
+          ) sized offset 0
+        ) r offset 0
+      ) evaluated
+      window in_order as (order by overtakes desc, xid, id)
     ) summed
     where is_in_time and coalesce(total, 0) <= ${total}::int or place = 1
   )
@@ -556,11 +555,11 @@ function makeDeliveries(lease: Lease, { total, unknown, full, ...room }: LeaseRo
       from addressed a
     ),
     made as materialized (
-      select uuid_v7(id_at) as id, in_order.*, fits and row_number() over (partition by fits order by position) <= ${total}::int
-        and (latency_ms is not null
-          or row_number() over (partition by fits, latency_ms is null order by position) <= ${unknown}::int) as leased
+      select uuid_v7(id_at) as id, in_order.*, fits and count(*) filter (where fits) over so_far <= ${total}::int
+        and (latency_ms is not null or count(*) filter (where fits and latency_ms is null) over so_far <= ${unknown}::int) as leased
       -- When several deliveries are parked at the same moment, the older event goes first.
       from (select * from counted order by position) in_order
+      window so_far as (order by position rows unbounded preceding)
     ),
     queued as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, parked, lease_token, leased_at,
@@ -580,11 +579,11 @@ const returnLeased = sql`
     null as event, null as url, null::bytea as secret, null::bytea as "previousSecret", null::bytea as "ownHeaders", null as owner, null::int as "latencyMs",
     null as data, null::timestamptz as "eventCreatedAt", null as traceparent
   from (
-    select events, more, floor, broadcasts, (select count(*) from made) as deliveries,
-      (extract(epoch from made_at) * 1000)::float8 as "madeAtMs", (select not mine from turn) as busy,
-      (select extract(epoch from now) * 1000 from clock)::float8 as "atMs",
-      (select array_agg(distinct webhook_id) from made where not leased) as parked
-    from totals
+    select events, more, floor, broadcasts, deliveries, parked, not mine as busy,
+      (extract(epoch from made_at) * 1000)::float8 as "madeAtMs", (extract(epoch from now) * 1000)::float8 as "atMs"
+    from totals, clock, turn, (
+      select count(*) as deliveries, array_agg(distinct webhook_id) filter (where not leased) as parked from made
+    ) made
   ) row
   union all
   select null, null, null, id, null, null, null, null, null, null, null, data, created_at, traceparent
