@@ -12,6 +12,7 @@ import type { Issue, ServiceError } from '../../errors.ts';
 import { suggest } from '../../directory/suggest.ts';
 import type { Health } from '../../system/health.ts';
 import { createLimit, type Limit } from '../admission/admit.ts';
+import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import { listPastMaintenance } from '../../system/maintenance.ts';
 import { readServiceStats } from '../../webhooks/management/service-stats.ts';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
@@ -169,9 +170,10 @@ function createResults(dependencies: SiteDependencies, limit: Limit) {
   const { health } = dependencies;
   const site = toSite(dependencies);
 
-  async function render(text: string): Promise<Entry> {
+  async function render(request: FastifyRequest, text: string): Promise<Entry> {
     const isUp = health.snapshot().components.database === 'ok';
-    const found = isUp ? await suggest(dependencies, text).catch(() => null) : null;
+    const search = () => suggest(dependencies, text).catch(() => null);
+    const found = isUp ? await inTurnOfCaller(request, search) : null;
     return entryOf(0, Buffer.from(renderSearch(site, text, found)));
   }
 
@@ -181,7 +183,7 @@ function createResults(dependencies: SiteDependencies, limit: Limit) {
     if (text === '') return null;
     const exceeded = limit?.(request, reply, null) ?? null;
     if (exceeded) throw exceeded;
-    return render(text);
+    return render(request, text);
   };
 }
 

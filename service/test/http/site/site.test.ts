@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { runningMax } from '../../../src/http/admission/caller-turns.ts';
 import { loadConfig } from '../../../src/settings/config.ts';
 import { loadBrand } from '../../../src/http/site/brand.ts';
 import { rawRequest } from '../../support/raw-request.ts';
@@ -114,6 +115,29 @@ test('an address that searches too often is limited, and still gets the start pa
   for (const path of ['/?q=a', '/?q=b', '/?q=c', '/'])
     statuses.push((await rawRequest(limited.url, { path })).status);
   assert.deepEqual(statuses, [200, 200, 429, 200]);
+});
+
+async function lockOrgs(t: TestContext) {
+  const locking = await service.database.startTransaction().execute();
+  t.after(() => locking.rollback().execute());
+  await sql`lock table orgs in access exclusive mode`.execute(locking);
+  return async () => {
+    const { rows } = await sql<{ waiting: number }>`
+      select count(*)::int as waiting from pg_locks where relation = 'orgs'::regclass and not granted
+    `.execute(locking);
+    return rows[0]?.waiting ?? 0;
+  };
+}
+
+test('however often an address searches at once, others get connections', async (t) => {
+  await get('/?q=zanzibar');
+  await service.call('/webhooks');
+  const countWaiting = await lockOrgs(t);
+  const searches = Array.from({ length: 2 * runningMax }, () => get('/?q=zanzibar'));
+  await eventually(async () => (await countWaiting()) >= runningMax);
+  assert.equal((await service.call('/webhooks')).status, 200);
+  assert.equal(await countWaiting(), runningMax);
+  t.after(() => Promise.all(searches));
 });
 
 test('the start page shows maintenance', async () => {
