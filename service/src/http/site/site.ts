@@ -3,6 +3,7 @@
  * from addresses that people try.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import pLimit from 'p-limit';
 import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
@@ -18,6 +19,7 @@ import { readServiceStats } from '../../webhooks/management/service-stats.ts';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { stateOf } from '../v1/status.ts';
+import { within } from '../within.ts';
 import { renderLanding } from './landing-page.ts';
 import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
 import { renderStatus, type StatusContent } from './status-page.ts';
@@ -57,6 +59,9 @@ declare module 'fastify' {
 }
 
 const newestShown = 6;
+/** Without them the page is still useful. */
+const newestWaitMs = 2_000;
+const readsAtOnce = 3;
 /** Counts are refreshed each second, so an older page would be wrong for as long as it is kept. */
 const cacheControl = 'public, max-age=5';
 /** The history moves slowly. Without it the page is still useful, so nobody waits long for it. */
@@ -192,17 +197,18 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
   const { health, revisions, publicUrl } = dependencies;
   const site = toSite(dependencies);
   let shown: { state: string; entry: Entry | Promise<Entry> } | null = null;
+  // A read that nobody waits for any more still has its connection, which may be dead.
+  const inTurn = pLimit(readsAtOnce);
 
   async function render(): Promise<Entry> {
     const { counts, maintenance, components } = health.snapshot();
     const query = { page: 1, limit: newestShown, sort: '-createdAt' } as const;
     const isUp = components.database === 'ok';
     // Without the database, the page has no organisations.
-    const list = isUp
-      ? await listPublic(dependencies, 'orgs', query, publicUrl).catch(() => null)
-      : null;
+    const read = () => listPublic(dependencies, 'orgs', query, publicUrl);
+    const list = isUp ? await within(newestWaitMs, inTurn(read)) : undefined;
     // The next request reads again.
-    if (isUp && list === null) shown = null;
+    if (isUp && list === undefined) shown = null;
     const newest = list?.rows ?? [];
     return publicEntry(Buffer.from(renderLanding(site, { counts, maintenance, newest })));
   }

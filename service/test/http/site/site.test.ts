@@ -140,6 +140,15 @@ test('however often an address searches at once, others get connections', async 
   t.after(() => Promise.all(searches));
 });
 
+test('the start page waits for its organisations for a moment only', async (t) => {
+  const other = await startTestService({ beside: service });
+  const countWaiting = await lockOrgs(t);
+  const { status, text } = await rawRequest(other.url, { path: '/' });
+  assert.equal(status, 200);
+  assert.doesNotMatch(text, /Newest organisations/);
+  assert.equal(await countWaiting(), 1, 'the database has not answered');
+});
+
 test('the start page shows maintenance', async () => {
   const { database, health } = service;
   await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
