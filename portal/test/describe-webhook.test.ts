@@ -19,4 +19,5 @@ test('webhooks of one host without descriptions are told apart in lists', () => 
   assert.equal(named(`https://${'a'.repeat(40)}.com/…`), `${'a'.repeat(30)}… (…a1b2)`);
   assert.equal(named('https://example.org/one', 'Chat'), 'Chat');
   assert.equal(named(`https://example.org/${'a'.repeat(100)}`).length, 61);
+  assert.equal(named('https://example.org/one', `a${'🌳'.repeat(60)}`), `a${'🌳'.repeat(29)}…`);
 });

@@ -1,3 +1,4 @@
+import { startOf } from '../../../service/src/contract/start-of.ts';
 import { healthLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import type { WebhookFormat } from '../../../service/src/contract/webhook-formats.ts';
 import type { Webhook } from '../api/types.ts';
@@ -65,7 +66,7 @@ export function nameInList(webhook: Named): string {
 }
 
 function cut(name: string, lengthMax = nameLengthMax): string {
-  return name.length > lengthMax ? `${name.slice(0, lengthMax)}…` : name;
+  return name.length > lengthMax ? `${startOf(name, lengthMax)}…` : name;
 }
 
 /** Longer descriptions do not fit into a heading. */

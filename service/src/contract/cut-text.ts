@@ -1,5 +1,7 @@
+import { startOf } from './start-of.ts';
+
 /** Shortens a text. PostgreSQL can store the result: it has no NUL and no lone surrogate. */
 export function cutText(text: string, lengthMax: number): string {
-  const cut = text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
+  const cut = text.length > lengthMax ? `${startOf(text, lengthMax)}…` : text;
   return cut.toWellFormed().replaceAll('\0', '\uFFFD');
 }

@@ -1,5 +1,6 @@
 /** The page at `/`: what this directory is, its size, its newest organisations, and a first request. */
 import type { Organisation } from '../../contract/organisation.ts';
+import { cutText } from '../../contract/cut-text.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import type { Status } from '../../contract/status.ts';
@@ -90,14 +91,13 @@ function renderNewest({ basePath, directoryPages }: Site, newest: Organisation[]
     <ul class="cards">
       ${newest.map(({ slug, name, tag, alliance, description }) => {
         const title = tag === null ? name : `${name} (${tag})`;
+        const shown = directoryPages
+          ? html`<a href="${basePath}/orgs/${slug}">${title}</a>`
+          : title;
         return html`<li>
-          <h3>${directoryPages ? html`<a href="${basePath}/orgs/${slug}">${title}</a>` : title}</h3>
-          ${[alliance?.name, description].map((text) => (text ? html`<p>${cut(text)}</p>` : html``))}
+          <h3 dir="auto">${shown}</h3>
+          ${[alliance?.name, description].map((text) => (text ? html`<p dir="auto">${cutText(text, descriptionMax)}</p>` : html``))}
         </li>`;
       })}
     </ul>`;
-}
-
-function cut(text: string): string {
-  return text.length > descriptionMax ? `${text.slice(0, descriptionMax)}…` : text;
 }

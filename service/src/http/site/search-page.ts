@@ -59,8 +59,9 @@ function renderFound({ basePath, directoryPages }: Site, found: Suggestion[]): H
       const { label, path } = kinds[kind];
       // A blueprint has no page of its own: the list shows all of it.
       const page = path === 'blueprints' ? `${path}?slug=${slug}` : `${path}/${slug}`;
+      const shown = directoryPages ? html`<a href="${basePath}/${page}">${name}</a>` : name;
       return html`<li>
-        <strong>${directoryPages ? html`<a href="${basePath}/${page}">${name}</a>` : name}</strong>
+        <strong dir="auto">${shown}</strong>
         <p>${label}${directoryPages ? '' : html`, <code>/api/v1/${path}/${slug}</code>`}</p>
       </li>`;
     })}

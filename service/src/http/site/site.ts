@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import pLimit from 'p-limit';
+import { startOf } from '../../contract/start-of.ts';
 import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
@@ -184,7 +185,7 @@ function createResults(dependencies: SiteDependencies, limit: Limit) {
 
   return (request: FastifyRequest, reply: FastifyReply): Promise<Entry> | null => {
     const { q } = request.query as { q?: string | string[] };
-    const text = [q].flat().join(' ').replaceAll('\0', '').trim().slice(0, searchTextMax);
+    const text = startOf([q].flat().join(' ').replaceAll('\0', '').trim(), searchTextMax);
     if (text === '') return null;
     const exceeded = limit?.(request, reply, null) ?? null;
     if (exceeded) throw exceeded;

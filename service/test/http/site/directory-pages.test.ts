@@ -296,6 +296,16 @@ test('hostile texts are shown as texts', async () => {
   assert.equal(readData((await get('/orgs/hostile')).text)['name'], hostile);
 });
 
+test('a long text is cut between characters', async () => {
+  const forest = `a${'🌳'.repeat(200)}`;
+  await createOrgs({ name: 'Forest', slug: 'forest', description: forest });
+  for (const path of ['/orgs?search=forest', '/orgs/forest']) {
+    const { text } = await get(path);
+    assert.match(text, /a🌳+…/u);
+    assert.doesNotMatch(text, /\uFFFD/);
+  }
+});
+
 test('images of other sites are shown only if the setting allows it, and only over TLS', async () => {
   const logoUrl = 'https://images.example/logo.png?a=1&b=2';
   await createOrgs(

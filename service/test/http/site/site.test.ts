@@ -44,7 +44,7 @@ test('the start page shows listed organisations only, and a request with its res
   await createOrg('Acme <b>& Sons</b>');
   await createOrg('Unlisted Society', false);
   const { text } = await get('/');
-  assert.match(text, /<h3>Acme &#60;b&#62;&#38; Sons&#60;\/b&#62;<\/h3>/);
+  assert.match(text, /<h3 dir="auto">Acme &#60;b&#62;&#38; Sons&#60;\/b&#62;<\/h3>/);
   assert.doesNotMatch(text, /society/i);
   assert.match(text, /curl https:\/\/example\.org\/herald\/api\/v1\/orgs\/acme-b-sons-b /);
   const [, shown = ''] = /<pre [^>]*aria-label="Its response">([^<]*)<\/pre>/.exec(text) ?? [];
@@ -94,7 +94,7 @@ test('the start page searches without a script, and shows nothing unlisted', asy
   await createOrg('Zanzibar <i>Society</i>');
   const found = await get('/?q=zanzbiar%20society');
   assert.equal(found.status, 200);
-  assert.match(found.text, /<strong>Zanzibar &#60;i&#62;Society&#60;\/i&#62;<\/strong>/);
+  assert.match(found.text, /<strong dir="auto">Zanzibar &#60;i&#62;Society&#60;\/i&#62;<\/strong>/);
   assert.match(found.text, /<code>\/api\/v1\/orgs\/zanzibar-i-society-i<\/code>/);
   assert.match(found.text, /value="zanzbiar society"/);
   const hidden = await get('/?q=unlisted');
@@ -115,6 +115,19 @@ test('an address that searches too often is limited, and still gets the start pa
   for (const path of ['/?q=a', '/?q=b', '/?q=c', '/'])
     statuses.push((await rawRequest(limited.url, { path })).status);
   assert.deepEqual(statuses, [200, 200, 429, 200]);
+});
+
+test('texts are cut between characters, and run in their own direction', async () => {
+  await put(service.database, 'orgs', [
+    { name: 'حديقة (Garden) 12', slug: 'garden', description: `a${'🌳'.repeat(200)}` },
+  ]);
+  await service.settled();
+  const { text } = await get('/');
+  assert.match(text, /<h3 dir="auto">حديقة \(Garden\) 12<\/h3>\s*<p dir="auto">a🌳+…<\/p>/u);
+  const long = `${'a'.repeat(99)}🌳`;
+  const searched = await get(`/?q=${encodeURIComponent(long)}`);
+  assert.match(searched.text, /value="a{99}"/);
+  assert.match((await get('/?q=garden')).text, /<strong dir="auto">حديقة/);
 });
 
 async function lockOrgs(t: TestContext) {
