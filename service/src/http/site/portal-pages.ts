@@ -15,6 +15,7 @@ import type { Config } from '../../settings/config.ts';
 import { hasOperators } from '../../sign-in/operators.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { createLimit } from '../admission/admit.ts';
+import { inTurnOfAddress } from '../admission/caller-turns.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { toPortalSession } from '../portal/portal-session.ts';
 import { signInOptionsOf } from '../portal/sign-in-options.ts';
@@ -144,7 +145,8 @@ function createReadSession({
     const { cookie } = request.headers;
     if (cookie === undefined) return null;
     if (limit?.(request, reply, null)) return undefined;
-    return within(sessionWaitMs, read(cookie, reply));
+    const reading = inTurnOfAddress(request, () => read(cookie, reply));
+    return within(sessionWaitMs, reading);
   };
 }
 

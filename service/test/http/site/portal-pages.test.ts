@@ -3,11 +3,13 @@ import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fastify from 'fastify';
 import { sql } from '../../../src/database/database.ts';
+import { runningMax } from '../../../src/http/admission/caller-turns.ts';
 import { loadBrand } from '../../../src/http/site/brand.ts';
 import { hashOf, schemeScript } from '../../../src/http/site/tokens.ts';
 import { loadConfig } from '../../../src/settings/config.ts';
 import { registerPortalPages } from '../../../src/http/site/portal-pages.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
+import { eventually } from '../../support/eventually.ts';
 import { cookiesOf, password, postPortal, signInAs, signUp } from '../../support/portal.ts';
 import { rawRequest } from '../../support/raw-request.ts';
 import { startTestService, testPublicUrl, type TestService } from '../../support/service.ts';
@@ -234,6 +236,27 @@ test('without a database the page is sent without the session', async () => {
     assert.equal((await pageDataOf(stranger)).data.session, null, 'nothing was read for it');
     heal();
   }
+});
+
+test('however many pages a user opens at once, others get connections', async () => {
+  await service.call('/webhooks');
+  const locking = await service.database.startTransaction().execute();
+  await sql`lock table sessions in access exclusive mode`.execute(locking);
+  const countWaiting = async () => {
+    const { rows } = await sql<{ waiting: number }>`
+      select count(*)::int as waiting from pg_locks where relation = 'sessions'::regclass and not granted
+    `.execute(locking);
+    return rows[0]?.waiting ?? 0;
+  };
+  const opened = Array.from({ length: 2 * runningMax }, () =>
+    ask(service, { headers: { cookie } }),
+  );
+  await eventually(async () => (await countWaiting()) >= runningMax);
+  const { status } = await service.call('/webhooks');
+  const waiting = await countWaiting();
+  await locking.rollback().execute();
+  assert.deepEqual([status, waiting], [200, runningMax]);
+  await Promise.all(opened);
 });
 
 test('over the rate limit, pages are sent without the session', async () => {
