@@ -23,11 +23,13 @@ export type NewAnnouncement = {
 const iso = (column: 'starts_at' | 'ends_at' | 'created_at') =>
   sql`to_char(${sql.ref(column)} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
+const isShown = sql`(ends_at is null or ends_at > now())`;
+
 /** The announcements that are shown as a JSON array of `Announcement`, the newest first; an expression for one column. */
 export const shownAnnouncements = sql`(
   select coalesce(json_agg(json_build_object('id', id, 'severity', severity, 'text', text, 'startsAt', ${iso('starts_at')},
     'endsAt', ${iso('ends_at')}, 'createdAt', ${iso('created_at')}) order by created_at desc, id), '[]')
-  from announcements where ends_at is null or ends_at > now()
+  from announcements where ${isShown}
 )`;
 
 export async function listAnnouncements(executor: Executor): Promise<Announcement[]> {
@@ -89,7 +91,8 @@ export async function findAnnounced(
   id: string,
 ): Promise<{ id: string; mails: number }> {
   const { rows } = await sql<{ mails: number }>`
-    select (select count(*) from notices where topic = ${`announcement ${id}`}) as mails from announcements where id = ${id}
+    select (select count(*) from notices where topic = ${`announcement ${id}`}) as mails
+    from announcements where id = ${id} and ${isShown}
   `.execute(tx);
   const [row] = rows;
   if (!row) throw usedKey(`created the announcement ${id}, which has ended. Use a new one.`);

@@ -118,6 +118,11 @@ test('an announcement is made, and mailed, once', async () => {
   assert.equal(others.length, 0);
   await person.call(`${path}/${made?.id}`, { method: 'DELETE' });
   assertConflict(await make(person, path, 'said', json), /has ended/);
+  // By itself, and nothing has deleted it yet.
+  const { status } = await make(person, path, 'briefly', json);
+  assert.equal(status, 201);
+  await sql`update announcements set ends_at = now()`.execute(database);
+  assertConflict(await make(person, path, 'briefly', json), /has ended/);
 });
 
 test('a refused creation leaves its key free, and an old key is dropped', async () => {
