@@ -66,7 +66,7 @@ export const Status = strictObject(
         ),
         deliveries: state(
           ['ok', 'delayed', 'unavailable'],
-          '`delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
+          '`delayed`: an event or a due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
         ),
         blueprintSync: Sync,
         chatSync: Sync,

@@ -4,8 +4,10 @@
  */
 import type { Announcement, Status } from '../contract/status.ts';
 import { withTextTimes } from '../contract/text-times.ts';
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
+import { subscribableEvents } from '../events/catalogue.ts';
 import { createFloor } from '../runtime/floor.ts';
 import { shownAnnouncements } from './announcements.ts';
 import type { MaintenanceState } from './maintenance.ts';
@@ -34,8 +36,11 @@ type Row = {
   blueprints_synced_at: Date | null;
   chat_synced_at: Date | null;
   oldest_due_ms: number | null;
+  oldest_event_ms: number | null;
   /** The queue's time before which no delivery waits. */
   due_floor: string;
+  /** The `xid` below which no event waits. */
+  event_floor: string;
 };
 
 export function createHealth(database: Database, revisions: Revisions): Health {
@@ -45,13 +50,17 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   let running = false;
   let refreshing: Promise<void> | null = null;
   const due = createFloor(null);
+  const events = createFloor('0');
 
   async function read(): Promise<void> {
     const startedAt = performance.now();
     try {
-      const { from, reached } = due.look();
-      last = (await readRow(database, from)) ?? last;
-      if (last) reached(last.due_floor);
+      const looks = { due: due.look(), events: events.look() };
+      last = (await readRow(database, looks.due.from, looks.events.from)) ?? last;
+      if (last) {
+        looks.due.reached(last.due_floor);
+        looks.events.reached(last.event_floor);
+      }
       confirmedAt = startedAt;
     } catch {
       // The snapshot shows it once it is stale.
@@ -82,7 +91,11 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   };
 }
 
-async function readRow(database: Database, dueSince: string | null): Promise<Row | undefined> {
+async function readRow(
+  database: Database,
+  dueSince: string | null,
+  eventsSince: string,
+): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
     with clock as materialized (select queue_now() as now),
     oldest as materialized (
@@ -92,12 +105,26 @@ async function readRow(database: Database, dueSince: string | null): Promise<Row
         -- Rows that are gone but in somebody's snapshot stay at the head of the index, and are not stepped over again.
         and due_at >= coalesce(${dueSince}::timestamptz - ${sql.lit(lookBackMs)} * interval '1 millisecond', '-infinity')
       order by due_at limit 1
+    ),
+    -- Without a worker, events become no deliveries.
+    event as materialized (
+      select xid, created_at from outbox where xid >= ${eventsSince}::xid8 order by xid limit 1
+    ),
+    entry as materialized (
+      select xid, created_at from published_events
+      -- An event that only a newer version knows waits for that version.
+      where rejected_at is null and name = any(${arrayLiteral(subscribableEvents)}::text[]) and xid >= ${eventsSince}::xid8
+      order by xid limit 1
     )
     select m.message, m.since, m.expected_end as "expectedEnd", ${shownAnnouncements} as announcements, totals.*,
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
       (select extract(epoch from now - due_at)::float8 * 1000 from oldest, clock) as oldest_due_ms,
-      (select least(now, (select due_at from oldest))::text from clock) as due_floor
+      (select extract(epoch from now - least((select created_at from event), (select created_at from entry)))::float8 * 1000
+       from clock) as oldest_event_ms,
+      (select least(now, (select due_at from oldest))::text from clock) as due_floor,
+      -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
+      least((select xid from event), (select xid from entry), pg_snapshot_xmin(pg_current_snapshot()))::text as event_floor
     from (
       select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
         coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,
@@ -109,7 +136,8 @@ async function readRow(database: Database, dueSince: string | null): Promise<Row
 }
 
 function toSnapshot(row: Row | null, reachable: boolean): ReturnType<Health['snapshot']> {
-  const deliveries = (row?.oldest_due_ms ?? 0) > delayedAfterMs ? 'delayed' : 'ok';
+  const oldestMs = Math.max(row?.oldest_due_ms ?? 0, row?.oldest_event_ms ?? 0);
+  const deliveries = oldestMs > delayedAfterMs ? 'delayed' : 'ok';
   return {
     maintenance: maintenanceOf(row),
     announcements: row?.announcements ?? [],

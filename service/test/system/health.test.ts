@@ -20,15 +20,38 @@ async function queue(row: { state: 'waiting' | 'parked' | 'leased'; dueSecondsAg
   `.execute(database);
 }
 
+let passed = 0;
+
 /** For the queue. */
 async function passTime(seconds: number): Promise<void> {
+  passed += seconds;
   await sql
     .raw(`
       create or replace function queue_now() returns timestamptz language sql parallel safe
-      as $$ select clock_timestamp() + interval '${seconds} seconds' $$
+      as $$ select clock_timestamp() + interval '${passed} seconds' $$
     `)
     .execute(database);
 }
+
+const waiting = {
+  'an event': sql`
+    insert into outbox (id, name, audience, data, created_at) values (uuid_v7(), 'org.created', 'global', '{}', queue_now())
+  `,
+  'an entry published by SQL': sql`
+    insert into published_events (id, name, org_id, data, created_at)
+    values (uuid_v7(), 'event.created', uuid_v7(), '{}', queue_now())
+  `,
+};
+for (const [what, insert] of Object.entries(waiting))
+  test(`deliveries are delayed if ${what} waits that nobody takes`, async () => {
+    await eventually(async () => (await deliveries()) === 'ok');
+    await insert.execute(database);
+    await passTime(100);
+    await eventually(async () => (await deliveries()) === 'delayed');
+    await sql`delete from outbox`.execute(database);
+    await sql`delete from published_events`.execute(database);
+    await eventually(async () => (await deliveries()) === 'ok');
+  });
 
 test('deliveries are delayed if one waits that is neither leased nor parked', async () => {
   await queue({ state: 'leased', dueSecondsAgo: 1_000 });
