@@ -465,6 +465,19 @@ test('a repeated suspension changes the reason and keeps the time', async () => 
   assert.equal(key.suspendedReason, 'Another');
 });
 
+test('what is suspended under an id in upper case has it in its audit log', async () => {
+  const { appId, keyId, id } = await makeWebhook();
+  for (const [kind, subject] of [
+    ['webhook', id],
+    ['key', keyId],
+    ['app', appId],
+  ] as const) {
+    assert.equal((await suspend(kind, subject.toUpperCase())).id, subject);
+    const [last] = await run('audit', 'list', '--subject', subject);
+    assert.equal(last.action, `${kind}.suspended`);
+  }
+});
+
 for (const kind of ['account', 'app', 'webhook', 'key'])
   test(`suspending and restoring an unknown ${kind} fails`, async () => {
     for (const words of [

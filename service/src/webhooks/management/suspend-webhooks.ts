@@ -82,7 +82,8 @@ async function lockTarget(tx: Transaction, { kind, id }: Target): Promise<Suspen
   if (kind === 'app') return lockSuspendable(tx, 'app', id);
   const [webhook] = rows;
   if (!webhook) throw new ServiceError('not_found', `There is no webhook with the id ${id}.`);
-  return { kind, id, appId: webhook.appId, details: { host: urlHost(webhook.url) } };
+  const details = { host: urlHost(webhook.url) };
+  return { kind, id: webhook.id, appId: webhook.appId, details };
 }
 
 function isOf({ kind, id }: SuspensionSubject) {
