@@ -181,7 +181,8 @@ export async function changeQuotas(
     Object.fromEntries(rows.map((row) => [row.quota, row[name]]));
   await recordAudit(tx, actor, {
     action: 'app.quotas_changed',
-    subject: { kind: 'app', id: appId },
+    // As it is in the log's other entries.
+    subject: { kind: 'app', id: appId.toLowerCase() },
     appId,
     details: { quotas: column('maximum'), before: column('before') },
   });

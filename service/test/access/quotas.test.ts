@@ -187,12 +187,12 @@ test('what the operator changes is in the audit log with the values before, and 
   const { appId } = await makeKey(service);
   await set(appId, '--keys', '5', '--rate', '50');
   await set(appId, '--keys', '5');
-  await set(appId, '--keys', '6');
+  await set(appId.toUpperCase(), '--keys', '6');
   await run('unset', appId, '--rate', '--members');
   const entries = await listAudit(database, {
     actor: null,
     action: 'app.quotas_changed',
-    subjectId: null,
+    subjectId: appId,
     appId,
     since: null,
     limit: 10,
