@@ -5,12 +5,12 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { RequestCounter, type Counters } from './count-requests.ts';
-import { supportAllMethods } from './methods.ts';
+import { toRoutedMethod } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
 import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export type ServerDependencies = { log: Logger; metrics: Metrics; usage: Usage };
 
@@ -26,7 +26,10 @@ export function serverOptions({ log }: ServerDependencies) {
     // Log lines carry the request id themselves; a logger per request would cost more than the key check.
     childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     genReqId: requestIdOf,
-    rewriteUrl: toOriginForm,
+    rewriteUrl(request: IncomingMessage) {
+      toRoutedMethod(request);
+      return toOriginForm(request);
+    },
     // Requests in flight finish before their connections close; idle connections close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -34,7 +37,6 @@ export function serverOptions({ log }: ServerDependencies) {
 }
 
 export function applyDefaults(app: FastifyInstance): void {
-  supportAllMethods(app);
   app.setValidatorCompiler(validatorCompiler as never);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(sendError);
