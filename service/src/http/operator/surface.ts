@@ -44,9 +44,9 @@ export type OperatorContext = PortalContext &
 
 /** It looks at every webhook, and open pages of the console ask for it all the time. */
 const installationBounds = { timeoutMs: 10_000, reuseMs: 5_000 };
-/** They open connections, and look twice at a queue that is late. */
 /** Much shorter than a person waits, and longer than any change but an import takes. */
 const lockMaxMs = 3_000;
+/** They open connections, and look twice at a queue that is late. */
 const checksBounds = { timeoutMs: 25_000, reuseMs: 15_000, abandonAfterMs: 60_000 };
 
 export const operation = operationFor<OperatorContext>();
