@@ -166,7 +166,8 @@ function toObject(header: string[], cells: string[], schema: TSchema): Record<st
 /** Converts the text of a cell to a number, a boolean or a list of words if the schema wants one and the text fits. */
 function readCell(cell: string, schema: TSchema, name: string): unknown {
   const types = new Set([propertiesOf(schema)[name]?.type].flat());
-  if (types.has('boolean') && (cell === 'true' || cell === 'false')) return cell === 'true';
+  // Spreadsheets write them in upper case.
+  if (types.has('boolean') && /^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
   if ((types.has('integer') || types.has('number')) && /^-?\d+(\.\d+)?$/.test(cell))
     return Number(cell);
   if (types.has('array')) return splitList(cell, name);

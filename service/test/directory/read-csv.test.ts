@@ -113,6 +113,14 @@ test('a column that is no field is an error, because its empty cells would look 
   });
 });
 
+test('booleans may be as spreadsheets write them', async () => {
+  assert.deepEqual(await read('name,listed\nTRUE,TRUE\nFalse,False\nno,no\n'), [
+    [2, { name: 'TRUE', listed: true }],
+    [3, { name: 'False', listed: false }],
+    [4, { name: 'no', listed: 'no' }],
+  ]);
+});
+
 test('another separator than the comma is one error', async () => {
   for (const [header, separators] of [
     ['name;tag', 'semicolons'],
