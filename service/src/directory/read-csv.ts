@@ -106,7 +106,9 @@ class RowReader {
       [';', 'semicolons'],
       ['\t', 'tabs'],
     ] as const)
-      if (first.split(separator).some((name) => name !== first && isColumn(name, this.#schema)))
+      if (
+        first.split(separator).some((name) => name !== first && isColumn(name.trim(), this.#schema))
+      )
         throw headerError(number, `separates the columns with ${separators}; use commas`);
   }
 
@@ -188,7 +190,7 @@ function splitList(cell: string, name: string): string[] {
 }
 
 function isColumn(name: string, schema: TSchema): boolean {
-  return columnsOf(schema).includes(name.trim());
+  return columnsOf(schema).includes(name);
 }
 
 /** The fields, and those of objects by both names. */

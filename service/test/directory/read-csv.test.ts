@@ -106,6 +106,7 @@ test('a column that is no field is an error, because its empty cells would look 
       'name,links.web site',
       'has the column "links.web site", which is no field; did you mean "links.website"?',
     ],
+    ['name, tag', 'has the column " tag", which is no field; did you mean "tag"?'],
   ] as const)
     await assert.rejects(read(`${header}\nOne,\n`), { message: `line 1: ${message}` });
   await assert.rejects(read('name,quantity\nOne,\n'), {
@@ -128,6 +129,7 @@ test('another separator than the comma is one error', async () => {
     ['"name";"tag"', 'semicolons'],
     ['name\ttag', 'tabs'],
     ['name\t"tag"', 'tabs'],
+    ['name ; tag', 'semicolons'],
   ] as const)
     await assert.rejects(read(`${header}\r\nOne;1,5\r\nTwo;2\r\n`), {
       code: 'validation_failed',
