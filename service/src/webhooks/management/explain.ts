@@ -313,6 +313,8 @@ function wouldSend(hasNearby: boolean, hasFilter: boolean): string {
 }
 
 function messageOf({ status, attempt_count: attempts, cancelled_by: by }: DeliveryColumns): string {
+  if (status === 'pending' && attempts === 0)
+    return "The delivery waits for its first attempt. If that takes long, the service cannot decrypt the webhook's secret, headers or URL at the moment, or its chat platform asked to wait.";
   if (status === 'pending')
     return 'The delivery is pending. Its attempts show the responses so far.';
   if (status === 'succeeded') return 'The receiver accepted the event with a 2xx status.';

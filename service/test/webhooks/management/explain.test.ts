@@ -87,6 +87,8 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
     [delivered.result, delivered.delivery.status, delivered.delivery.eventId],
     ['delivered', 'pending', eventId],
   );
+  // It has no attempts that could show anything.
+  assert.match(delivered.message, /waits for its first attempt/);
   const unsubscribed = (await explain(other, eventId)).body.data;
   assert.deepEqual(
     [unsubscribed.result, unsubscribed.checks, unsubscribed.unknown],
