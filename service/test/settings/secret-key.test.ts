@@ -90,6 +90,23 @@ test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old k
     assert.doesNotThrow(() => new StandardWebhook(secret).verify(String(sent), headers));
 });
 
+test('a previous secret whose overlap has ended is no reason to keep its key', async () => {
+  const { rows } = await sql<{ secret: Buffer }>`
+    update webhooks set previous_secret = ${createSecretBox([first]).seal(rotated.secret, rotated.id)},
+      previous_secret_expires_at = now()
+    where id = ${rotated.id} returning secret
+  `.execute(opened.database);
+  const { code, stdout } = await reseal(third, second);
+  assert.deepEqual([code, JSON.parse(stdout).unreadable], [0, []]);
+  const { rows: after } = await sql<{ secret: Buffer; previous: Buffer | null }>`
+    select secret, previous_secret as previous from webhooks where id = ${rotated.id}
+  `.execute(opened.database);
+  assert.equal(after[0]?.previous, null);
+  const [before, now] = [createSecretBox([second]), createSecretBox([third])];
+  assert.equal(now.open(after[0].secret, rotated.id), before.open(rows[0]!.secret, rotated.id));
+  assert.equal((await reseal(second, third)).code, 0);
+});
+
 test('without the key everything except sending works, and a new secret and headers fix that', async () => {
   const service = await startWith(third);
   const listed = await service.call('/webhooks', { key });

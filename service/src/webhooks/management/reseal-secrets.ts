@@ -5,7 +5,7 @@ import { urlOwner } from '../sending/chat-platforms.ts';
 import { headersOwner } from '../sending/own-headers.ts';
 
 export type Resealed = {
-  /** Secrets that were encrypted again; a previous secret, the headers and the URL of a webhook count separately. */
+  /** Secrets that were encrypted again; a previous secret that is valid, the headers and the URL of a webhook count separately. */
   resealed: number;
   /** Secrets that used the first key already. */
   unchanged: number;
@@ -50,14 +50,15 @@ async function resealBatch(
   done: Resealed,
 ): Promise<string | null> {
   const { rows } = await sql<Sealed>`
-    select id, secret, previous_secret as previous, own_headers as headers, sealed_url as "sealedUrl" from webhooks
+    select id, secret, case when previous_secret_expires_at > now() then previous_secret end as previous, own_headers as headers, sealed_url as "sealedUrl" from webhooks
     where id > ${after} order by id limit ${batchSize} for update
   `.execute(tx);
   const changes = rows.flatMap((row) => resealOne(row, secretBox, done) ?? []);
   for (const { id, secret, previous, headers, sealedUrl } of changes) {
     // Leaves `updated_at` alone, because nothing changes that the owner could see.
     await sql`
-      update webhooks set secret = ${secret}, previous_secret = ${previous}, own_headers = ${headers}, sealed_url = ${sealedUrl}
+      update webhooks set secret = ${secret}, own_headers = ${headers}, sealed_url = ${sealedUrl}, previous_secret = ${previous},
+        previous_secret_expires_at = case when ${previous}::bytea is not null then previous_secret_expires_at end
       where id = ${id}
     `.execute(tx);
   }
