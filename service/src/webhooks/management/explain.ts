@@ -23,7 +23,8 @@ type Row = {
   explained_webhook: string;
   asked_id: string;
   at: Date | null;
-  available: boolean;
+  /** Whether the app may have the event now. */
+  allowed: boolean;
   sent: boolean;
   aside: boolean;
   unreadable: boolean;
@@ -84,8 +85,8 @@ export async function explainEvents(
 ): Promise<{ eventId: string; explanation: Explanation }[]> {
   const { rows } = await sql<Row>`
     select d.*, w.id as explained_webhook, asked.id as asked_id, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
-      coalesce(d.id is not null or may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
-        (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as available,
+      coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as allowed,
       sent, coalesce(e.aside, false) or exists (
         select from set_aside a where a.webhook_id = w.id and a.event_id = e.id and a.delivery_id is not null
       ) as aside,
@@ -131,7 +132,7 @@ export async function explainEvents(
 }
 
 function toExplanation(row: Row): Explanation {
-  const { available } = row;
+  const available = isAvailable(row);
   return {
     webhookId: row.explained_webhook,
     ...verdictOfEvent(row),
@@ -241,8 +242,12 @@ function webhookChecks(time: ReturnType<typeof sql>, name: ReturnType<typeof sql
   `;
 }
 
+function isAvailable({ id, allowed }: Row): boolean {
+  return id !== null || allowed;
+}
+
 function verdictOfEvent(row: Row): Verdict {
-  if (!row.available) return unavailable;
+  if (!isAvailable(row)) return unavailable;
   if (row.id !== null) return { result: 'delivered', message: messageOf(row) };
   if (row.aside) return setAside;
   // A broadcast has fixed its webhooks before it has made all their deliveries.
@@ -312,21 +317,46 @@ function wouldSend(hasNearby: boolean, hasFilter: boolean): string {
     : `${gets}, but none is known within a minute of that time. Check the time, or ask whoever publishes the event.`;
 }
 
-function messageOf({ status, attempt_count: attempts, cancelled_by: by }: DeliveryColumns): string {
+function messageOf({
+  status,
+  attempt_count: attempts,
+  cancelled_by: by,
+  allowed,
+}: DeliveryColumns & Pick<Row, 'allowed'>): string {
   if (status === 'pending' && attempts === 0)
     return "The delivery waits for its first attempt. If that takes long, the service cannot decrypt the webhook's secret, headers or URL at the moment, or its chat platform asked to wait.";
   if (status === 'pending')
     return 'The delivery is pending. Its attempts show the responses so far.';
   if (status === 'succeeded') return 'The receiver accepted the event with a 2xx status.';
+  const [reason, advice] = endOf({ status, attempts, by });
+  return `${reason} ${allowed ? advice : 'The app can no longer get the event, so it is not sent again.'}`;
+}
+
+type Ended = { status: DeliveryRow['status']; attempts: number; by: string | null };
+
+/** Why a delivery ended without a success, and what to do about it. */
+function endOf({ status, attempts, by }: Ended): [reason: string, advice: string] {
   if (status === 'failed' && attempts === 0)
-    return "The delivery failed without an attempt: for a day, the service could not decrypt the webhook's secret, headers or URL, or its chat platform asked to wait. Redeliver it once that is over.";
+    return [
+      "The delivery failed without an attempt: for a day, the service could not decrypt the webhook's secret, headers or URL, or its chat platform asked to wait.",
+      'Redeliver it once that is over.',
+    ];
   if (status === 'failed')
-    return 'All attempts failed. Fix the receiver, then redeliver the delivery.';
-  return by === 'deactivation'
-    ? 'The delivery was cancelled because the webhook was deactivated. Activate the webhook, then replay what it missed.'
-    : by === 'suspension'
-      ? 'The delivery was cancelled because the operator suspended the webhook or its app. When it is restored, replay what it missed.'
-      : 'The delivery was cancelled because the app can no longer get the event.';
+    return ['All attempts failed.', 'Fix the receiver, then redeliver the delivery.'];
+  if (by === 'deactivation')
+    return [
+      'The delivery was cancelled because the webhook was deactivated.',
+      'Activate the webhook, then replay what it missed.',
+    ];
+  if (by === 'suspension')
+    return [
+      'The delivery was cancelled because the operator suspended the webhook or its app.',
+      'When it is restored, replay what it missed.',
+    ];
+  return [
+    'The delivery was cancelled because the app could not get the event any more.',
+    'It can again, so redeliver the delivery.',
+  ];
 }
 
 function checksOf({ bound, listed, existed, active, subscribed, passed = null }: Checks): Checks {

@@ -148,6 +148,31 @@ test('a delivery that failed without an attempt is not explained by its receiver
   assert.match(message, /without an attempt/);
 });
 
+test('nobody is told to send again what the app can no longer get', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  await fanOutParked(database);
+  await patch(webhook, { active: false });
+  await patch(webhook, { active: true });
+  const messageNow = async () => (await explain(webhook, eventId)).body.data.message as string;
+  assert.match(await messageNow(), /cancelled because the webhook was deactivated\. .* replay/);
+  await database.transaction().execute((tx) => unbindApp(tx, testActor, webhook.appId));
+  const ended = await messageNow();
+  assert.match(ended, /cancelled because the webhook was deactivated\. The app can no longer get/);
+  assert.doesNotMatch(ended, /replay|redeliver/);
+  await sql`
+    update deliveries set status = 'failed', cancelled_by = null where webhook_id = ${webhook.id}
+  `.execute(database);
+  for (const attempts of [0, 6]) {
+    await sql`
+      update deliveries set attempt_count = ${attempts} where webhook_id = ${webhook.id}
+    `.execute(database);
+    const failed = await messageNow();
+    assert.match(failed, /failed.*The app can no longer get/);
+    assert.doesNotMatch(failed, /redeliver/i);
+  }
+});
+
 test('an event that the app may not have looks like a missing one, byte for byte', async () => {
   const webhook = await makeWebhook();
   const foreign = await makeWebhook();
