@@ -15,9 +15,9 @@ export async function redeliver(
   await requireActive(tx, appId, webhookId);
   // Looks at pending deliveries first, so that a delivery that ends meanwhile is found in one of the two tables.
   if (await isPending(tx, webhookId, deliveryId)) throw pending();
-  const { rows } = await sql<{ event: string; allowed: boolean }>`
+  const { rows } = await sql<{ event: string; allowed: boolean | null }>`
     select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
-    from deliveries d join events e on e.id = d.event_id
+    from deliveries d left join events e on e.id = d.event_id
     where d.id = ${deliveryId} and d.webhook_id = ${webhookId}
   `.execute(tx);
   const [delivery] = rows;

@@ -302,6 +302,24 @@ test('a redelivery has the same id and bytes, in a new cycle', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
 
+test('a delivery that outlives its event is shown and cannot be redelivered', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  await publish();
+  const ended = await endedDelivery(service, id);
+  await sql`
+    delete from events where id = (select event_id from deliveries where id = ${ended.id})
+  `.execute(database);
+  const path = `/webhooks/${id}/deliveries/${ended.id}`;
+  const shown = await service.call(path, { key });
+  assert.deepEqual([shown.status, shown.body.data.body], [200, null]);
+  const again = await post(`${path}/redeliver`, undefined, key);
+  assert.equal(again.status, 409);
+  assert.match(again.body.error.message, /can no longer get this event/);
+  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});
+
 test('an event that an app may no longer have is neither shown nor redelivered', async () => {
   const receiver = await startReceiver();
   const { key, owner } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
