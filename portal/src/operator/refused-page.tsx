@@ -84,7 +84,7 @@ const verbs = {
     action: 'Drop',
     past: 'dropped',
     color: 'red.9',
-    text: 'They are deleted for good. Dropped events are never sent.',
+    text: 'They are deleted for good. Dropped events are never sent, and dropped deliveries only by a replay of their webhook.',
   },
 } as const;
 type Verb = keyof typeof verbs;

@@ -23,7 +23,7 @@ const verbs: Verb[] = [
     name: 'drop',
     past: 'dropped',
     description: 'Delete events and deliveries for good that were rejected or set aside.',
-    note: 'Dropped events are never sent. Otherwise they are dropped after RETENTION_DAYS.',
+    note: 'Dropped events are never sent, and dropped deliveries only by a replay of their webhook. Otherwise they are dropped after RETENTION_DAYS.',
   },
 ];
 

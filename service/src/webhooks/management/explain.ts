@@ -252,7 +252,7 @@ function verdictOfEvent(row: Row): Verdict {
   if (row.aside) return setAside;
   // A broadcast has fixed its webhooks before it has made all their deliveries.
   if (row.waits && (row.at === null || row.sent)) return waiting;
-  return row.sent ? unknown : verdictOfChecks(row, row.name ?? '', row.unreadable);
+  return row.sent ? noDelivery : verdictOfChecks(row, row.name ?? '', row.unreadable);
 }
 
 /** The first condition that was not met. */
@@ -304,6 +304,11 @@ const unknown: Verdict = {
   result: 'unknown',
   message:
     'The settings at that time are not known: there is no record of them, or they changed at that moment. A replay sends the event if the webhook missed it.',
+};
+const noDelivery: Verdict = {
+  result: 'unknown',
+  message:
+    "The webhook was to get the event and has no delivery: its settings changed at that moment, or the service's operator dropped it after an error. A replay sends it.",
 };
 const unreadable =
   "The webhook's filter could not be evaluated: the data of the event has a value that filters cannot read, such as a number out of range. It counts as an event that does not match.";

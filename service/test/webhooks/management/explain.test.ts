@@ -10,6 +10,7 @@ import { sql } from '../../../src/database/database.ts';
 import { setAside, take } from '../../../src/events/set-aside.ts';
 import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
+import { changeRefused } from '../../../src/http/operator/refused.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
 import { claimParked } from '../../../src/webhooks/queue/dispatch/claim.ts';
@@ -133,6 +134,18 @@ test('an event or a delivery that was set aside waits for the operator', async (
     moved: take('pending_deliveries', sql`webhook_id = ${webhook.id}`),
   });
   await expect(stored);
+  await changeRefused(database, testActor, 'drop', null);
+  const { body } = await explain(webhook, stored);
+  assert.equal(body.data.result, 'unknown');
+  assert.match(body.data.message, /no delivery.* operator dropped it.* replay sends it/);
+  const json = { since: new Date(Date.now() - 3_600_000).toISOString(), dryRun: true };
+  const { key } = webhook;
+  const replay = await service.call(`/webhooks/${webhook.id}/replay`, {
+    method: 'POST',
+    key,
+    json,
+  });
+  assert.equal(replay.body.data.missed, 1);
 });
 
 test('a delivery that failed without an attempt is not explained by its receiver', async () => {
