@@ -107,6 +107,26 @@ test('a previous secret whose overlap has ended is no reason to keep its key', a
   assert.equal((await reseal(second, third)).code, 0);
 });
 
+test('a repeated request cannot show a secret whose key is gone', async () => {
+  const before = await startWith(second);
+  const repeat = (service: TestService, path: string, json: object) =>
+    service.call(path, { method: 'POST', key, json, headers: { 'idempotency-key': path } });
+  const input = { url: receiver.url };
+  const { id } = (await repeat(before, '/webhooks', input)).body.data;
+  const rotation = `/webhooks/${id}/rotate-secret`;
+  const after = await startWith(third);
+  for (const [path, json] of [
+    ['/webhooks', input],
+    [rotation, {}],
+  ] as const) {
+    assert.ok((await repeat(before, path, json)).status < 300);
+    const { status, body } = await repeat(after, path, json);
+    assert.equal(status, 409);
+    assert.match(body.error.message, /cannot be shown again/);
+  }
+  await before.call(`/webhooks/${id}`, { method: 'DELETE', key });
+});
+
 test('without the key everything except sending works, and a new secret and headers fix that', async () => {
   const service = await startWith(third);
   const listed = await service.call('/webhooks', { key });

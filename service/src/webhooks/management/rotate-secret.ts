@@ -62,6 +62,10 @@ export async function rotateOnce(
   });
   if (rotated) return { webhook: rotated, isRepeated: false };
   const { secret: sealed } = await requireWebhook(tx, appId, id);
+  if (!(await isReadable(tx, appId, id, secretBox)))
+    throw usedKey(
+      `made a secret of the webhook ${id}, which cannot be shown again. Use a new one.`,
+    );
   const secret = secretBox.open(sealed, id);
   if (nameOf(secret) !== made.id)
     throw usedKey(
