@@ -15,11 +15,12 @@ type Row = {
   /** The expiry before the rotation. */
   expiresAt: Date | null;
   usable: boolean;
+  temporary: boolean;
 };
 
 /**
  * Returns the new key, which no other call returns, and when the old one expires. Throws `not_found`, `suspended`, and
- * `conflict` for a key that is not valid.
+ * `conflict` for a key that is not valid, or a temporary one.
  */
 export async function rotateKey(
   tx: Transaction,
@@ -33,6 +34,11 @@ export async function rotateKey(
     throw new ServiceError(
       'conflict',
       `The key ${id} has expired or was revoked. Create a new one.`,
+    );
+  if (old.temporary)
+    throw new ServiceError(
+      'conflict',
+      `The key ${id} is a temporary one, which ends by itself. Create a new one.`,
     );
   await requireNotSuspended(tx, 'key', old.id, old.appId);
   const oldEndsAt = await shorten(tx, old.id, overlapSeconds);
@@ -53,7 +59,7 @@ async function lockKey(tx: Transaction, id: string): Promise<Row> {
     select from apps where id = (select app_id from api_keys where id = ${asUuid(id)}) for update
   `.execute(tx);
   const { rows } = await sql<Row>`
-    select id, app_id as "appId", name, scopes, expires_at as "expiresAt",
+    select id, app_id as "appId", name, scopes, expires_at as "expiresAt", temporary,
       revoked_at is null and coalesce(expires_at > now(), true) as usable
     from api_keys where id = ${asUuid(id)} for update
   `.execute(tx);

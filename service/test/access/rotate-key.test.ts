@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listAudit } from '../../src/access/audit-log.ts';
-import { createKey, createPlatformKey, listKeys, revokeKey } from '../../src/access/keys.ts';
+import {
+  createKey,
+  createPlatformKey,
+  createTemporaryKey,
+  listKeys,
+  revokeKey,
+} from '../../src/access/keys.ts';
 import { rotateKey } from '../../src/access/rotate-key.ts';
 import type { Transaction } from '../../src/database/database.ts';
 import { testActor } from '../support/actor.ts';
@@ -67,6 +73,12 @@ test('an expired, revoked or unknown key cannot be rotated', async () => {
   await assert.rejects(rotate(expired, 60), { code: 'conflict' });
   for (const id of [crypto.randomUUID(), 'none', ''])
     await assert.rejects(rotate(id, 60), { code: 'not_found' });
+});
+
+test('a temporary key cannot be rotated, so it never becomes one of the keys that stay', async () => {
+  const { appId } = await makeKey(service);
+  const { id } = await inTransaction((tx) => createTemporaryKey(tx, testActor, appId));
+  await assert.rejects(rotate(id, 0), { code: 'conflict', message: /temporary/ });
 });
 
 test('concurrent rotations never exceed the limit of keys', async () => {
