@@ -2,9 +2,10 @@ import { Option, type Command } from 'commander';
 import { readApp } from '../access/apps.ts';
 import { webhookHealths, type WebhookHealth } from '../contract/webhook.ts';
 import { readSecretKeys } from '../database/read-secret-keys.ts';
-import { resealAuthenticators } from '../sign-in/reseal-authenticators.ts';
-import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
+import { resealSecrets } from '../database/sealed-secrets.ts';
+import { resealAuthenticators } from '../sign-in/authenticators.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';
+import { webhookSecrets } from '../webhooks/management/sealed-columns.ts';
 import {
   listWebhookStates,
   webhookStatesMax,
@@ -59,7 +60,7 @@ Example:
       const { webhooks: ofWebhooks, accounts } = await withDatabase(async (opened, config) => {
         const secretBox = createSecretBox(await readSecretKeys(config, opened.database));
         return {
-          webhooks: await resealSecrets(opened.database, secretBox),
+          webhooks: await resealSecrets(opened.database, secretBox, webhookSecrets),
           accounts: await resealAuthenticators(opened.database, secretBox),
         };
       });

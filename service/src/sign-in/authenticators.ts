@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Database, type Executor, type Transaction, sql } from '../database/database.ts';
+import { resealSecrets, type SealedTable } from '../database/sealed-secrets.ts';
 import { ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 
@@ -12,9 +13,24 @@ const wrongCodesPerHour = 10;
 /** RFC 4226 recommends 160 bits. */
 const secretBytes = 20;
 
+export const authenticatorSecrets: SealedTable = {
+  name: 'authenticators',
+  key: 'user_id',
+  columns: [{ name: 'secret', owner: (id) => id }],
+};
+
 type RightCode = { step: number; sealed: Buffer };
 /** `reached`: this wrong code was the last one of the hour. */
 type CodeCheck = RightCode | { wrong: true; reached: boolean };
+
+/** With the addresses of accounts whose secret no key opens, in place of their ids. */
+export async function resealAuthenticators(database: Database, secretBox: SecretBox) {
+  const done = await resealSecrets(database, secretBox, authenticatorSecrets);
+  const { rows } = await sql<{ email: string }>`
+    select email from users where id = any(${done.unreadable}::uuid[]) order by id
+  `.execute(database);
+  return { ...done, unreadable: rows.map(({ email }) => email) };
+}
 
 /** Replaces one that was not confirmed. Returns null if there is a confirmed one. */
 export async function setUpAuthenticator(

@@ -9,7 +9,8 @@ import { pino } from 'pino';
 import type { ChatFormat } from '../../src/contract/webhook-formats.ts';
 import { sql } from '../../src/database/database.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
-import { resealSecrets } from '../../src/webhooks/management/reseal-secrets.ts';
+import { resealSecrets } from '../../src/database/sealed-secrets.ts';
+import { webhookSecrets } from '../../src/webhooks/management/sealed-columns.ts';
 import { invalidMax } from '../../src/webhooks/queue/dispatch/chat-limits.ts';
 import {
   discordPath,
@@ -605,10 +606,10 @@ test('a URL that cannot be decrypted waits as a secret does, and "webhooks resea
   });
   assert.deepEqual(pending, [{ attempts: 0, parked: true, due: true, leased: false }]);
   assert.equal((await service.call(`/webhooks/${made.id}/test`, { method: 'POST' })).status, 503);
-  const without = await resealSecrets(database, service.secretBox);
+  const without = await resealSecrets(database, service.secretBox, webhookSecrets);
   assert.deepEqual(without.unreadable, [made.id]);
   const both = createSecretBox([...service.secretKeys, Buffer.alloc(32, 1)]);
-  const done = await resealSecrets(database, both);
+  const done = await resealSecrets(database, both, webhookSecrets);
   assert.deepEqual([done.resealed, done.unreadable], [1, []]);
   assert.equal(
     service.secretBox.open(
