@@ -125,7 +125,7 @@ test(
     const webhook = await makeWebhook(ada, receiver.url);
     await announce(portal.service.database);
     await ended(webhook, 1);
-    const page = await portal.open({ as: ada });
+    const page = await portal.open({ as: ada, isNew: true, url: 'about:blank' });
     await page.clock.install();
     const first = page.waitForRequest(isListOf(webhook));
     await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
@@ -178,7 +178,7 @@ test('while it is paused, nothing asks for the list', options, async () => {
   const webhook = await makeWebhook(bob, receiver.url);
   await announce(portal.service.database);
   await ended(webhook, 1);
-  const page = await portal.open({ as: bob });
+  const page = await portal.open({ as: bob, isNew: true, url: 'about:blank' });
   await page.clock.install();
   await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
   await rowsOf(page).first().waitFor();
@@ -372,7 +372,7 @@ test('times name their zone: local, or UTC for as long as somebody wants', optio
 
 test('yesterday is a whole day where summer begins at midnight', options, async () => {
   const { path } = await makeWebhook(cleo, (await startReceiver()).url);
-  const page = await portal.open({ as: cleo, timezoneId: 'Africa/Cairo' });
+  const page = await portal.open({ as: cleo, url: 'about:blank', timezoneId: 'Africa/Cairo' });
   await page.clock.setFixedTime('2026-04-24T10:00:00Z');
   const asked = page.waitForRequest(/\/deliveries\?.*since=/);
   await page.goto(`${portalUrl}${path}/deliveries?time=yesterday`);
@@ -572,7 +572,7 @@ test('failures while a receiver was down are recovered at once', options, async 
 test('a recovery is counted for a browser whose clock is five minutes late', options, async () => {
   const receiver = await startReceiver();
   const webhook = await makeWebhook(cleo, receiver.url);
-  const page = await portal.open({ as: cleo });
+  const page = await portal.open({ as: cleo, isNew: true, url: 'about:blank' });
   await page.clock.setFixedTime(Date.now() - 5 * 60_000);
   await page.goto(`${portalUrl}${webhook.path}/deliveries`);
   await page.getByRole('button', { name: 'Recover…' }).click();
@@ -781,7 +781,7 @@ test(
 
 test('a recovery that is refused says why, whichever time was chosen', options, async () => {
   const webhook = await makeWebhook(bob, (await startReceiver()).url);
-  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
+  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries`, isNew: true });
   // The clock is slow, so that 14 days ago are more to the service.
   await page.clock.setFixedTime(Date.now() - 2 * 3_600_000);
   await page.getByRole('button', { name: 'Recover…' }).click();

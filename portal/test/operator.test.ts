@@ -193,9 +193,9 @@ test('what was set aside is retried and dropped', options, async () => {
       values (uuid_v7(), 'event.of_a_later_version', uuid_v7(), '{}', now(), now(), ${reason})
     `.execute(database);
   for (const reason of ['one fault', 'a third fault', 'another fault']) await setAside(reason);
-  const page = await portal.open({ as: operator, url: `${url}/refused` });
+  const page = await portal.open({ as: operator, isNew: true, url: 'about:blank' });
   await page.clock.install();
-  await page.reload();
+  await page.goto(`${url}/refused`);
   const row = page.getByRole('row', { name: /another fault/ });
   await row.getByRole('button', { name: /^Retry/ }).click();
   await assertAccessible(page, 'retrying a row');

@@ -69,9 +69,9 @@ test('the first steps lead in one dialog to a webhook that works', options, asyn
 test('what somebody else adds meanwhile takes no form and no secret away', options, async () => {
   const person = await signUp(portal.service, 'two@example.org');
   const app = await post(person, '/apps', { name: 'Announcer' });
-  const page = await portal.open({ as: person });
+  const page = await portal.open({ as: person, isNew: true, url: 'about:blank' });
   await page.clock.install();
-  await page.reload();
+  await page.goto(portalUrl);
   await page.getByRole('button', { name: 'Add a webhook' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('URL').fill('https://example.org/mine');

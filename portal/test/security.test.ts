@@ -31,7 +31,7 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { name, 
 const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
 async function openSecurity(as: Person): Promise<Page> {
-  const page = await portal.open({ as, path: '/security' });
+  const page = await portal.open({ as, path: '/security', isNew: true });
   await addVirtualAuthenticator(page);
   await section(page, 'Passkeys').waitFor();
   return page;
@@ -228,7 +228,7 @@ test('where a second factor is required, it is set up first', options, async () 
   const strict = await openPortal({ REQUIRE_SECOND_FACTOR: 'all' });
   const email = 'eve@example.org';
   await postPortal(strict.service, '/password-links', { email });
-  const page = await strict.open({ path: linkOf(strict, email) });
+  const page = await strict.open({ path: linkOf(strict, email), isNew: true });
   await addVirtualAuthenticator(page);
   await page.getByLabel('Name').fill('Eve');
   await page.getByLabel('Password', { exact: true }).fill(password);

@@ -15,7 +15,8 @@ const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 
 test('without a connection a page says so, and with one again it goes on', options, async () => {
-  const page = await portal.open({ as: ada });
+  // A window that has loaded no other page.
+  const page = await portal.open({ as: ada, isNew: true });
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'Apps', exact: true }).click();
@@ -36,7 +37,7 @@ test('without a connection a page says so, and with one again it goes on', optio
 test('a page that gets no response says so, and goes on by itself', options, async () => {
   const dora = await signUp(portal.service, 'dora@example.org');
   const { id } = await create(dora, '/apps', { name: 'Before' });
-  const page = await portal.open({ as: dora });
+  const page = await portal.open({ as: dora, isNew: true, url: 'about:blank' });
   await page.clock.install();
   await page.goto(`${portalUrl}/apps`);
   const link = page.getByRole('main').getByRole('link', { name: 'Before' });
@@ -165,7 +166,7 @@ test('forced colours show what is chosen', options, async () => {
 test('a page that stays open goes on saying how long ago something was', options, async () => {
   const bob = await signUp(portal.service, 'bob@example.org');
   await create(bob, '/apps', { name: 'Announcer' });
-  const page = await portal.open({ as: bob });
+  const page = await portal.open({ as: bob, isNew: true, url: 'about:blank' });
   await page.clock.install();
   await page.goto(`${portalUrl}/apps`);
   await page.getByText(/(now|\d+ seconds? ago)$/).waitFor();

@@ -46,9 +46,14 @@ async function webhookOf(appId: string, id: string) {
 
 type Tab = 'Deliveries' | 'Settings' | 'Signing' | 'Test';
 
-async function openWebhook(appId: string, id: string, tab: Tab): Promise<Page> {
+async function openWebhook(
+  appId: string,
+  id: string,
+  tab: Tab,
+  { isNew = false } = {},
+): Promise<Page> {
   const path = `/apps/${appId}/webhooks/${id}/${tab.toLowerCase()}`;
-  const page = await portal.open({ as: ada, path });
+  const page = await portal.open({ as: ada, path, isNew });
   await page.getByRole('navigation', { name: 'Webhook sections' }).waitFor();
   return page;
 }
@@ -449,7 +454,7 @@ test('a signature is checked in the browser alone, and why it fails is said', op
   const { id, secret } = await post(`/apps/${appId}/webhooks`, { url: receiver.url });
   await post(`/apps/${appId}/webhooks/${id}/test`, { event: 'org.created' });
   const { headers, body } = receiver.received.at(-1)!;
-  const page = await openWebhook(appId, id, 'Signing');
+  const page = await openWebhook(appId, id, 'Signing', { isNew: true });
   const check = section(page, 'Check a signature');
   await check.getByText('nothing you paste is sent').waitFor();
   await check.getByText('Paste a delivery').last().click();

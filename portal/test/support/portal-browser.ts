@@ -29,9 +29,13 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 
 export type PortalBrowser = {
   service: TestService;
-  /** Opens a new window, signed in as a person or signed out, on a page of the portal or at `url`. It closes when the test ends. */
+  /**
+   * Opens a window, signed in as a person or signed out, on a page of the portal or at `url`. Until the test ends no other
+   * test has it, and then it is cleared and used again: a new one takes half as much time again. `isNew`: for what cannot
+   * be cleared, such as a clock.
+   */
   open: (
-    options?: { as?: Person; path?: string; url?: string } & BrowserContextOptions,
+    options?: { as?: Person; path?: string; url?: string; isNew?: boolean } & BrowserContextOptions,
   ) => Promise<Page>;
   /** Opens an empty window, which closes when the test file ends: loading page after page in one takes half the time. */
   openForAll: () => Promise<Page>;
@@ -49,6 +53,8 @@ export function linkOf({ service }: Pick<PortalBrowser, 'service'>, email: strin
 export function addressLinkOf({ service }: Pick<PortalBrowser, 'service'>): string {
   return `/change-address#${addressTokenOf(service.printed.at(-1) ?? '')}`;
 }
+
+const defaultViewport = { width: 1280, height: 720 };
 
 /** Retries at once, so that nobody waits for a receiver that fails. */
 const env = {
@@ -81,27 +87,62 @@ export async function openPortal(
   const complaints: string[] = [];
   after(() => assert.deepEqual(complaints, [], 'what the pages complained of'));
   const windows: BrowserContext[] = [];
+  let shared: { page: Page; isFree: boolean } | undefined;
   // Pages keep asking the service while they are open, which slows the tests that follow.
   afterEach(async () => {
     await Promise.all(windows.splice(0).map((context) => context.close()));
+    if (!shared || shared.isFree) return;
+    if (shared.page.isClosed()) shared = undefined;
+    else {
+      await clear(shared.page);
+      shared.isFree = true;
+    }
   });
   const openContext = async (options: BrowserContextOptions) => {
     const context = await launched.newContext({ reducedMotion: 'reduce', ...options });
     watch(context, providers, complaints);
     return context;
   };
+  const openForAll = async () => (await openContext({})).newPage();
+  const openNew = async (options: BrowserContextOptions) => {
+    const context = await openContext(options);
+    windows.push(context);
+    return context.newPage();
+  };
+  const openShared = async (viewport = defaultViewport) => {
+    shared ??= { page: await openForAll(), isFree: true };
+    shared.isFree = false;
+    await shared.page.setViewportSize(viewport);
+    return shared.page;
+  };
   return {
     service,
-    openForAll: async () => (await openContext({})).newPage(),
-    async open({ as, path = '', url = `${portalUrl}${path}`, ...options } = {}) {
-      const context = await openContext(options);
-      windows.push(context);
-      if (as) await context.addCookies(cookiesOf(as));
-      const page = await context.newPage();
+    openForAll,
+    async open({ as, path = '', url = `${portalUrl}${path}`, isNew, viewport, ...options } = {}) {
+      const isPlain = !isNew && viewport !== null && Object.keys(options).length === 0;
+      const page =
+        isPlain && shared?.isFree !== false
+          ? await openShared(viewport)
+          : await openNew({ ...options, ...(viewport !== undefined && { viewport }) });
+      if (as) await page.context().addCookies(cookiesOf(as));
       await page.goto(url);
       return page;
     },
   };
+}
+
+/** A page of the same address keeps the process, with the scripts that it has compiled. */
+async function clear(page: Page): Promise<void> {
+  const context = page.context();
+  const others = context.pages().filter((other) => other !== page);
+  await Promise.all(others.map((other) => other.close()));
+  await page.removeAllListeners('request', { behavior: 'ignoreErrors' });
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.setOffline(false);
+  // First, because what the page still asks for would be answered with cookies.
+  await page.goto(`${testPublicUrl}/robots.txt`);
+  await page.evaluate('localStorage.clear(), sessionStorage.clear()');
+  await context.clearCookies();
 }
 
 /** The same, with an OpenID Connect provider to sign in with. */
