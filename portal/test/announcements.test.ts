@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { announce } from '../../service/src/system/announcements.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { assertAccessible, assertReadable } from './support/accessibility.ts';
+import { assertAccessible } from './support/accessibility.ts';
 import { openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
@@ -27,8 +27,6 @@ test('an announcement is on every page, before the sign-in too', options, async 
     await shown.getByText('Warning').waitFor();
     assert.match(await shown.innerText(), /From .*2099/);
     await assertAccessible(page, 'an announcement');
-    await page.setViewportSize({ width: 390, height: 844 });
-    await assertReadable(page, 'an announcement on a phone');
   }
 });
 

@@ -213,7 +213,6 @@ test(
     await ended(webhook, 1);
     const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
     await rowsOf(page).first().waitFor();
-    await assertAccessible(page, 'deliveries');
     await page.getByLabel('Status', { exact: true }).selectOption('Succeeded');
     await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
     await page.getByLabel('Event', { exact: true }).selectOption('org.created');
@@ -252,7 +251,6 @@ test('one finds what failed by its response, its subject and its body', options,
   const row = rowsOf(page).filter({ hasText: 'Failed' });
   await row.getByText('503', { exact: true }).waitFor();
   await row.getByText('Acme').waitFor();
-  await assertAccessible(page, 'the deliveries of an app');
   const nothing = page.getByRole('heading', { name: 'Nothing matches these filters' });
   await page.getByLabel('Response', { exact: true }).selectOption('500');
   await nothing.waitFor();

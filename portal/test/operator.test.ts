@@ -9,7 +9,7 @@ import { codeOf } from '../../service/test/support/authenticator.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { assertAccessible, assertReadable } from './support/accessibility.ts';
+import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import {
   arrival,
@@ -71,8 +71,6 @@ test(
       await assertAccessible(page, `${link} of the console`);
       assert.doesNotMatch(await page.content(), /secret-path/);
     }
-    await page.setViewportSize({ width: 390, height: 844 });
-    await assertReadable(page, 'settings of the console on a phone');
   },
 );
 
@@ -248,8 +246,6 @@ test(
     await page.getByRole('button', { name: 'Turn off' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
     await page.getByText('Maintenance is off.').first().waitFor();
-    await page.setViewportSize({ width: 390, height: 844 });
-    await assertReadable(page, 'notices on a phone');
   },
 );
 

@@ -41,7 +41,6 @@ test(
       'Requests per minute 6,000, all keys together',
     ])
       assert.ok(shown.includes(line), shown);
-    await assertAccessible(page, 'limits');
     await create(ada, `/apps/${id}/webhooks`, { url: 'https://hooks.example/2' });
     await page.goto(`${portalUrl}/apps/${id}/webhooks`);
     await page.getByText('This app has 2 webhooks and can have 2.').waitFor();
