@@ -15,8 +15,9 @@ const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 
 test('without a connection a page says so, and with one again it goes on', options, async () => {
+  const person = await signUp(portal.service, 'none@example.org');
   // A window that has loaded no other page.
-  const page = await portal.open({ as: ada, isNew: true });
+  const page = await portal.open({ as: person, isNew: true });
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'Apps', exact: true }).click();
