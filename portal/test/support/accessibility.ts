@@ -15,7 +15,8 @@ const variants = [
   { width: 320, colorScheme: 'dark' },
 ] as const;
 
-export async function assertAccessible(page: Page, what: string): Promise<void> {
+/** `rules`: some of axe's, where other tests look at the same page with all. */
+export async function assertAccessible(page: Page, what: string, rules?: string[]): Promise<void> {
   const before = page.viewportSize();
   for (const { width, colorScheme } of variants) {
     await page.setViewportSize({ width, height: 800 });
@@ -26,30 +27,33 @@ export async function assertAccessible(page: Page, what: string): Promise<void> 
     await page
       .locator(`${html}="${colorScheme}"], html:not([data-mantine-color-scheme])`)
       .waitFor();
-    await assertReadable(page, where);
+    await assertReadable(page, where, rules);
   }
   if (before) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });
 }
 
 /** At the width and in the colours that the page has. */
-export async function assertReadable(page: Page, where: string): Promise<void> {
-  assert.deepEqual(await violations(page), [], where);
+export async function assertReadable(page: Page, where: string, rules?: string[]): Promise<void> {
+  assert.deepEqual(await violations(page, rules), [], where);
   assert.ok(await fits(page), `${where}: it is wider than the screen`);
 }
 
-async function violations(page: Page): Promise<string[]> {
+async function violations(page: Page, rules?: string[]): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(script);
-  return page.evaluate(async () => {
+  return page.evaluate(async (values) => {
     const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
     // Details of violations only take a fifth of the time.
-    const found = await loaded.run({ resultTypes: ['violations'] });
+    const found = await loaded.run({
+      resultTypes: ['violations'],
+      ...(values && { runOnly: { type: 'rule', values } }),
+    });
     return found.violations.flatMap(({ id, nodes }) =>
       nodes.map(
         ({ target, failureSummary }) => `${id} at ${target.join(' ')}: ${String(failureSummary)}`,
       ),
     );
-  });
+  }, rules);
 }
 
 async function fits(page: Page): Promise<boolean> {

@@ -83,6 +83,7 @@ test(
       '/alliances/north',
       '/alliances/long',
       '/blueprints',
+      '/nothing',
     ]) {
       await page.goto(testPublicUrl + path);
       await assertAccessible(page, path);
