@@ -106,7 +106,6 @@ async function readRow(
         and due_at >= coalesce(${dueSince}::timestamptz - ${sql.lit(lookBackMs)} * interval '1 millisecond', '-infinity')
       order by due_at limit 1
     ),
-    -- Without a worker, events become no deliveries.
     event as materialized (
       select xid, created_at from outbox where xid >= ${eventsSince}::xid8 order by xid limit 1
     ),
@@ -120,8 +119,11 @@ async function readRow(
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
       (select extract(epoch from now - due_at)::float8 * 1000 from oldest, clock) as oldest_due_ms,
+      -- Without a worker, events become no deliveries. With one, they only wait their turn, also those of a long import.
       (select extract(epoch from now - least((select created_at from event), (select created_at from entry)))::float8 * 1000
-       from clock) as oldest_event_ms,
+       from clock
+       where not exists (select from workers where seen_at > now - ${sql.lit(delayedAfterMs)} * interval '1 millisecond')
+      ) as oldest_event_ms,
       (select least(now, (select due_at from oldest))::text from clock) as due_floor,
       -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
       least((select xid from event), (select xid from entry), pg_snapshot_xmin(pg_current_snapshot()))::text as event_floor

@@ -48,6 +48,12 @@ for (const [what, insert] of Object.entries(waiting))
     await insert.execute(database);
     await passTime(100);
     await eventually(async () => (await deliveries()) === 'delayed');
+    await sql`insert into workers (id, seen_at, migration) values (uuid_v7(), queue_now(), 1)`.execute(
+      database,
+    );
+    await eventually(async () => (await deliveries()) === 'ok');
+    await sql`delete from workers`.execute(database);
+    await eventually(async () => (await deliveries()) === 'delayed');
     await sql`delete from outbox`.execute(database);
     await sql`delete from published_events`.execute(database);
     await eventually(async () => (await deliveries()) === 'ok');

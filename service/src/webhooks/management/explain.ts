@@ -308,7 +308,7 @@ const unknown: Verdict = {
 const noDelivery: Verdict = {
   result: 'unknown',
   message:
-    "The webhook was to get the event and has no delivery: its settings changed at that moment, or the service's operator dropped it after an error. A replay sends it.",
+    "The webhook was to get the event and has no delivery: its settings changed at that moment, the service's operator dropped it after an error, or it has expired. Unless it has expired, a replay sends it.",
 };
 const unreadable =
   "The webhook's filter could not be evaluated: the data of the event has a value that filters cannot read, such as a number out of range. It counts as an event that does not match.";
@@ -329,7 +329,7 @@ function messageOf({
   allowed,
 }: DeliveryColumns & Pick<Row, 'allowed'>): string {
   if (status === 'pending' && attempts === 0)
-    return "The delivery waits for its first attempt. If that takes long, the service cannot decrypt the webhook's secret, headers or URL at the moment, or its chat platform asked to wait.";
+    return "The delivery waits for its first attempt. If that takes long, the receiver is slow and earlier deliveries go first, its chat platform asked to wait, or the service cannot decrypt the webhook's secret, headers or URL at the moment.";
   if (status === 'pending')
     return 'The delivery is pending. Its attempts show the responses so far.';
   if (status === 'succeeded') return 'The receiver accepted the event with a 2xx status.';

@@ -27,7 +27,7 @@ export function byFailure(cancelledBy: ReturnType<typeof sql>) {
   `;
 }
 
-/** `waited`: only those that are older than `waitedMs`. */
+/** `waited`: only those that are older than `waitedMs` and would be sent now. */
 export async function cancelPending(
   executor: Executor,
   webhookIds: string[],
@@ -44,7 +44,8 @@ export async function cancelPending(
           and (trigger <> 'probe' or ${reason}::text = 'deletion')
           -- It may be active again since somebody saw that it is not.
           and (${reason}::text not in ('deactivation', 'suspension') or (select not active from webhooks x where x.id = w.id))
-          and (${reason}::text <> 'waited' or created_at < queue_now() - ${waitedMs}::float8 * interval '1 millisecond')
+          -- Another process may have had a response, and waits with the next attempt.
+          and (${reason}::text <> 'waited' or parked and created_at < queue_now() - ${waitedMs}::float8 * interval '1 millisecond')
         order by due_at limit ${sql.lit(cancelledMax)}
         -- Skips rows that a claim has locked: they are cancelled when they are loaded.
         for update skip locked

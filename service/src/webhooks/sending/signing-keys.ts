@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../../runtime/secret-box.ts';
 import { urlOwner } from './chat-platforms.ts';
 import type { Clock } from './clock.ts';
+import type { Deliverable } from './deliverable.ts';
 import { headersOwner, parseOwnHeaders, type OpenedHeaders } from './own-headers.ts';
 import { waitMaxMs } from './retry.ts';
 import { type SigningKey, type SigningSecrets, signingKey } from './sign.ts';
@@ -82,6 +83,16 @@ export function openSecrets(
     previous: previousSecret && keys.get(webhookId, previousSecret),
     ownHeaders: ownHeaders && keys.headers(webhookId, ownHeaders),
   }));
+}
+
+/** Whether this process can read a webhook again that it could not read the last time. */
+export function isReadableAgain(dependencies: Dependencies, delivery: Deliverable): boolean {
+  const { webhookId, chat } = delivery;
+  if (unreadableSince(webhookId) === undefined) return false;
+  const opened = chat
+    ? openUrl(dependencies, webhookId, chat.sealedUrl)
+    : openSecrets(dependencies, delivery);
+  return opened !== null;
 }
 
 /** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */

@@ -68,8 +68,8 @@ test('the process that was answered looks when the channel opens, and the others
 
 test('a delivery that failed for want of a text takes none of the others along', async () => {
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
-    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '2 days', queue_now()
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at, parked)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '2 days', queue_now(), true
     from generate_series(1, 2)
   `.execute(database);
   const pending = async () => {
@@ -94,7 +94,11 @@ test('a webhook that cannot be read is left alone; after a day what has waited f
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at, parked)
     select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - age, queue_now(), true
-    from unnest('{10 hours, 20 hours, 30 hours, 6 days, 8 days}'::interval[]) as age
+    from (
+      select unnest('{10 hours, 20 hours, 30 hours, 6 days}'::interval[])
+      -- More than one statement ends.
+      union all select interval '8 days' from generate_series(1, 10_010)
+    ) as ages(age)
   `.execute(database);
   const pending = async () => {
     const { rows } = await sql`select from pending_deliveries`.execute(database);

@@ -184,6 +184,30 @@ test('an unreadable secret sends nothing and uses up no attempt', async () => {
   await healed.worker.stop();
 });
 
+test('with a new secret, a webhook that could not be read gets the next event, and what waited', async () => {
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  const { rows } = await sql<{ secret: Buffer }>`
+    update webhooks w set secret = 'of no key' from webhooks before
+    where w.id = ${webhook} and before.id = w.id returning before.secret
+  `.execute(database);
+  await announce(database);
+  const { worker } = startWorker(service);
+  worker.start();
+  await eventually(async () => {
+    const parked = await sql`
+      select from pending_deliveries where webhook_id = ${webhook} and parked
+    `.execute(database);
+    return parked.rows.length === 1;
+  });
+  await sql`update webhooks set secret = ${rows[0]?.secret} where id = ${webhook}`.execute(
+    database,
+  );
+  await announce(database);
+  await receiver.waitFor(2);
+  await worker.stop();
+});
+
 test('a webhook that cannot be read is looked at once, however much waits for it', async () => {
   const receiver = await startReceiver();
   const webhook = await register('https://example.org');

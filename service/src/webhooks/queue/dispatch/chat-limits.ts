@@ -139,15 +139,14 @@ export class ChatLimits {
    */
   leaveAlone(webhookId: string, forMs: number): void {
     const goesOn = this.#own.has(webhookId) && forMs <= storedMs;
-    if (forMs <= 0 || goesOn || this.#dependencies.room.isAlone())
-      return this.#close(webhookId, forMs);
-    this.#own.delete(webhookId);
-    this.#close(webhookId, forMs + elsewhereMs);
+    const isMine = forMs <= 0 || goesOn || this.#dependencies.room.isAlone();
+    if (!isMine) this.#own.delete(webhookId);
+    this.#close(webhookId, isMine ? forMs : forMs + elsewhereMs);
   }
 
-  /** Leaves a webhook alone that this process cannot read, however much waits for it. */
-  leaveUnreadable(webhookId: string): void {
-    this.#close(webhookId, unreadableWaitMs);
+  /** Leaves a webhook alone that this process cannot read, however much waits for it. Returns false if there are too many. */
+  leaveUnreadable(webhookId: string): boolean {
+    return this.#close(webhookId, unreadableWaitMs);
   }
 
   /**
@@ -160,8 +159,8 @@ export class ChatLimits {
     return this.#giveUp(webhookId, { waitedMs, count: 0 });
   }
 
-  #close(webhookId: string, ms: number): void {
-    this.#dependencies.room.close(webhookId, Math.min(ms, lookAgainMs));
+  #close(webhookId: string, ms: number): boolean {
+    return this.#dependencies.room.close(webhookId, Math.min(ms, lookAgainMs));
   }
 
   #store(limits: Limit[]): Promise<void> {
@@ -196,11 +195,14 @@ export class ChatLimits {
     this.#failing.clear();
     for (const [waitedMs, some] of Map.groupBy(failing, ([, each]) => each.waitedMs)) {
       const ids = some.map(([webhookId]) => webhookId);
-      const { counts } = await cancelPending(database, ids, 'waited', waitedMs);
-      for (const [webhookId, { count: before }] of some) {
-        const count = before + (counts.get(webhookId) ?? 0);
-        if (count > 0) log.warn({ webhookId, count }, 'deliveries.gave_up');
+      const total = new Map(some.map(([webhookId, { count }]) => [webhookId, count]));
+      for (let more = true; more;) {
+        const ended = await cancelPending(database, ids, 'waited', waitedMs);
+        for (const [id, count] of ended.counts) total.set(id, count + (total.get(id) ?? 0));
+        more = ended.more;
       }
+      for (const [webhookId, count] of total)
+        if (count > 0) log.warn({ webhookId, count }, 'deliveries.gave_up');
     }
   }
 

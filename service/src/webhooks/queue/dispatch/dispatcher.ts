@@ -15,11 +15,13 @@ import { isolateRefused } from '../../../events/set-aside.ts';
 import {
   deliver,
   isClosed,
+  unreadableWaitMs,
   unsent,
   type DeliverDependencies,
   type RecordedAttempt,
 } from '../../sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../sending/deliverable.ts';
+import { isReadableAgain } from '../../sending/signing-keys.ts';
 import { cancelPending } from '../cancel-pending.ts';
 import { advanceBroadcast, fanOut, sliceMax, type FanOut } from '../fan-out/fan-out.ts';
 import { updateWebhookHealth } from '../health/update-webhook-health.ts';
@@ -278,7 +280,16 @@ export class Dispatcher {
     if (deliveries.length >= busyFrom) sizeHeapForLoad();
     this.#dependencies.metrics.claimed(deliveries.length);
     this.#inFlight += deliveries.length;
+    for (const delivery of deliveries) this.#openIfReadableAgain(delivery);
     for (const started of this.#starter.enqueue(deliveries, work)) void this.#deliver(started);
+  }
+
+  /** Its owner may have set another secret while the webhook is left alone. */
+  #openIfReadableAgain(delivery: Deliverable): void {
+    const { room, wake } = this.#dependencies;
+    if (!isReadableAgain(this.#dependencies, delivery)) return;
+    room.open(delivery.webhookId);
+    wake('parked');
   }
 
   /** Attempts a delivery when it is its turn, or puts it back, and records what came of it. */
@@ -290,14 +301,15 @@ export class Dispatcher {
       : unsent(started.delivery, putBack, this.#dependencies.clock);
     const { chat, webhookId } = started.delivery;
     const { unreadableForMs = null } = attempt ?? {};
-    if (unreadableForMs !== null) this.#chatLimits.leaveUnreadable(webhookId);
+    if (attempt && unreadableForMs !== null && !this.#chatLimits.leaveUnreadable(webhookId))
+      attempt.verdict = { kind: 'postponed', waitMs: unreadableWaitMs, park: false };
     const kept = chat && mayBegin && attempt && this.#chatLimits.keep(started.delivery, attempt);
     this.#starter.end(started);
     if (attempt) await this.#record(attempt);
     if (kept) await kept;
+    this.#dependencies.room.release(started.place);
     if (unreadableForMs !== null)
       await this.#chatLimits.giveUpUnreadable(webhookId, unreadableForMs);
-    this.#dependencies.room.release(started.place);
     this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#onIdle();
   }

@@ -238,11 +238,18 @@ export class Room {
     return place;
   }
 
-  /** Starts no attempts of a webhook for this long. */
-  close(webhookId: string, ms: number): void {
+  /** Starts no attempts of a webhook for this long. Returns false if it may be forgotten before, because there are too many. */
+  close(webhookId: string, ms: number): boolean {
     const receiver = this.#find(webhookId) ?? unknownReceiver(webhookId);
     receiver.closedUntil = Math.max(receiver.closedUntil, performance.now() + ms);
     this.#remembered.set(webhookId, receiver);
+    return this.#remembered.size < rememberedMax;
+  }
+
+  /** Ends what `close` began. */
+  open(webhookId: string): void {
+    const receiver = this.#find(webhookId);
+    if (receiver) receiver.closedUntil = -Infinity;
   }
 
   /** Sets how many processes deliver, and this one's place among them. */
