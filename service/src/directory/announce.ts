@@ -13,7 +13,7 @@ export async function announceNew(
 ): Promise<void> {
   const ids = written.filter(({ announced }) => announced).map(({ id }) => id);
   if (ids.length === 0) return;
-  const entries = await publicById(tx, kind, ids, publicUrl);
+  const entries = await publicById<ManagedKind>(tx, kind, ids, publicUrl);
   await recordEvents(
     tx,
     entries.map((data) =>

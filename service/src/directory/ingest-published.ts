@@ -94,8 +94,8 @@ async function readSubjects(
     union all select id, slug, name from alliances where id = any(${ids}::uuid[])
   `.execute(tx);
   const announced = [
-    ...(await publicById(tx, 'orgs', idsOf('org.created'), publicUrl)),
-    ...(await publicById(tx, 'alliances', idsOf('alliance.created'), publicUrl)),
+    ...(await publicById<'orgs'>(tx, 'orgs', idsOf('org.created'), publicUrl)),
+    ...(await publicById<'alliances'>(tx, 'alliances', idsOf('alliance.created'), publicUrl)),
   ];
   return { subjects: byId(rows), announced: byId(announced) };
 }

@@ -60,7 +60,7 @@ type Listed<Row> = { revision: number; total: number } & (
   | { ordinal: null; [column: string]: unknown }
 );
 
-/** Reads the rows of a page; `listEntries` finds them before. */
+/** Reads the rows of a page, after `findPage`. */
 export async function readPage<Row>(database: Database, plan: FoundPlan): Promise<Page<Row>> {
   const { found } = plan;
   const { rows } = await sql<Listed<Row>>`
@@ -98,7 +98,10 @@ function foundBy(found: FoundAt | null, rows: { id: string; ordinal: number }[])
  * Adds to a plan which entries are on its page: searches, filters and facets run in memory. Null if the database knows
  * the page and its total without looking at every entry.
  */
-async function findPage(search: DirectoryReads['search'], plan: ListPlan): Promise<FoundPlan> {
+export async function findPage(
+  search: DirectoryReads['search'],
+  plan: ListPlan,
+): Promise<FoundPlan> {
   const { kind, page, limit, reader, search: text, filters, sort, facets } = plan;
   const isNarrowed = filters.length > 0 || facets !== undefined || reader === 'platform';
   if (text === undefined && !isNarrowed) return { ...plan, found: null };
@@ -112,16 +115,6 @@ async function findPage(search: DirectoryReads['search'], plan: ListPlan): Promi
     ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
   });
   return { ...plan, found };
-}
-
-/** Reads one page of entries. */
-export async function listEntries<Row, Entry>(
-  reads: DirectoryReads,
-  plan: ListPlan,
-  toEntry: (row: Row) => Entry,
-): Promise<Page<Entry>> {
-  const page = await readPage<Row>(reads.database, await findPage(reads.search, plan));
-  return { ...page, rows: page.rows.map(toEntry) };
 }
 
 /** The filters among the parameters of a request. A repeated one keeps entries with any of its values. */

@@ -10,7 +10,7 @@ import {
   type AllianceRow,
 } from './alliances.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { listEntries, type DirectoryReads, type ListPlan, type Page } from './list.ts';
+import { findPage, readPage, type DirectoryReads, type Page } from './list.ts';
 import { rowReader } from './rows.ts';
 
 type DetailRow = AllianceRow & { orgs: ManagedAllianceDetail['orgs'] };
@@ -22,19 +22,20 @@ const columns = sql`
 const allMembers = selectMembers(Member, sql`true`);
 
 /** One page of the alliances. */
-export function listManagedAlliances(
+export async function listManagedAlliances(
   reads: DirectoryReads,
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<ManagedAlliance>> {
-  const plan: ListPlan = {
+  const plan = await findPage(reads.search, {
     ...query,
     ...allianceSource,
     columns,
     reader: 'platform',
     filters: allianceFilters(query),
-  };
-  return listEntries(reads, plan, (row: AllianceRow) => toManaged(row, baseUrl));
+  });
+  const page = await readPage<AllianceRow>(reads.database, plan);
+  return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 
 /** The alliance with this slug and all its members, or null. */

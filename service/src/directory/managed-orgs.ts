@@ -4,7 +4,7 @@ import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts'
 import { sql, type Executor } from '../database/database.ts';
 import { columnList, columnsOf } from './columns.ts';
 import type { ManagedOrgQuery } from './list-query.ts';
-import { filtersBy, listEntries, type DirectoryReads, type ListPlan, type Page } from './list.ts';
+import { filtersBy, findPage, readPage, type DirectoryReads, type Page } from './list.ts';
 import { orgFilters, orgSource, otherFields, type OrgRow } from './orgs.ts';
 import { rowReader } from './rows.ts';
 
@@ -14,20 +14,21 @@ const columns = sql`
 `;
 
 /** One page of all organisations. */
-export function listManagedOrgs(
+export async function listManagedOrgs(
   reads: DirectoryReads,
   query: ManagedOrgQuery,
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
-  const plan: ListPlan = {
+  const plan = await findPage(reads.search, {
     ...query,
     ...orgSource,
     always: sql`true`,
     reader: 'platform',
     columns,
     filters: [...orgFilters(query), ...filtersBy(query, ['listed'])],
-  };
-  return listEntries(reads, plan, (row: OrgRow) => toManaged(row, baseUrl));
+  });
+  const page = await readPage<OrgRow>(reads.database, plan);
+  return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 
 /** The organisation with this slug, or null. */

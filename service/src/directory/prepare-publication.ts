@@ -121,7 +121,7 @@ async function renderGlobal(
   const find = subject === 'org' ? findOrg : findAlliance;
   const kind = subject === 'org' ? 'orgs' : 'alliances';
   const found = await find(executor, slug);
-  const [shown] = found ? await publicById(executor, kind, [found.id], publicUrl) : [];
+  const [shown] = found ? await publicById<typeof kind>(executor, kind, [found.id], publicUrl) : [];
   return {
     slug: null,
     subjectId: shown?.id ?? null,

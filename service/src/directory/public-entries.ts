@@ -15,8 +15,9 @@ import {
 import { blueprintFilters, blueprintSource, toBlueprint } from './blueprints.ts';
 import type { AllianceQuery, PublicBlueprintQuery, PublicOrgQuery } from './list-query.ts';
 import {
-  listEntries,
+  findPage,
   readOne,
+  readPage,
   type DirectoryReads,
   type ListPlan,
   type Page,
@@ -70,7 +71,8 @@ export async function listPublic<Kind extends SlugTable>(
     filters: filtersOf(query),
     facets: query.facets === undefined ? undefined : requestedFacets(query.facets),
   };
-  return listEntries(reads, plan, (row: Row) => toEntry(row, baseUrl));
+  const page = await readPage<Row>(reads.database, await findPage(reads.search, plan));
+  return { ...page, rows: page.rows.map((row) => toEntry(row, baseUrl)) };
 }
 
 /** The entry with this slug, an alliance with its listed organisations; or a null row. */
