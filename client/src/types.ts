@@ -954,7 +954,7 @@ export interface ServiceStatus {
 export interface StatusComponents {
   /** `unavailable`: the other values are the last known ones. New values may be added. */
   database: 'ok' | 'unavailable' | (string & {});
-  /** `delayed`: an event or a due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook. New values may be added. */
+  /** `delayed`: a due delivery has waited for more than a minute, not counting those that wait for a slow or failing webhook, or an event has, and no worker runs. New values may be added. */
   deliveries: 'ok' | 'delayed' | 'unavailable' | (string & {});
   blueprintSync: SyncStatus;
   chatSync: SyncStatus;

@@ -66,7 +66,7 @@ export const Status = strictObject(
         ),
         deliveries: state(
           ['ok', 'delayed', 'unavailable'],
-          '`delayed`: an event or a due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
+          '`delayed`: a due delivery has waited for more than a minute, not counting those that wait for a slow or failing webhook, or an event has, and no worker runs.',
         ),
         blueprintSync: Sync,
         chatSync: Sync,
