@@ -84,6 +84,11 @@ async function listen({ tls }: { tls: boolean }): Promise<number> {
 }
 
 function take(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method !== 'POST') {
+    // Somebody asks whether a process is ready that had this port before.
+    response.writeHead(405).end();
+    return;
+  }
   const path = request.url?.split('?')[0] ?? '';
   const name = path.split('/')[1] ?? '';
   const behaviour = behaviours[name] ?? (name as Behaviour);
