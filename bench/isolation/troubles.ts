@@ -34,7 +34,7 @@ export const troubles: Record<string, Trouble> = {
   'a leased delivery is locked for 45 s': lockLeased,
   '5,000 webhooks in a long outage': longOutage,
   'a platform limits 1,000 chat channels': limitedChannels,
-  '100,000 deliveries wait for a lost key': lostKey,
+  '300,000 deliveries wait for a lost key': lostKey,
   '200 of the heaviest filters, with own headers': heaviestFilters,
   "datestyle of the role is 'SQL, DMY'": otherDateStyle,
 };
@@ -161,7 +161,7 @@ async function lostKey({ subscribe, publisher, receiver, repeat, system: { datab
         with lost as (update webhooks set secret = 'of no key' where url like '%/hook/%' returning id)
         insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
         select uuid_v7(), e.id, e.name, lost.id, 'event', queue_now()
-        from lost, generate_series(1, 100), (select id, name from events order by position desc limit 1) as e
+        from lost, generate_series(1, 300), (select id, name from events order by position desc limit 1) as e
       `.execute(database);
       repeat(5_000, () => publisher.publish(troubled));
     },
