@@ -61,7 +61,7 @@ async function resealRow(
 ): Promise<void> {
   const old = secrets.filter(({ sealed }) => !secretBox.isNewest(sealed));
   const changes = old.flatMap(({ column, owner, sealed }) => {
-    const secret = open(secretBox, sealed, owner);
+    const secret = secretBox.tryOpen(sealed, owner);
     return secret === null ? [] : [sql`${sql.ref(column)} = ${secretBox.seal(secret, owner)}`];
   });
   done.unchanged += secrets.length - old.length;
@@ -87,7 +87,7 @@ export async function tryToOpen(
     const rows: SealedRow[] = await readRows(database, table, after, false);
     count.tried += rows.length;
     count.undecryptable += rows.filter(({ secrets }) =>
-      secrets.some(({ sealed, owner }) => open(secretBox, sealed, owner) === null),
+      secrets.some(({ sealed, owner }) => secretBox.tryOpen(sealed, owner) === null),
     ).length;
     after = rows.at(batchSize - 1)?.id;
   }
@@ -118,13 +118,4 @@ async function readRows(
       return sealed ? [{ column: column.name, owner: column.owner(row.id), sealed }] : [];
     }),
   }));
-}
-
-/** Null if no key of SECRET_KEY opens it. */
-function open(secretBox: SecretBox, sealed: Buffer, owner: string): string | null {
-  try {
-    return secretBox.open(sealed, owner);
-  } catch {
-    return null;
-  }
 }

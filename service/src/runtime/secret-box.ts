@@ -12,6 +12,8 @@ export type SecretBox = {
   seal(secret: string, owner: string): Buffer;
   /** Throws if no key of SECRET_KEY fits. */
   open(sealed: Buffer, owner: string): string;
+  /** As `open`, but null if no key fits. */
+  tryOpen(sealed: Buffer, owner: string): string | null;
   /** Whether it was sealed with the first key, which seals all new secrets. */
   isNewest(sealed: Buffer): boolean;
 };
@@ -28,7 +30,7 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
   if (!newest) throw new Error('a secret box needs a key');
   const byId = new Map(keys.map((key) => [keyId(key).toString('hex'), createSecretKey(key)]));
 
-  return {
+  const box: SecretBox = {
     seal(secret, owner) {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', newest, nonce).setAAD(Buffer.from(owner));
@@ -54,9 +56,17 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
         decipher.update(sealed.subarray(textStart), undefined, 'utf8') + decipher.final('utf8')
       );
     },
+    tryOpen(sealed, owner) {
+      try {
+        return box.open(sealed, owner);
+      } catch {
+        return null;
+      }
+    },
     isNewest: (sealed) =>
       sealed[0] === version && sealed.subarray(1, nonceStart).equals(keyId(newest)),
   };
+  return box;
 }
 
 function keyId(key: Buffer): Buffer {

@@ -58,7 +58,7 @@ async function findEarlier(
   if (!row) return null;
   if (row.sealed === null)
     throw conflict(`created the webhook ${row.id}, which was deleted. Use a new one.`);
-  const secret = openOrNull(secretBox, row.sealed, row.id);
+  const secret = secretBox.tryOpen(row.sealed, row.id);
   if (secret === null)
     throw conflict(
       `created the webhook ${row.id}, whose secret cannot be shown again. Rotate it if you do not have it.`,
@@ -70,15 +70,6 @@ async function findEarlier(
   if (!row.content.equals(contentHash(input, secret)))
     throw conflict('was already used with another body. Use a new one for each webhook.');
   return { id: row.id, createdAt: row.created_at, secret };
-}
-
-/** Null if no key of SECRET_KEY opens it. */
-function openOrNull(secretBox: SecretBox, sealed: Buffer, id: string): string | null {
-  try {
-    return secretBox.open(sealed, id);
-  } catch {
-    return null;
-  }
 }
 
 function conflict(what: string): ServiceError {

@@ -62,11 +62,11 @@ export async function rotateOnce(
   });
   if (rotated) return { webhook: rotated, isRepeated: false };
   const { secret: sealed } = await requireWebhook(tx, appId, id);
-  if (!(await isReadable(tx, appId, id, secretBox)))
+  const secret = secretBox.tryOpen(sealed, id);
+  if (secret === null)
     throw usedKey(
       `made a secret of the webhook ${id}, which cannot be shown again. Use a new one.`,
     );
-  const secret = secretBox.open(sealed, id);
   if (nameOf(secret) !== made.id)
     throw usedKey(
       `made a secret of the webhook ${id}, which was rotated again since. Use a new one.`,
@@ -91,13 +91,7 @@ async function isReadable(
     select secret from webhooks where id = ${id} and app_id = ${appId} for update
   `.execute(tx);
   const [row] = rows;
-  if (!row) return false;
-  try {
-    secretBox.open(row.secret, id);
-    return true;
-  } catch {
-    return false;
-  }
+  return row !== undefined && secretBox.tryOpen(row.secret, id) !== null;
 }
 
 /** Returns a reader for scrapes, which queries at most once per minute: how many webhooks have a previous secret that expires soon. */

@@ -196,12 +196,7 @@ export function wholeUrl(
   { id, url, sealedUrl }: { id: string; url: string; sealedUrl: Buffer | null },
   secretBox: SecretBox,
 ): string {
-  if (sealedUrl === null) return url;
-  try {
-    return secretBox.open(sealedUrl, urlOwner(id));
-  } catch {
-    return url;
-  }
+  return (sealedUrl && secretBox.tryOpen(sealedUrl, urlOwner(id))) ?? url;
 }
 
 /** Without the query. A webhook of Discord has several hosts, and a path for each version of its API. */
