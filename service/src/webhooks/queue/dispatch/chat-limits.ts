@@ -179,12 +179,15 @@ export class ChatLimits {
   async #storeAll(): Promise<void> {
     const limits = [...this.#next.values()];
     this.#next.clear();
-    await this.#attempt(({ database }) => store(database, limits));
+    // This process waits all the same if it fails, and the next response says it again.
+    await this.#attempt('chat_limit.not_stored', ({ database }) => store(database, limits));
   }
 
   #giveUp(webhookId: string, { waitedMs, count }: { waitedMs: number; count: number }) {
     if (this.#failing.size === 0)
-      this.#givenUp = this.#givenUp.then(() => this.#attempt((each) => this.#giveUpAll(each)));
+      this.#givenUp = this.#givenUp.then(() =>
+        this.#attempt('deliveries.not_given_up', (each) => this.#giveUpAll(each)),
+      );
     const known = this.#failing.get(webhookId)?.count ?? 0;
     this.#failing.set(webhookId, { waitedMs, count: known + count });
     return this.#givenUp;
@@ -206,12 +209,14 @@ export class ChatLimits {
     }
   }
 
-  /** This process waits all the same if it fails, and the next response says it again. */
-  async #attempt(work: (dependencies: Dependencies) => Promise<void>): Promise<void> {
+  async #attempt(
+    ifItFails: string,
+    work: (dependencies: Dependencies) => Promise<void>,
+  ): Promise<void> {
     try {
       await work(this.#dependencies);
     } catch (error) {
-      this.#dependencies.log.warn({ reason: (error as Error).message }, 'chat_limit.not_stored');
+      this.#dependencies.log.warn({ reason: (error as Error).message }, ifItFails);
     }
   }
 }
