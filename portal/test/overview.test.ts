@@ -244,15 +244,28 @@ test(
   },
 );
 
-test('maintenance is told on every page', options, async () => {
+test('maintenance is told on every page, also on one that is open', options, async () => {
   const { service } = portal;
   const person = await signUp(service, 'meanwhile@example.org');
+  const poll = async (isOn: boolean) => {
+    await eventually(async () => {
+      const { body } = await service.call('/status', { key: null });
+      return (body.data.maintenance !== null) === isOn;
+    });
+    await page.clock.fastForward(10_000);
+  };
+  const page = await portal.open({ as: person, isNew: true, url: 'about:blank' });
+  await page.clock.install();
+  await page.goto(`${portalUrl}/apps`);
+  await page.getByRole('heading', { name: 'You have no apps yet' }).waitFor();
   const expectedEnd = new Date(Date.now() + 3_600_000);
   await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
-  await service.settled();
-  const page = await portal.open({ as: person, path: '/apps' });
-  await page.getByText('Maintenance: your apps cannot be changed right now').waitFor();
+  await poll(true);
+  const banner = page.getByText('Maintenance: your apps cannot be changed right now');
+  await banner.waitFor();
   await page.getByText('Moving house.').waitFor();
   await assertAccessible(page, 'the maintenance banner');
   await disableMaintenance(service.database, testActor);
+  await poll(false);
+  await banner.waitFor({ state: 'detached' });
 });

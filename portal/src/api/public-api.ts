@@ -6,11 +6,18 @@ import { pageData } from '../page-data.ts';
 /** The base address of the API, without `/api/v1`. */
 export const apiAddress = `${window.location.origin}${pageData.basePath}`;
 
-/** The status of the service, including maintenance. */
+/** A state that changed meanwhile is seen: nothing comes from the browser's cache. */
+const client = createClient({
+  baseUrl: apiAddress,
+  retries: 0,
+  fetch: (url, init) => fetch(url, { ...init, cache: 'no-cache' }),
+});
+
+/** The status of the service, including maintenance. The service keeps it in memory, and may be a second behind. */
 export const status = () =>
   queryOptions({
     queryKey: ['public status'] as const,
-    queryFn: ({ signal }) => createClient({ baseUrl: apiAddress, retries: 0 }).status({ signal }),
-    refetchInterval: 60_000,
-    staleTime: 30_000,
+    queryFn: ({ signal }) => client.status({ signal }),
+    refetchInterval: 10_000,
+    staleTime: 10_000,
   });
