@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
-import { setOperator } from '../../service/src/sign-in/operators.ts';
+import { setOperator, type Operator } from '../../service/src/sign-in/operators.ts';
 import { testActor } from '../../service/test/support/actor.ts';
 import { codeOf } from '../../service/test/support/authenticator.ts';
 import { put } from '../../service/test/support/directory.ts';
@@ -18,11 +18,12 @@ import {
   openPortal,
   signUp,
   switchCookies,
+  type Person,
 } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
-const operator = noBrowser ? null! : await signUp(portal.service, 'operator@example.org');
+const operator = noBrowser ? null! : await signUpOperator('operator@example.org', 'operator');
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 const url = `${testPublicUrl}/profile/operator`;
 
@@ -31,20 +32,24 @@ if (!noBrowser) {
   await create(ada, `/apps/${app.id}/keys`, { name: 'Sample key', scopes: ['read:directory'] });
   await put(portal.service.database, 'orgs', [{ slug: 'acme', name: 'Acme Corporation' }]);
   await create(ada, `/apps/${app.id}/webhooks`, { url: 'https://hooks.example.org/secret-path' });
-  const { secret } = await create(operator, '/account/authenticator', {});
-  await create(operator, '/account/authenticator/confirm', { code: codeOf(secret) });
+}
+
+async function signUpOperator(account: string, role: Operator['role']): Promise<Person> {
+  const person = await signUp(portal.service, account);
+  const { secret } = await create(person, '/account/authenticator', {});
+  await create(person, '/account/authenticator/confirm', { code: codeOf(secret) });
   await portal.service.database
     .transaction()
-    .execute((tx) =>
-      setOperator(tx, testActor, { account: 'operator@example.org', role: 'read-only' }),
-    );
+    .execute((tx) => setOperator(tx, testActor, { account, role }));
+  return person;
 }
 
 test(
-  'an operator goes through the pages, and each can be read and used by everybody',
+  'a read-only operator goes through the pages, and each can be read and used by everybody',
   options,
   async () => {
-    const page = await portal.open({ as: operator, url });
+    const reader = await signUpOperator('reader@example.org', 'read-only');
+    const page = await portal.open({ as: reader, url });
     await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     assert.match(await page.title(), /^Overview · .* console$/);
     await page.getByRole('region', { name: 'What waits' }).getByText('Set aside').waitFor();
@@ -100,12 +105,6 @@ test(
   'an operator suspends an app with a reason and restores it, by keyboard',
   options,
   async () => {
-    const { database } = portal.service;
-    await database
-      .transaction()
-      .execute((tx) =>
-        setOperator(tx, testActor, { account: 'operator@example.org', role: 'operator' }),
-      );
     const page = await portal.open({ as: operator, url: `${url}/apps` });
     await page.getByRole('button', { name: 'Suspend Announcer' }).focus();
     await page.keyboard.press('Enter');
