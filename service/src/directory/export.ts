@@ -11,7 +11,7 @@ import { writableFields } from './columns.ts';
 import type { ImportKind } from './import.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import type { Sql } from './list.ts';
-import { listSeparator } from './read-csv.ts';
+import { asText, listSeparator } from './read-csv.ts';
 import { type Row, rowReader } from './rows.ts';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
@@ -82,13 +82,18 @@ function propertiesOf(schema: TSchema): Record<string, TSchema> {
   return (schema as { properties?: Record<string, TSchema> }).properties ?? {};
 }
 
-/** The lines without the header. Null and an empty list become an empty cell, which an import reads as left out. */
+/**
+ * The lines without the header. Null and an empty list become an empty cell, which an import reads as left out. Text that a
+ * spreadsheet would compute, as a formula or a number, gets an apostrophe, which an import takes away.
+ */
 export function toCsv(entries: object[], columns: string[]): string {
   return stringify(entries, {
     columns,
     cast: {
       boolean: String,
-      object: (words, { column }) => Object.values(words).join(listSeparator(String(column))),
+      string: asText,
+      object: (words, { column }) =>
+        asText(Object.values(words).join(listSeparator(String(column)))),
     },
     // Some programs trim such cells unless they are quoted.
     quoted_match: /^\s|\s$/,

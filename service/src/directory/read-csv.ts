@@ -156,7 +156,7 @@ function readRow(
 function toObject(header: string[], cells: string[], schema: TSchema): Record<string, unknown> {
   const value: Record<string, unknown> = {};
   for (const [index, name] of header.entries()) {
-    const cell = cells[index] ?? '';
+    const cell = fromText(cells[index] ?? '');
     if (cell === '') continue;
     const [outer = name, inner] = name.split('.');
     if (inner === undefined) value[outer] = readCell(cell, schema, outer);
@@ -174,6 +174,15 @@ function readCell(cell: string, schema: TSchema, name: string): unknown {
     return Number(cell);
   if (types.has('array')) return splitList(cell, name);
   return cell;
+}
+
+/** A cell that a spreadsheet shows as text, instead of computing what may be somebody else's formula. */
+export function asText(text: string): string {
+  return text.replace(/^'*[=+\-@\t\r]/, "'$&");
+}
+
+function fromText(cell: string): string {
+  return cell.replace(/^'(?='*[=+\-@\t\r])/, '');
 }
 
 /** Between the values of a list in a cell. Aliases have spaces in them. */

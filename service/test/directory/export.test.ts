@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { sql, type Database } from '../../src/database/database.ts';
 import { csvColumns, exportLines, toCsv } from '../../src/directory/export.ts';
@@ -218,6 +219,31 @@ test('any organisations and alliances round-trip as CSV too', async () => {
     }),
     { numRuns: 15 },
   );
+});
+
+test('a spreadsheet computes nothing of an exported CSV, and an import reads the same text', async () => {
+  await clear(origin);
+  await clear(copy);
+  const names = ['=cmd', '+1', '-1', '@sum', '\t=1', "'=quoted", "''@quoted", "'tis", 'a=b'];
+  await put(
+    origin,
+    'orgs',
+    names.map((text, index) => ({
+      slug: `org-${index}`,
+      name: `Org ${index}`,
+      description: text,
+      aliases: [`=alias${index}`, 'other'],
+    })),
+  );
+  const csv = await exportText(origin, 'orgs', 'csv');
+  const cells = parse<Record<string, string>>(csv, { columns: true });
+  assert.equal(cells.length, names.length);
+  assert.deepEqual(
+    cells.flatMap((row) => Object.values(row)).filter((cell) => /^[=+\-@\t\r]/.test(cell)),
+    [],
+  );
+  await importText(copy, 'orgs', csv, 'csv');
+  assert.deepEqual(await contentOf(copy), await contentOf(origin));
 });
 
 test('importing an unchanged export changes nothing', async () => {
