@@ -192,7 +192,9 @@ test('what was set aside is retried and dropped', options, async () => {
   for (const reason of ['one fault', 'a third fault', 'another fault']) await setAside(reason);
   const page = await portal.open({ as: operator, isNew: true, url: 'about:blank' });
   await page.clock.install();
-  await page.goto(`${url}/refused`);
+  await page.goto(url);
+  const waits = page.getByRole('region', { name: 'What waits' });
+  await waits.getByRole('link', { name: '3' }).click();
   const row = page.getByRole('row', { name: /another fault/ });
   await row.getByRole('button', { name: /^Retry/ }).click();
   await assertAccessible(page, 'retrying a row');

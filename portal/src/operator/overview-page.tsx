@@ -60,7 +60,7 @@ function Overview({ state }: { state: OperatorOverview }) {
               ['Oldest delivery', `${Math.round(queue.oldestDueSeconds)} s`],
               ['Events to distribute', queue.eventsWaiting.toLocaleString()],
               ['Oldest event', `${Math.round(queue.oldestEventSeconds)} s`],
-              ['Set aside', queue.setAside.toLocaleString()],
+              ['Set aside', <Count key="aside" of={queue.setAside} to="/refused" />],
             ]}
           />
         </Section>
@@ -68,7 +68,7 @@ function Overview({ state }: { state: OperatorOverview }) {
           {Object.keys(webhooks).length === 0 ? (
             <Text role="status">There are no webhooks yet.</Text>
           ) : (
-            <DescriptionList entries={Object.entries(healthLabels).flatMap(linkTo(webhooks))} />
+            <DescriptionList entries={Object.entries(healthLabels).flatMap(countsOf(webhooks))} />
           )}
         </Section>
       </SimpleGrid>
@@ -172,18 +172,16 @@ function rank({ status }: Pick<OperatorCheck, 'status'>): number {
   return ['failed', 'warning', 'ok', 'skipped'].indexOf(status);
 }
 
-/** The number of webhooks of a health leads to their list. */
-function linkTo(counts: Record<string, number>) {
+/** A number that leads to its list. */
+function Count({ of, to }: { of: number; to: string }) {
+  const count = of.toLocaleString();
+  return of === 0 ? count : <PageLink to={to}>{count}</PageLink>;
+}
+
+function countsOf(counts: Record<string, number>) {
   return ([health, label]: [string, string]): Term[] => {
     const count = counts[health] ?? 0;
     if (count === 0) return [];
-    return [
-      [
-        label,
-        <PageLink key={health} to={`/webhooks?health=${health}`}>
-          {count.toLocaleString()}
-        </PageLink>,
-      ],
-    ];
+    return [[label, <Count key={health} of={count} to={`/webhooks?health=${health}`} />]];
   };
 }

@@ -42,6 +42,16 @@ export const BookOpen = icon(
   </>,
 );
 
+export const Building2 = icon(
+  <>
+    <path d="M10 12h4" />
+    <path d="M10 8h4" />
+    <path d="M14 21v-3a2 2 0 0 0-4 0v3" />
+    <path d="M6 10H4a2 2 0 0 0-2 2v7a2 2 0 0 0 2 2h16a2 2 0 0 0 2-2V9a2 2 0 0 0-2-2h-2" />
+    <path d="M6 21V5a2 2 0 0 1 2-2h8a2 2 0 0 1 2 2v16" />
+  </>,
+);
+
 export const Check = icon(<path d="M20 6 9 17l-5-5" />);
 
 export const ChevronRight = icon(<path d="m9 18 6-6-6-6" />);
@@ -103,6 +113,14 @@ export const Lock = icon(
   <>
     <rect width="18" height="11" x="3" y="11" rx="2" ry="2" />
     <path d="M7 11V7a5 5 0 0110 0v4" />
+  </>,
+);
+
+export const Megaphone = icon(
+  <>
+    <path d="M11 6a13 13 0 0 0 8.4-2.8A1 1 0 0 1 21 4v12a1 1 0 0 1-1.6.8A13 13 0 0 0 11 14H5a2 2 0 0 1-2-2V8a2 2 0 0 1 2-2z" />
+    <path d="M6 14a12 12 0 0 0 2.4 7.2 2 2 0 0 0 3.2-2.4A8 8 0 0 1 10 14" />
+    <path d="M8 6v8" />
   </>,
 );
 

@@ -23,7 +23,15 @@ export function Time({ at, exact = false, past }: Shown) {
     return exact || Math.abs(ms) > relativeMaxMs ? exactly : formatRelative(ms);
   });
   return (
-    <Text component="time" span inherit dateTime={at} title={exactly}>
+    <Text
+      component="time"
+      span
+      inherit
+      dateTime={at}
+      title={exactly}
+      // "3 minutes ago" on three lines would make each row of a table as high.
+      {...(text !== exactly && { style: { whiteSpace: 'nowrap' } })}
+    >
       {text}
     </Text>
   );
