@@ -21,7 +21,7 @@ import { holdSession } from '../../sign-in/sessions.ts';
 import { confirmedChange } from '../confirmed-change.ts';
 import { operationFor, type Operation, type Surface } from '../operations.ts';
 import { readMethods, signedInOf } from '../portal/authenticate.ts';
-import { surfaceOf, type PortalContext, type PortalRouteDependencies } from '../portal/surface.ts';
+import type { PortalContext, PortalRouteDependencies, PortalSurfaces } from '../portal/surface.ts';
 import type { Metrics, QueueState } from '../../runtime/metrics.ts';
 
 const subjectKind = Type.Enum(Object.keys(suspendableKinds) as (keyof typeof suspendableKinds)[], {
@@ -59,10 +59,10 @@ export function proven(operations: Operation<OperatorContext>[]): Operation<Oper
 }
 
 export function operatorSurfaceOf(
+  { signedIn: portal }: PortalSurfaces,
   dependencies: PortalRouteDependencies & OperatorDependencies,
 ): Surface<OperatorContext> {
   const database = dependencies.consoleDatabase;
-  const portal = surfaceOf(dependencies);
   const more = {
     ...dependencies,
     database,
@@ -82,8 +82,8 @@ export function operatorSurfaceOf(
     },
     async contextOf(request) {
       if (!readMethods.has(request.method)) requireFullRole(request);
-      const context = await portal.contextOf(request);
-      const { sessionId, userId } = signedInOf(request);
+      const context = portal.contextOf(request);
+      const { id: userId, sessionId } = context.account;
       const confirmed = confirmedChange(database, async (tx) => {
         await holdOperator(tx, userId);
         await holdSession(tx, sessionId);

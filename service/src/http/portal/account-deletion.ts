@@ -9,8 +9,8 @@ import { listBindable } from '../../directory/bindable.ts';
 import type { DirectoryReads } from '../../directory/list.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses/responses.ts';
-import { operation } from './account-context.ts';
 import { done, doneResponse } from './sign-in.ts';
+import { operation } from './surface.ts';
 
 const managedShownMax = 100;
 const exampleSubject = {
@@ -75,7 +75,7 @@ export const deleteAccount = operation({
   response: doneResponse,
   errors: ['conflict'],
   recentProof: true,
-  async run({ accounts, account, caller, body: { email, apps } }) {
+  async run({ signIn: { accounts }, account, caller, body: { email, apps } }) {
     if (normaliseEmail(email, 'body.email') !== account.email)
       throw invalid({ path: 'body.email', message: 'is not the address of your account' });
     await accounts.delete(account, apps, caller);

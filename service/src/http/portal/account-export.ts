@@ -14,6 +14,7 @@ import { AccountExport } from '../../contract/account-export.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import type { Bindable } from '../../contract/portal.ts';
 import { listBindable } from '../../directory/bindable.ts';
+import type { DirectoryReads } from '../../directory/list.ts';
 import { ServiceError } from '../../errors.ts';
 import { holdExport, type ExportHold } from '../../sign-in/hold-export.ts';
 import { readAccount } from '../../sign-in/list-accounts.ts';
@@ -22,9 +23,9 @@ import { listFactors } from '../../sign-in/second-factor.ts';
 import { listSessions } from '../../sign-in/sessions.ts';
 import { listMemberWebhooks, type MemberWebhook } from '../../webhooks/management/webhooks.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
-import { operation, type AccountContext } from './account-context.ts';
 import { toPortalKey } from './keys.ts';
 import { exampleMethod } from './sign-in.ts';
+import { operation } from './surface.ts';
 
 /** Some 30 KB of text: an export whose client does not read holds that, and what the connection buffers. */
 const rowsAtOnce = 50;
@@ -89,7 +90,7 @@ export const exportAccount = operation({
   },
 });
 
-type Context = Pick<AccountContext, 'database' | 'search'> & {
+type Context = DirectoryReads & {
   /** `sessionId`: null if it is an operator who exports. */
   account: { id: string; email: string; sessionId: string | null };
 };

@@ -1,5 +1,4 @@
 /** One's own account: its name and password, the ways to sign in, the sessions and what happened to it. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { proofMinutes } from '../../contract/periods.ts';
 import {
   AccountActivityEntry,
@@ -18,17 +17,13 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
 import { changePreferences, readPreferences } from '../../sign-in/preferences.ts';
 import { completeMax } from '../../sign-in/session-proof.ts';
-import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { operation } from './account-context.ts';
-import { deleteAccount, getAccountDeletion } from './account-deletion.ts';
+import { getAccountDeletion } from './account-deletion.ts';
 import { exportAccount } from './account-export.ts';
 import { addressOperations } from './address.ts';
-import { callerOf, signedInOf } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
-import { onOnePage, signedInSurface, type PortalRouteDependencies } from './surface.ts';
-import { createPasswordChangeLimit, type SignInLimits } from './sign-in-limits.ts';
 import { done, doneResponse, exampleMethod, redirectResponse, setCookies } from './sign-in.ts';
+import { onOnePage, operation } from './surface.ts';
 
 const exampleSession = {
   id: exampleId,
@@ -47,52 +42,21 @@ const exampleActivity: AccountActivityEntry = {
   details: { method: 'password' },
 };
 
-export function registerAccount(
-  portal: FastifyInstance,
-  { signIn, publicUrl, database, search, appLimits }: PortalRouteDependencies,
-  limits: SignInLimits,
-): void {
-  const limitPasswordChanges = createPasswordChangeLimit();
-  const surface = {
-    ...signedInSurface,
-    // Available during maintenance too: a stolen session can be ended at any time.
-    config: { ...signedInSurface.config, duringMaintenance: true },
-    contextOf(request: FastifyRequest) {
-      const signedIn = signedInOf(request);
-      const { userId: id, email, sessionId } = signedIn;
-      const caller = callerOf(request);
-      return {
-        ...signIn,
-        database,
-        search,
-        appLimits,
-        limits,
-        limitPasswordChanges,
-        signedIn,
-        account: { id, email, sessionId },
-        caller,
-      };
-    },
-  };
-  mountOperations(portal, surface, 'Account', [
-    ...accountOperations,
-    ...addressOperations,
-    ...methodOperations,
-    addAccountMethod(publicUrl),
-    ...sessionOperations,
-    exportAccount,
-    getAccountDeletion,
-  ]);
-  // It changes apps, too.
-  const rejecting = { ...surface, config: signedInSurface.config };
-  mountOperations(portal, rejecting, 'Account', [deleteAccount]);
-}
+export const accountOperations = (publicUrl: string) => [
+  ...settingOperations,
+  ...addressOperations,
+  ...methodOperations,
+  addAccountMethod(publicUrl),
+  ...sessionOperations,
+  exportAccount,
+  getAccountDeletion,
+];
 
 const preferencesResponse = oneOf(AccountPreferences, 'AccountPreferencesResponse', {
   announcementMails: true,
 });
 
-const accountOperations = [
+const settingOperations = [
   operation({
     operationId: 'updateAccount',
     method: 'PATCH',
@@ -102,7 +66,7 @@ const accountOperations = [
     body: AccountChanges,
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
-    async run({ accounts, account, appLimits, caller, body }) {
+    async run({ signIn: { accounts }, account, appLimits, caller, body }) {
       appLimits.changes(account.email);
       await accounts.rename(account, body.name.trim(), caller);
       return done;
@@ -140,8 +104,8 @@ const accountOperations = [
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
     errors: ['conflict'],
-    async run({ accounts, account, limitPasswordChanges, caller, body }) {
-      limitPasswordChanges(account.id);
+    async run({ signIn: { accounts }, account, limits, caller, body }) {
+      limits.changePassword(account.id);
       const passwords = { current: body.currentPassword, chosen: body.newPassword };
       await accounts.changePassword(account, passwords, caller);
       return done;
@@ -157,7 +121,7 @@ const accountOperations = [
     query: PageQuery,
     returns: { 200: 'The activity.' },
     response: listOf(AccountActivityEntry, 'AccountActivityList', exampleActivity),
-    async run({ accounts, account, query }) {
+    async run({ signIn: { accounts }, account, query }) {
       const { entries, total } = await accounts.listActivity(account.id, query);
       return pageEnvelope(entries.map(toEntry), query, total);
     },
@@ -173,7 +137,8 @@ const methodOperations = [
     description: 'Returns your password and providers, oldest first.',
     returns: { 200: 'The ways to sign in.' },
     response: listOf(AccountMethod, 'AccountMethodList', exampleMethod),
-    run: async ({ accounts, account }) => onOnePage(await accounts.listMethods(account.id)),
+    run: async ({ signIn: { accounts }, account }) =>
+      onOnePage(await accounts.listMethods(account.id)),
   }),
   operation({
     operationId: 'removeAccountMethod',
@@ -185,7 +150,7 @@ const methodOperations = [
     response: doneResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ accounts, account, caller, params }) {
+    async run({ signIn: { accounts }, account, caller, params }) {
       await accounts.removeMethod(account, params.methodId, caller);
       return done;
     },
@@ -204,9 +169,9 @@ const addAccountMethod = (publicUrl: string) =>
     response: redirectResponse,
     errors: ['not_found'],
     recentProof: true,
-    async run({ linkProvider, account, caller, body: { provider, ...back }, reply }) {
+    async run({ signIn, account, caller, body: { provider, ...back }, reply }) {
       const linking = { caller, sessionId: account.sessionId };
-      const { url, cookies } = await linkProvider(provider, back, linking);
+      const { url, cookies } = await signIn.linkProvider(provider, back, linking);
       setCookies(reply, cookies);
       return envelope({ url });
     },
@@ -221,7 +186,8 @@ const sessionOperations = [
     description: `Returns the sessions, newest first, without those that miss a second factor, which open nothing. Of more than ${completeMax}, the oldest end.`,
     returns: { 200: 'The sessions.' },
     response: listOf(AccountSession, 'AccountSessionList', exampleSession),
-    run: async ({ accounts, account }) => onOnePage(await accounts.listSessions(account)),
+    run: async ({ signIn: { accounts }, account }) =>
+      onOnePage(await accounts.listSessions(account)),
   }),
   operation({
     operationId: 'endOtherAccountSessions',
@@ -231,7 +197,7 @@ const sessionOperations = [
     description: 'Ends every session except that of this request.',
     returns: { 200: 'The sessions were ended.' },
     response: oneOf(EndedSessions, 'EndedSessionsResponse', { ended: 2 }),
-    run: async ({ accounts, account, caller }) =>
+    run: async ({ signIn: { accounts }, account, caller }) =>
       envelope({ ended: await accounts.endOtherSessions(account, caller) }),
   }),
   operation({
@@ -242,7 +208,7 @@ const sessionOperations = [
     description: 'Signs out the browser at once.',
     returns: { 200: 'The session was ended.' },
     response: doneResponse,
-    async run({ accounts, account, caller, params }) {
+    async run({ signIn: { accounts }, account, caller, params }) {
       await accounts.endSession(account, params.sessionId, caller);
       return done;
     },

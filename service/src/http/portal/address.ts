@@ -11,8 +11,8 @@ import {
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { oneOf } from '../responses/responses.ts';
-import { operation } from './account-context.ts';
 import { done, doneResponse, requireLinks, unusableLink } from './sign-in.ts';
+import { operation } from './surface.ts';
 
 const exampleAddress = 'ada@example.com';
 const exampleEndingBinding: EndingBinding = {
@@ -35,10 +35,10 @@ export const addressOperations = [
     returns: { 202: 'The link is being sent.' },
     response: doneResponse,
     recentProof: true,
-    async run({ accounts, account, links, limits, caller, body }) {
-      requireLinks(links);
+    async run({ signIn, account, limits, caller, body }) {
+      requireLinks(signIn.links);
       limits.mailForAccount(caller.ip, account.id, normaliseEmail(body.email, 'body.email'));
-      await accounts.requestAddressChange(account, body.email, caller);
+      await signIn.accounts.requestAddressChange(account, body.email, caller);
       return done;
     },
   }),
@@ -55,7 +55,7 @@ export const addressOperations = [
       email: exampleAddress,
       endingBindings: [exampleEndingBinding],
     }),
-    async run({ accounts, account, database, body: { token } }) {
+    async run({ signIn: { accounts }, account, database, body: { token } }) {
       const email = await accounts.readAddressChange(account, token);
       if (email === null) throw unusableLink();
       const move = { from: account.email, to: email };
@@ -73,7 +73,7 @@ export const addressOperations = [
     returns: { 200: 'The address was changed.' },
     response: oneOf(ChangedAddress, 'ChangedAddressResponse', { email: exampleAddress }),
     errors: ['conflict'],
-    async run({ accounts, account, caller, body: { token } }) {
+    async run({ signIn: { accounts }, account, caller, body: { token } }) {
       const email = await accounts.changeAddress(account, token, caller);
       if (email === null) throw unusableLink();
       return envelope({ email });

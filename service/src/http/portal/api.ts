@@ -3,13 +3,14 @@
  * the same functions as the public API. Only the portal's own pages may call it: no CORS, and the origin of writes is
  * checked.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { trackMethods } from '../methods.ts';
 import { mountOperations } from '../operations.ts';
 import { operatorOperations } from '../operator/operations.ts';
 import { operatorSurfaceOf, type OperatorDependencies } from '../operator/surface.ts';
-import { registerAccount } from './account.ts';
+import { deleteAccount } from './account-deletion.ts';
+import { accountOperations } from './account.ts';
 import { appOperations } from './apps.ts';
 import { listAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
@@ -17,17 +18,20 @@ import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
 import { deliveryOperations } from './deliveries.ts';
 import { eventOperations } from './events.ts';
-import { registerInvitations } from './invitations.ts';
+import { invitationLinkOperations, invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { memberOperations } from './members.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
 import { getOverview } from './overview.ts';
-import { registerProofs } from './proofs.ts';
-import { registerSecondFactor } from './second-factor.ts';
 import { getSession } from './portal-session.ts';
-import { registerSignIn } from './sign-in.ts';
-import { createSignInLimits } from './sign-in-limits.ts';
-import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
+import { completeSignIn, passkeySignIn, proofOperations } from './proofs.ts';
+import {
+  authenticatorOperations,
+  createRecoveryCodes,
+  passkeyOperations,
+} from './second-factor.ts';
+import { signInOperations } from './sign-in.ts';
+import { createSurfaces, type PortalRouteDependencies, type PortalSurfaces } from './surface.ts';
 import { getAppUsage } from './usage.ts';
 import { registerWebhooks } from './webhooks.ts';
 
@@ -51,28 +55,59 @@ export async function registerPortal(
   const rejectOtherMethods = trackMethods(portal, { crossOrigin: false });
   registerAuthentication(portal, dependencies);
   await registerPortalOpenApi(portal, dependencies);
-  const limits = createSignInLimits();
-  registerSignIn(portal, dependencies, limits);
-  registerCallback(portal, dependencies);
-  registerAccount(portal, dependencies, limits);
-  registerProofs(portal, dependencies, limits);
-  registerSecondFactor(portal, dependencies);
-  const surface = surfaceOf(dependencies);
-  const incomplete = {
-    ...surface.config,
-    whileMissing: ['confirm', 'set_up'] as const,
-    whileSuspended: true,
-  };
-  mountOperations(portal, { ...surface, config: incomplete }, 'Session', [getSession]);
-  mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
-  mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations, getAppUsage]);
-  mountOperations(portal, surface, 'Members', memberOperations);
-  registerInvitations(portal, dependencies, limits);
-  mountOperations(portal, surface, 'Keys', keyOperations);
-  registerWebhooks(portal, dependencies);
-  mountOperations(portal, surface, 'Webhooks', deliveryOperations);
-  mountOperations(portal, surface, 'Events', eventOperations);
+  const surfaces = createSurfaces(dependencies);
+  mountAccount(portal, surfaces, dependencies);
+  mountApps(portal, surfaces);
   rejectOtherMethods();
   // Afterwards: a 405 would show that there is a console.
-  mountOperations(portal, operatorSurfaceOf(dependencies), 'Operator', operatorOperations);
+  mountOperations(
+    portal,
+    operatorSurfaceOf(surfaces, dependencies),
+    'Operator',
+    operatorOperations,
+  );
+}
+
+/** Signing in, and the user's own account. */
+function mountAccount(
+  portal: FastifyInstance,
+  { open, signedIn }: PortalSurfaces,
+  dependencies: PortalRouteDependencies,
+): void {
+  const { publicUrl } = dependencies;
+  const surfaceWith = (config: FastifyContextConfig) => ({
+    ...signedIn,
+    config: { ...signedIn.config, ...config },
+  });
+  mountOperations(portal, open, 'Sign-in', signInOperations(publicUrl));
+  registerCallback(portal, dependencies);
+  // Available during maintenance too: a stolen session can be ended, and a stolen factor removed, at any time.
+  const always = surfaceWith({ duringMaintenance: true });
+  mountOperations(portal, always, 'Account', accountOperations(publicUrl));
+  // It changes apps, too.
+  mountOperations(portal, signedIn, 'Account', [deleteAccount]);
+  mountOperations(portal, open, 'Sign-in', passkeySignIn);
+  const unconfirmed = surfaceWith({ duringMaintenance: true, whileMissing: ['confirm'] });
+  mountOperations(portal, unconfirmed, 'Sign-in', [completeSignIn]);
+  const unset = surfaceWith({ duringMaintenance: true, whileMissing: ['set_up'] });
+  mountOperations(portal, unset, 'Security', [
+    ...proofOperations,
+    ...passkeyOperations,
+    ...authenticatorOperations,
+    createRecoveryCodes,
+  ]);
+  const incomplete = surfaceWith({ whileMissing: ['confirm', 'set_up'], whileSuspended: true });
+  mountOperations(portal, incomplete, 'Session', [getSession]);
+}
+
+function mountApps(portal: FastifyInstance, surfaces: PortalSurfaces): void {
+  const { open, signedIn } = surfaces;
+  mountOperations(portal, signedIn, 'Overview', [getOverview, listAudit]);
+  mountOperations(portal, signedIn, 'Apps', [...appOperations, ...bindingOperations, getAppUsage]);
+  mountOperations(portal, signedIn, 'Members', [...memberOperations, ...invitationOperations]);
+  mountOperations(portal, open, 'Members', invitationLinkOperations);
+  mountOperations(portal, signedIn, 'Keys', keyOperations);
+  registerWebhooks(portal, surfaces);
+  mountOperations(portal, signedIn, 'Webhooks', deliveryOperations);
+  mountOperations(portal, signedIn, 'Events', eventOperations);
 }

@@ -4,7 +4,6 @@
  * Signing in and one's own account go on: readers have to sign in, and a stolen session can be ended at any time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Actor } from '../../access/actor.ts';
 import { refuseSuspended } from '../../access/suspensions.ts';
 import { ServiceError } from '../../errors.ts';
 import { userAgentCharsMax, type Caller } from '../../sign-in/caller.ts';
@@ -104,20 +103,9 @@ export function signedInOf({ signedIn }: FastifyRequest): SignedIn {
   return signedIn;
 }
 
-/** The email address by which the caller is a member of apps. */
-export function emailOf(request: FastifyRequest): string {
-  return signedInOf(request).email;
-}
-
 /** The address and browser of a sign-in request. */
 export function callerOf({ ip, headers }: FastifyRequest): Caller {
   const userAgent = headers['user-agent']?.slice(0, userAgentCharsMax) ?? null;
   // A client that has reset its connection has no address.
   return { ip: ip ?? '', userAgent, cookie: headers.cookie ?? null };
-}
-
-/** The actor of this request, for the audit log. */
-export function actorOf(request: FastifyRequest): Actor {
-  const { userId, email } = signedInOf(request);
-  return { kind: 'user', id: userId, name: email };
 }

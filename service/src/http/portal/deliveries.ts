@@ -30,7 +30,6 @@ import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-li
 import { DeliveryQuery } from '../webhooks/bodies.ts';
 import { checkRange } from '../webhooks/time-range.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
-import { signedInOf } from './authenticate.ts';
 import { onOnePage, operation } from './surface.ts';
 
 const ofWebhook = Type.Optional(uuid({ description: 'Only deliveries to this webhook.' }));
@@ -138,13 +137,13 @@ export const deliveryOperations = [
     response: oneOf(Type.Array(Redelivery), 'RedeliveriesResponse', [
       { deliveryId: exampleId, redelivered: true, reason: null },
     ]),
-    async run({ database, email, appLimits, params: { appId }, body, request }) {
+    async run({ database, email, account, appLimits, params: { appId }, body }) {
       await requireRole(database, email, appId, 'developer');
       appLimits.redeliveries(appId);
       // Not that of the surface, which counts changes for the audit log.
       const change = confirmedChange(database, async (tx) => {
         await holdRole(tx, email, appId, 'developer');
-        await holdSession(tx, signedInOf(request).sessionId);
+        await holdSession(tx, account.sessionId);
       });
       return envelope(await redeliverSeveral(database, appId, body.deliveryIds, change));
     },

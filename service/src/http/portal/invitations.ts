@@ -2,7 +2,6 @@
  * Invitations to the user's apps, and to the user. Nothing in a response depends on whether the invited address has an
  * account. A mailed link shows what the invitation is for, and proves nothing: it may have been forwarded.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { readApp } from '../../access/apps.ts';
 import {
   acceptInvitation,
@@ -27,28 +26,12 @@ import { deleted, strictObject } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/text-times.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import type { Caller } from '../../sign-in/caller.ts';
 import { readMailbox } from '../../sign-in/read-mailbox.ts';
 import { createToken, digest } from '../../sign-in/token.ts';
-import { mountOperations, operationFor } from '../operations.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
-import { callerOf } from './authenticate.ts';
 import { done, doneResponse, requireLinks } from './sign-in.ts';
-import type { SignInLimits } from './sign-in-limits.ts';
-import {
-  onOnePage,
-  openSurface,
-  surfaceOf,
-  type PortalContext,
-  type PortalRouteDependencies,
-} from './surface.ts';
-
-type InvitationContext = PortalContext & { limits: SignInLimits };
-const operation = operationFor<InvitationContext>();
-const openOperation = operationFor<
-  PortalRouteDependencies & { caller: Caller; limits: SignInLimits }
->();
+import { onOnePage, openOperation, operation, type PortalRouteDependencies } from './surface.ts';
 
 /** One page. */
 const ownInvitationsMax = 100;
@@ -82,32 +65,7 @@ const endedResponse = oneOf(EndedInvitation, 'EndedInvitationResponse', {
   deleted: true,
 });
 
-export function registerInvitations(
-  portal: FastifyInstance,
-  dependencies: PortalRouteDependencies,
-  limits: SignInLimits,
-): void {
-  const surface = surfaceOf(dependencies);
-  const limited = {
-    ...surface,
-    contextOf: async (request: FastifyRequest) => ({
-      ...(await surface.contextOf(request)),
-      limits,
-    }),
-  };
-  mountOperations(portal, limited, 'Members', [...appOperations, ...ownOperations]);
-  const open = {
-    ...openSurface,
-    contextOf: (request: FastifyRequest) => ({
-      ...dependencies,
-      limits,
-      caller: callerOf(request),
-    }),
-  };
-  mountOperations(portal, open, 'Members', linkOperations);
-}
-
-const appOperations = [
+const invitationsOfApps = [
   operation({
     operationId: 'listInvitations',
     method: 'GET',
@@ -192,7 +150,7 @@ const appOperations = [
   }),
 ];
 
-const ownOperations = [
+const ownInvitations = [
   operation({
     operationId: 'listOwnInvitations',
     method: 'GET',
@@ -241,7 +199,9 @@ const ownOperations = [
   }),
 ];
 
-const linkOperations = [
+export const invitationOperations = [...invitationsOfApps, ...ownInvitations];
+
+export const invitationLinkOperations = [
   openOperation({
     operationId: 'checkInvitationLink',
     method: 'POST',

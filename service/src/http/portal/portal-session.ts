@@ -3,7 +3,6 @@ import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PortalSession } from '../../contract/portal.ts';
 import { oneOf } from '../responses/responses.ts';
-import { signedInOf } from './authenticate.ts';
 import { operation } from './surface.ts';
 
 /** The session as the pages get it. Nobody learns a name by a password alone. */
@@ -50,5 +49,5 @@ export const getSession = operation({
     'Returns the signed-in user. Extends a session that is older than a day. While a second factor is missing, other operations return `unauthorized`; while the account is suspended, `suspended`.',
   returns: { 200: 'The session.' },
   response: oneOf(PortalSession, 'PortalSessionResponse', example),
-  run: ({ request }) => envelope(toPortalSession(signedInOf(request))),
+  run: ({ signedIn }) => envelope(toPortalSession(signedIn)),
 });

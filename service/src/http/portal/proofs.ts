@@ -2,7 +2,6 @@
  * Proving who one is: signing in with a passkey, completing a sign-in with a second factor, and confirming before a
  * sensitive change (`recentProof` in `http/operations.ts`).
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { proofMinutes } from '../../contract/periods.ts';
 import { envelope } from '../../contract/envelope.ts';
 import {
@@ -13,73 +12,26 @@ import {
   ProofMethods,
 } from '../../contract/second-factor.ts';
 import { invalid, ServiceError } from '../../errors.ts';
-import type { Caller } from '../../sign-in/caller.ts';
-import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
-import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
-import { callerOf, signedInOf } from './authenticate.ts';
-import type { SignInLimits } from './sign-in-limits.ts';
 import { done, doneResponse, setCookies } from './sign-in.ts';
-import { openSurface, signedInSurface, type PortalRouteDependencies } from './surface.ts';
-
-type OpenContext = { signIn: SignIn; caller: Caller };
-type ProofContext = OpenContext & {
-  limits: SignInLimits;
-  signedIn: SignedIn;
-  account: { id: string; email: string; sessionId: string };
-  /** Runs `verify` within the limits on attempts. Throws `validation_failed` for this field if it returns false. */
-  attempt: (field: string, verify: () => Promise<boolean>) => Promise<typeof done>;
-};
-const openOperation = operationFor<OpenContext>();
-const operation = operationFor<ProofContext>();
+import { openOperation, operation, type PortalContext } from './surface.ts';
 
 export const passkeyOptionsResponse = oneOf(PasskeyOptions, 'PasskeyOptionsResponse', {
   challenge: 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28',
 });
 
-export function registerProofs(
-  portal: FastifyInstance,
-  { signIn }: PortalRouteDependencies,
-  limits: SignInLimits,
-): void {
-  const open = {
-    ...openSurface,
-    contextOf: (request: FastifyRequest) => ({ signIn, caller: callerOf(request) }),
-  };
-  mountOperations(portal, open, 'Sign-in', passkeyOperations);
-
-  const contextOf = (request: FastifyRequest): ProofContext => {
-    const signedIn = signedInOf(request);
-    const { userId: id, email, sessionId } = signedIn;
-    const caller = callerOf(request);
-    return {
-      signIn,
-      limits,
-      caller,
-      signedIn,
-      account: { id, email, sessionId },
-      async attempt(field, verify) {
-        const device = signIn.knownDevice(caller, email);
-        if (await limits.attempt({ ip: caller.ip, email, device }, verify)) return done;
-        throw invalid({ path: `body.${field}`, message: 'is wrong' });
-      },
-    };
-  };
-  const config = { ...signedInSurface.config, duringMaintenance: true };
-  const incomplete = { ...config, whileMissing: ['confirm'] as const };
-  mountOperations(portal, { ...signedInSurface, config: incomplete, contextOf }, 'Sign-in', [
-    completeSignIn,
-  ]);
-  const unset = { ...config, whileMissing: ['set_up'] as const };
-  mountOperations(
-    portal,
-    { ...signedInSurface, config: unset, contextOf },
-    'Security',
-    proofOperations,
-  );
+/** Runs `verify` within the limits on attempts. Throws `validation_failed` for this field if it returns false. */
+async function attempt(
+  { signIn, limits, caller, email }: PortalContext,
+  field: string,
+  verify: () => Promise<boolean>,
+): Promise<typeof done> {
+  const device = signIn.knownDevice(caller, email);
+  if (await limits.attempt({ ip: caller.ip, email, device }, verify)) return done;
+  throw invalid({ path: `body.${field}`, message: 'is wrong' });
 }
 
-const passkeyOperations = [
+export const passkeySignIn = [
   openOperation({
     operationId: 'getPasskeyOptions',
     method: 'POST',
@@ -110,7 +62,7 @@ const passkeyOperations = [
   }),
 ];
 
-const completeSignIn = operation({
+export const completeSignIn = operation({
   operationId: 'completeSignIn',
   method: 'POST',
   path: '/sign-in/second-factor',
@@ -120,8 +72,9 @@ const completeSignIn = operation({
   body: FactorCode,
   returns: { 200: 'You are signed in.' },
   response: doneResponse,
-  run: ({ signIn, signedIn, caller, attempt, body, reply }) =>
-    attempt('code', async () => {
+  run: ({ body, reply, ...context }) =>
+    attempt(context, 'code', async () => {
+      const { signIn, signedIn, caller } = context;
       // Without a missing factor there is nothing to complete.
       if (signedIn.missingFactor === null) return true;
       const cookies = await signIn.withSecondFactor(signedIn, body.code, caller);
@@ -130,7 +83,14 @@ const completeSignIn = operation({
     }),
 });
 
-const proofOperations = [
+const proof = {
+  method: 'POST',
+  description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
+  returns: { 200: 'You have confirmed.' },
+  response: doneResponse,
+} as const;
+
+export const proofOperations = [
   operation({
     operationId: 'listProofMethods',
     method: 'GET',
@@ -142,28 +102,26 @@ const proofOperations = [
     run: async ({ signIn, account }) => envelope({ methods: await signIn.proofs.methods(account) }),
   }),
   operation({
+    ...proof,
     operationId: 'proveWithPassword',
-    method: 'POST',
     path: '/account/proof/password',
     summary: 'Confirm with your password',
-    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: CurrentPassword,
-    returns: { 200: 'You have confirmed.' },
-    response: doneResponse,
-    run: ({ signIn, account, attempt, body }) =>
-      attempt('password', () => signIn.proofs.withPassword(account, body.password)),
+    run: ({ body, ...context }) =>
+      attempt(context, 'password', () =>
+        context.signIn.proofs.withPassword(context.account, body.password),
+      ),
   }),
   operation({
+    ...proof,
     operationId: 'proveWithAuthenticator',
-    method: 'POST',
     path: '/account/proof/authenticator',
     summary: 'Confirm with your authenticator app',
-    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: FactorCode,
-    returns: { 200: 'You have confirmed.' },
-    response: doneResponse,
-    run: ({ signIn, account, attempt, body }) =>
-      attempt('code', () => signIn.proofs.withAuthenticator(account, body.code)),
+    run: ({ body, ...context }) =>
+      attempt(context, 'code', () =>
+        context.signIn.proofs.withAuthenticator(context.account, body.code),
+      ),
   }),
   operation({
     operationId: 'mailProofCode',
@@ -182,16 +140,15 @@ const proofOperations = [
     },
   }),
   operation({
+    ...proof,
     operationId: 'proveWithMailedCode',
-    method: 'POST',
     path: '/account/proof/mailed-code',
     summary: 'Confirm with a mailed code',
-    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: FactorCode,
-    returns: { 200: 'You have confirmed.' },
-    response: doneResponse,
-    run: ({ signIn, account, attempt, body }) =>
-      attempt('code', () => signIn.proofs.withMailedCode(account, body.code)),
+    run: ({ body, ...context }) =>
+      attempt(context, 'code', () =>
+        context.signIn.proofs.withMailedCode(context.account, body.code),
+      ),
   }),
   operation({
     operationId: 'getProofPasskeyOptions',
@@ -204,15 +161,14 @@ const proofOperations = [
     run: async ({ signIn, account }) => envelope(await signIn.passkeyOptions(account.sessionId)),
   }),
   operation({
+    ...proof,
     operationId: 'proveWithPasskey',
-    method: 'POST',
     path: '/account/proof/passkey',
     summary: 'Confirm with a passkey',
-    description: `For the next ${proofMinutes} minutes, this session may make sensitive changes.`,
     body: PasskeyAssertion,
-    returns: { 200: 'You have confirmed.' },
-    response: doneResponse,
-    run: ({ signIn, account, attempt, body }) =>
-      attempt('credential', () => signIn.proofs.withPasskey(account, body.credential)),
+    run: ({ body, ...context }) =>
+      attempt(context, 'credential', () =>
+        context.signIn.proofs.withPasskey(context.account, body.credential),
+      ),
   }),
 ];

@@ -1,5 +1,4 @@
 /** The second factor of one's own account. Available while a session still misses one, so that it can be set up. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleTime, exampleId } from '../../contract/examples.ts';
 import {
@@ -11,50 +10,15 @@ import {
   RecoveryCodes,
   SecondFactorState,
 } from '../../contract/second-factor.ts';
-import type { Caller } from '../../sign-in/caller.ts';
-import type { SecondFactor } from '../../sign-in/second-factor.ts';
-import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
-import { callerOf, signedInOf } from './authenticate.ts';
 import { passkeyOptionsResponse } from './proofs.ts';
 import { done, doneResponse } from './sign-in.ts';
-import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
-
-type SecondFactorContext = {
-  secondFactor: SecondFactor;
-  account: { id: string; email: string; sessionId: string };
-  caller: Caller;
-};
-const operation = operationFor<SecondFactorContext>();
+import { operation } from './surface.ts';
 
 const recoveryCodes = ['abcd-efgh-ijkl-mnop'];
 const addedResponse = oneOf(AddedFactor, 'AddedFactorResponse', { recoveryCodes });
 
-export function registerSecondFactor(
-  portal: FastifyInstance,
-  { signIn: { secondFactor } }: PortalRouteDependencies,
-): void {
-  const surface = {
-    ...signedInSurface,
-    config: {
-      ...signedInSurface.config,
-      // A stolen factor can be removed at any time.
-      duringMaintenance: true,
-      whileMissing: ['set_up'] as const,
-    },
-    contextOf(request: FastifyRequest) {
-      const { userId: id, email, sessionId } = signedInOf(request);
-      return { secondFactor, account: { id, email, sessionId }, caller: callerOf(request) };
-    },
-  };
-  mountOperations(portal, surface, 'Security', [
-    ...passkeyOperations,
-    ...authenticatorOperations,
-    createRecoveryCodes,
-  ]);
-}
-
-const passkeyOperations = [
+export const passkeyOperations = [
   operation({
     operationId: 'getSecondFactor',
     method: 'GET',
@@ -68,7 +32,8 @@ const passkeyOperations = [
       authenticator: { addedAt: exampleTime },
       recoveryCodesLeft: 10,
     }),
-    run: async ({ secondFactor, account }) => envelope(await secondFactor.list(account.id)),
+    run: async ({ signIn: { secondFactor }, account }) =>
+      envelope(await secondFactor.list(account.id)),
   }),
   operation({
     operationId: 'getNewPasskeyOptions',
@@ -79,7 +44,8 @@ const passkeyOperations = [
     returns: { 200: 'The options.' },
     response: passkeyOptionsResponse,
     recentProof: true,
-    run: async ({ secondFactor, account }) => envelope(await secondFactor.passkeyOptions(account)),
+    run: async ({ signIn: { secondFactor }, account }) =>
+      envelope(await secondFactor.passkeyOptions(account)),
   }),
   operation({
     operationId: 'addPasskey',
@@ -92,7 +58,7 @@ const passkeyOperations = [
     response: addedResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ secondFactor, account, caller, body: { name, credential } }) {
+    async run({ signIn: { secondFactor }, account, caller, body: { name, credential } }) {
       const passkey = { name: name.trim(), credential };
       return envelope(await secondFactor.addPasskey(account, passkey, caller));
     },
@@ -106,7 +72,7 @@ const passkeyOperations = [
     body: PasskeyChanges,
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
-    async run({ secondFactor, account, caller, params: { passkeyId }, body }) {
+    async run({ signIn: { secondFactor }, account, caller, params: { passkeyId }, body }) {
       await secondFactor.renamePasskey(account, { passkeyId, name: body.name.trim() }, caller);
       return done;
     },
@@ -120,14 +86,14 @@ const passkeyOperations = [
     returns: { 200: 'The passkey was removed.' },
     response: doneResponse,
     recentProof: true,
-    async run({ secondFactor, account, caller, params }) {
+    async run({ signIn: { secondFactor }, account, caller, params }) {
       await secondFactor.removePasskey(account, params.passkeyId, caller);
       return done;
     },
   }),
 ];
 
-const authenticatorOperations = [
+export const authenticatorOperations = [
   operation({
     operationId: 'setUpAuthenticator',
     method: 'POST',
@@ -141,7 +107,7 @@ const authenticatorOperations = [
     }),
     errors: ['conflict'],
     recentProof: true,
-    run: async ({ secondFactor, account }) =>
+    run: async ({ signIn: { secondFactor }, account }) =>
       envelope(await secondFactor.setUpAuthenticator(account)),
   }),
   operation({
@@ -156,7 +122,7 @@ const authenticatorOperations = [
     response: addedResponse,
     errors: ['conflict'],
     recentProof: true,
-    run: async ({ secondFactor, account, caller, body }) =>
+    run: async ({ signIn: { secondFactor }, account, caller, body }) =>
       envelope(await secondFactor.confirmAuthenticator(account, body.code, caller)),
   }),
   operation({
@@ -169,14 +135,14 @@ const authenticatorOperations = [
     response: doneResponse,
     errors: ['not_found'],
     recentProof: true,
-    async run({ secondFactor, account, caller }) {
+    async run({ signIn: { secondFactor }, account, caller }) {
       await secondFactor.removeAuthenticator(account, caller);
       return done;
     },
   }),
 ];
 
-const createRecoveryCodes = operation({
+export const createRecoveryCodes = operation({
   operationId: 'createRecoveryCodes',
   method: 'POST',
   path: '/account/recovery-codes',
@@ -186,6 +152,6 @@ const createRecoveryCodes = operation({
   response: oneOf(RecoveryCodes, 'RecoveryCodesResponse', { recoveryCodes }),
   errors: ['conflict'],
   recentProof: true,
-  run: async ({ secondFactor, account, caller }) =>
+  run: async ({ signIn: { secondFactor }, account, caller }) =>
     envelope({ recoveryCodes: await secondFactor.createRecoveryCodes(account, caller) }),
 });

@@ -23,6 +23,8 @@ export type SignInLimits = {
   attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
   /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
   hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
+  /** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
+  changePassword(userId: string): void;
   /** Counts a mail that somebody asks for who need not be signed in. Throws `rate_limited`. */
   mail(request: Attempt): void;
   /** Counts a mail that a signed-in account asks for. `email`: null for its own mailbox. Throws `rate_limited`. */
@@ -70,6 +72,9 @@ export function createSignInLimits({
   const invitationsByUser = createRequestCounter(mailsPerHour.inviter, hourMs, {
     bucketsMax: Infinity,
   });
+  const passwordChanges = createRequestCounter(passwordChangesPerMinute, minuteMs, {
+    bucketsMax: Infinity,
+  });
   const countTo = createMailboxLimit();
   const inPlace = createPlaces();
 
@@ -83,6 +88,7 @@ export function createSignInLimits({
       return inPlace(ip, device !== null, verify);
     },
     hash: (ip, work) => inPlace(ip, false, work),
+    changePassword: (userId) => refuse(passwordChanges(userId)),
     mail({ ip, email, device }) {
       // Others behind the same IP address do not use up a known device's mails.
       if (device !== null) return countTo(email, null);
@@ -123,12 +129,6 @@ function createPlaces() {
       else running.delete(address);
     }
   };
-}
-
-/** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
-export function createPasswordChangeLimit(): (userId: string) => void {
-  const count = createRequestCounter(passwordChangesPerMinute, minuteMs, { bucketsMax: Infinity });
-  return (userId) => refuse(count(userId));
 }
 
 /**

@@ -2,7 +2,7 @@
  * Signing in and out, and the links that set a password. Nobody has to be signed in. A response does not tell whether an
  * address has an account.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { normaliseEmail } from '../../access/email.ts';
 import {
   ChosenPassword,
@@ -22,18 +22,12 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import { SignInOptions } from '../../contract/portal.ts';
 import { ServiceError } from '../../errors.ts';
-import type { Caller } from '../../sign-in/caller.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
-import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
-import { callerOf, readSession } from './authenticate.ts';
+import { readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
-import { openSurface, type PortalRouteDependencies } from './surface.ts';
-import type { SignInLimits } from './sign-in-limits.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
-
-type SignInContext = PortalRouteDependencies & { limits: SignInLimits; caller: Caller };
-const operation = operationFor<SignInContext>();
+import { openOperation } from './surface.ts';
 
 export const done = envelope({ done: true });
 export const doneResponse = oneOf(Done, 'DoneResponse', { done: true });
@@ -51,28 +45,14 @@ const exampleOptions = {
   providers: [{ id: 'github', name: 'GitHub' }],
 };
 
-export function registerSignIn(
-  portal: FastifyInstance,
-  dependencies: PortalRouteDependencies,
-  limits: SignInLimits,
-): void {
-  const surface = {
-    ...openSurface,
-    contextOf: (request: FastifyRequest) => ({
-      ...dependencies,
-      limits,
-      caller: callerOf(request),
-    }),
-  };
-  mountOperations(portal, surface, 'Sign-in', [
-    ...sessionOperations,
-    signInWithProvider(dependencies.publicUrl),
-    ...passwordOperations,
-  ]);
-}
+export const signInOperations = (publicUrl: string) => [
+  ...sessionOperations,
+  signInWithProvider(publicUrl),
+  ...passwordOperations,
+];
 
 const sessionOperations = [
-  operation({
+  openOperation({
     operationId: 'getSignInOptions',
     method: 'GET',
     path: '/sign-in-options',
@@ -82,7 +62,7 @@ const sessionOperations = [
     response: oneOf(SignInOptions, 'SignInOptionsResponse', exampleOptions),
     run: ({ signIn }) => envelope(signInOptionsOf(signIn)),
   }),
-  operation({
+  openOperation({
     operationId: 'signIn',
     method: 'POST',
     path: '/sign-in',
@@ -105,7 +85,7 @@ const sessionOperations = [
       return done;
     },
   }),
-  operation({
+  openOperation({
     operationId: 'signOut',
     method: 'POST',
     path: '/sign-out',
@@ -126,7 +106,7 @@ const sessionOperations = [
 ];
 
 const signInWithProvider = (publicUrl: string) =>
-  operation({
+  openOperation({
     operationId: 'signInWithProvider',
     method: 'POST',
     path: '/sign-in/provider',
@@ -144,7 +124,7 @@ const signInWithProvider = (publicUrl: string) =>
   });
 
 const passwordOperations = [
-  operation({
+  openOperation({
     operationId: 'requestPasswordLink',
     method: 'POST',
     path: '/password-links',
@@ -162,7 +142,7 @@ const passwordOperations = [
       return done;
     },
   }),
-  operation({
+  openOperation({
     operationId: 'checkPasswordLink',
     method: 'POST',
     path: '/password-links/check',
@@ -181,7 +161,7 @@ const passwordOperations = [
       return envelope(link);
     },
   }),
-  operation({
+  openOperation({
     operationId: 'setPassword',
     method: 'POST',
     path: '/password',
@@ -205,7 +185,7 @@ const passwordOperations = [
       return envelope(used);
     },
   }),
-  operation({
+  openOperation({
     operationId: 'checkFirstAccountLink',
     method: 'POST',
     path: '/first-account/check',
@@ -220,7 +200,7 @@ const passwordOperations = [
       return done;
     },
   }),
-  operation({
+  openOperation({
     operationId: 'createFirstAccount',
     method: 'POST',
     path: '/first-account',

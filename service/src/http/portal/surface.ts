@@ -1,5 +1,5 @@
 /** The surface on which the portal's operations are served: errors, parameters and the signed-in caller. */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { proofMinutes } from '../../contract/periods.ts';
 import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
@@ -9,8 +9,9 @@ import type { Change } from '../../database/database.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
 import type { Search } from '../../directory/search/search.ts';
+import type { Caller } from '../../sign-in/caller.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
-import type { SignIn } from '../../sign-in/sign-in.ts';
+import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import { confirmedChange } from '../confirmed-change.ts';
@@ -20,7 +21,8 @@ import {
   parameters as webhookParameters,
   type WebhookDependencies,
 } from '../webhooks/operation.ts';
-import { actorOf, emailOf, signedInOf } from './authenticate.ts';
+import { callerOf, signedInOf } from './authenticate.ts';
+import { createSignInLimits, type SignInLimits } from './sign-in-limits.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
@@ -30,14 +32,23 @@ export type PortalRouteDependencies = WebhookDependencies & {
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
 };
-/** `email`: the address by which the caller is a member of apps. */
-export type PortalContext = PortalRouteDependencies & {
-  email: string;
+/** Of everybody. */
+type OpenContext = PortalRouteDependencies & {
+  limits: SignInLimits;
   cursors: Cursors;
+  caller: Caller;
+};
+/** Of signed-in users. */
+export type PortalContext = OpenContext & {
+  signedIn: SignedIn;
+  /** The address by which the caller is a member of apps. */
+  email: string;
+  account: { id: string; email: string; sessionId: string };
   actor: Actor;
   change: Change;
 };
 
+export const openOperation = operationFor<OpenContext>();
 export const operation = operationFor<PortalContext>();
 
 /** A list that is short enough to need no pages. */
@@ -46,16 +57,8 @@ export function onOnePage(data: unknown[]) {
 }
 
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];
-const read: ErrorCode[] = [...open, 'unauthorized', 'suspended'];
-const body: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
-
-/** The errors that an operation can return. */
-const portalErrors = {
-  open,
-  openWrite: [...open, 'forbidden', ...body] as ErrorCode[],
-  read,
-  write: [...read, 'forbidden', 'maintenance', ...body] as ErrorCode[],
-};
+const signedInErrors: ErrorCode[] = [...open, 'unauthorized', 'suspended'];
+const write: ErrorCode[] = ['forbidden', 'payload_too_large', 'unsupported_media_type'];
 
 /** Shared by all surfaces of the portal. */
 const portalSurface = {
@@ -77,37 +80,52 @@ export const openSurface = {
   ...portalSurface,
   config: { portal: 'open' as const },
   security: [],
-  errors: { read: portalErrors.open, write: portalErrors.openWrite },
+  errors: { read: open, write: [...open, ...write] },
 };
 
-/** For signed-in users. */
-export const signedInSurface = {
-  ...portalSurface,
-  config: { portal: 'signed-in' as const },
-  security: [{ session: [] }],
-  errors: { read: portalErrors.read, write: portalErrors.write },
-  inTurn: inTurnOfCaller,
-  requireRecentProof,
-};
+export type PortalSurfaces = ReturnType<typeof createSurfaces>;
 
-function requireRecentProof(request: FastifyRequest): void {
-  if (!signedInOf(request).isRecentlyProven)
-    throw new ServiceError('proof_required', 'Confirm that it is you first.');
+/** For everybody, and for signed-in users. */
+export function createSurfaces(dependencies: PortalRouteDependencies) {
+  const shared = {
+    ...dependencies,
+    limits: createSignInLimits(),
+    cursors: createCursors(dependencies.secretKeys),
+  };
+  const openContext = (request: FastifyRequest) => ({ ...shared, caller: callerOf(request) });
+  return {
+    open: { ...openSurface, contextOf: openContext } satisfies Surface<OpenContext>,
+    signedIn: {
+      ...portalSurface,
+      config: { portal: 'signed-in' } as FastifyContextConfig,
+      security: [{ session: [] }],
+      errors: { read: signedInErrors, write: [...signedInErrors, 'maintenance', ...write] },
+      inTurn: inTurnOfCaller,
+      requireRecentProof,
+      contextOf(request: FastifyRequest): PortalContext {
+        const signedIn = signedInOf(request);
+        const { userId: id, email, sessionId } = signedIn;
+        const change = confirmedChange(dependencies.database, async (tx) => {
+          dependencies.appLimits.changes(email);
+          await holdSession(tx, sessionId);
+        });
+        return {
+          ...openContext(request),
+          signedIn,
+          email,
+          account: { id, email, sessionId },
+          actor: { kind: 'user', id, name: email },
+          change,
+        };
+      },
+    } satisfies Surface<PortalContext>,
+  };
 }
 
-export function surfaceOf(dependencies: PortalRouteDependencies): Surface<PortalContext> {
-  const cursors = createCursors(dependencies.secretKeys);
-  return {
-    ...signedInSurface,
-    contextOf(request: FastifyRequest) {
-      const email = emailOf(request);
-      const change = confirmedChange(dependencies.database, async (tx) => {
-        dependencies.appLimits.changes(email);
-        await holdSession(tx, signedInOf(request).sessionId);
-      });
-      return { ...dependencies, cursors, email, actor: actorOf(request), change };
-    },
-  };
+/** Throws `proof_required`. */
+export function requireRecentProof(request: FastifyRequest): void {
+  if (!signedInOf(request).isRecentlyProven)
+    throw new ServiceError('proof_required', 'Confirm that it is you first.');
 }
 
 /** Descriptions that differ from those of an API with keys. */

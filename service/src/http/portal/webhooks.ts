@@ -9,35 +9,36 @@ import { confirmedChange } from '../confirmed-change.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
-import { actorOf, emailOf, readMethods, signedInOf } from './authenticate.ts';
+import { readMethods } from './authenticate.ts';
 import { previewFilters } from './preview-filters.ts';
 import { countRecoverableDeliveries } from './recoverable.ts';
-import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
+import { requireRecentProof, type PortalSurfaces } from './surface.ts';
 
 export function registerWebhooks(
   portal: FastifyInstance,
-  dependencies: PortalRouteDependencies,
+  { signedIn }: Pick<PortalSurfaces, 'signedIn'>,
 ): void {
   const surface = {
-    ...signedInSurface,
+    ...signedIn,
     root: '/apps/:appId/webhooks',
     describe: ({ operationId, description }: { operationId: string; description: string }) =>
       descriptions[operationId] ?? description,
     async contextOf(request: FastifyRequest) {
+      const context = signedIn.contextOf(request);
+      const { database, email, account } = context;
       const { appId } = request.params as { appId: string };
       const needed = readMethods.has(request.method) ? 'viewer' : 'developer';
-      const email = emailOf(request);
-      const role = await requireRole(dependencies.database, email, appId, needed);
+      const role = await requireRole(database, email, appId, needed);
       return {
-        ...dependencies,
+        ...context,
         appId,
-        actor: actorOf(request),
         readsSecrets: role !== 'viewer',
-        change: confirmedChange(dependencies.database, async (tx) => {
+        // Not that of the surface, which counts changes by the account.
+        change: confirmedChange(database, async (tx) => {
           await holdRole(tx, email, appId, needed);
-          await holdSession(tx, signedInOf(request).sessionId);
+          await holdSession(tx, account.sessionId);
         }),
-        requireProof: () => signedInSurface.requireRecentProof(request),
+        requireProof: () => requireRecentProof(request),
       };
     },
   };
