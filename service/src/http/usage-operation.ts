@@ -1,5 +1,4 @@
 /** What the operations on usage of the internal API and of the portal share. */
-import { Type } from 'typebox';
 import { exampleId } from '../contract/examples.ts';
 import { usageWrittenSeconds } from '../contract/periods.ts';
 import { strictObject } from '../contract/shapes.ts';
@@ -7,10 +6,7 @@ import { AppUsage, usageDaysQuery, UsedApp } from '../contract/usage.ts';
 import { PageQuery } from '../directory/list-query.ts';
 import { listOf, oneOf } from './responses/responses.ts';
 
-const UsageQuery = Type.Object(
-  { ...PageQuery.properties, days: usageDaysQuery },
-  { additionalProperties: false },
-);
+const UsageQuery = strictObject({ ...PageQuery.properties, days: usageDaysQuery });
 
 const used = { requests: 1_200, errors: 3, bytes: 5_400_000, events: 80 };
 const usedApp: UsedApp = { appId: exampleId, name: 'Announcer', ...used, deliveries: 310 };

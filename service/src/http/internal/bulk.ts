@@ -35,25 +35,22 @@ export const bytesMax = 256 * 1024 * 1024;
 const idleInTransactionMs = 660_000;
 const mediaType = 'application/x-ndjson';
 
-const BulkQuery = Type.Object(
-  {
-    skipBad: Type.Boolean({
-      default: false,
-      description: 'Skip invalid lines. Otherwise one invalid line rejects the whole request.',
-    }),
-    allowDuplicates: Type.Boolean({
-      default: false,
-      description:
-        'Create entries without a slug even if their names are already in the directory. Otherwise one such line rejects the whole request, so that a request that is sent twice is stored once. Blueprints are known by their keys and ignore it.',
-    }),
-    emitEvents: Type.Boolean({
-      default: true,
-      description:
-        'Send events of the entries that become public or change. Set it to false for the first load.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const BulkQuery = strictObject({
+  skipBad: Type.Boolean({
+    default: false,
+    description: 'Skip invalid lines. Otherwise one invalid line rejects the whole request.',
+  }),
+  allowDuplicates: Type.Boolean({
+    default: false,
+    description:
+      'Create entries without a slug even if their names are already in the directory. Otherwise one such line rejects the whole request, so that a request that is sent twice is stored once. Blueprints are known by their keys and ignore it.',
+  }),
+  emitEvents: Type.Boolean({
+    default: true,
+    description:
+      'Send events of the entries that become public or change. Set it to false for the first load.',
+  }),
+});
 
 const BulkResult = strictObject(
   {

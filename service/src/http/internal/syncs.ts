@@ -15,18 +15,15 @@ import { listOf, oneOf } from '../responses/responses.ts';
 import { found } from './reads.ts';
 import { operation, type InternalContext } from './surface.ts';
 
-const RunQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    kind: Type.Optional(
-      Type.Enum(['blueprints', 'chat'], {
-        type: 'string',
-        description: 'Return only runs of this sync.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const RunQuery = strictObject({
+  ...PageQuery.properties,
+  kind: Type.Optional(
+    Type.Enum(['blueprints', 'chat'], {
+      type: 'string',
+      description: 'Return only runs of this sync.',
+    }),
+  ),
+});
 
 const BlueprintSyncRequest = strictObject(
   {

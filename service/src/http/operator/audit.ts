@@ -5,7 +5,7 @@ import { consoleSearchCharsMax } from '../../contract/console.ts';
 import { cursorList } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { OperatorAuditEntry } from '../../contract/operator.ts';
-import { noNul, uuid } from '../../contract/shapes.ts';
+import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/text-times.ts';
 import { olderPage, olderPageOf } from './deliveries.ts';
 import { operation } from './surface.ts';
@@ -15,19 +15,14 @@ const text = (description: string) =>
     Type.String({ ...noNul, minLength: 1, maxLength: consoleSearchCharsMax, description }),
   );
 
-const AuditQuery = Type.Object(
-  {
-    action: text('Return only this action, such as `key.revoked`, or a group, such as `key`.'),
-    subject: Type.Optional(
-      uuid({ description: 'Return only changes of the object with this id.' }),
-    ),
-    app: Type.Optional(uuid({ description: 'Return only changes that concern this app.' })),
-    before: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The id of the last entry of the page before.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const AuditQuery = strictObject({
+  action: text('Return only this action, such as `key.revoked`, or a group, such as `key`.'),
+  subject: Type.Optional(uuid({ description: 'Return only changes of the object with this id.' })),
+  app: Type.Optional(uuid({ description: 'Return only changes that concern this app.' })),
+  before: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'The id of the last entry of the page before.' }),
+  ),
+});
 
 const example: OperatorAuditEntry = {
   id: 17,

@@ -13,7 +13,7 @@ import {
   RevealedUrl,
 } from '../../contract/operator.ts';
 import { requireReason } from '../../access/suspensions.ts';
-import { uuid } from '../../contract/shapes.ts';
+import { strictObject, uuid } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/text-times.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
@@ -26,19 +26,16 @@ import { operation } from './surface.ts';
 /** A page of what is too much to count. */
 export const olderPage = 50;
 
-const DeliveryQuery = Type.Object(
-  {
-    status: Type.Optional(
-      Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
-        type: 'string',
-        description: '`undelivered`: failed or cancelled, without tests and probes.',
-      }),
-    ),
-    webhook: Type.Optional(uuid({ description: 'Return only deliveries to this webhook.' })),
-    before: Type.Optional(uuid({ description: 'The id of the last delivery of the page before.' })),
-  },
-  { additionalProperties: false },
-);
+const DeliveryQuery = strictObject({
+  status: Type.Optional(
+    Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
+      type: 'string',
+      description: '`undelivered`: failed or cancelled, without tests and probes.',
+    }),
+  ),
+  webhook: Type.Optional(uuid({ description: 'Return only deliveries to this webhook.' })),
+  before: Type.Optional(uuid({ description: 'The id of the last delivery of the page before.' })),
+});
 
 const { body: _, attempts: __, ...delivery } = examples.delivery;
 const example = {

@@ -40,27 +40,21 @@ import { quotaOperations } from './quotas.ts';
 import { operation, proven, type OperatorContext } from './surface.ts';
 import { changeSuspension, type SuspensionRequest } from './suspensions.ts';
 
-const SearchQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    search: Type.String({
-      ...noNul,
-      maxLength: consoleSearchCharsMax,
-      default: '',
-      description: 'Return only those whose name, address or id contains this.',
-    }),
-  },
-  { additionalProperties: false },
-);
-const WebhookQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    health: Type.Optional(webhookHealth),
-    app: Type.Optional(uuid({ description: 'Return only webhooks of this app.' })),
-    id: Type.Optional(uuid({ description: 'Return only the webhook with this id.' })),
-  },
-  { additionalProperties: false },
-);
+const SearchQuery = strictObject({
+  ...PageQuery.properties,
+  search: Type.String({
+    ...noNul,
+    maxLength: consoleSearchCharsMax,
+    default: '',
+    description: 'Return only those whose name, address or id contains this.',
+  }),
+});
+const WebhookQuery = strictObject({
+  ...PageQuery.properties,
+  health: Type.Optional(webhookHealth),
+  app: Type.Optional(uuid({ description: 'Return only webhooks of this app.' })),
+  id: Type.Optional(uuid({ description: 'Return only the webhook with this id.' })),
+});
 
 const Suspension = strictObject(
   {
@@ -77,15 +71,12 @@ const Suspension = strictObject(
     examples: [{ reason: 'Sends unwanted messages.' }],
   },
 );
-const RestoreQuery = Type.Object(
-  {
-    replay: Type.Boolean({
-      default: false,
-      description: 'Whether the worker replays what the webhooks have missed.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const RestoreQuery = strictObject({
+  replay: Type.Boolean({
+    default: false,
+    description: 'Whether the worker replays what the webhooks have missed.',
+  }),
+});
 const changedExample = { id: exampleId, changed: true, cancelled: 12, mailed: 1 };
 
 async function setSuspension(

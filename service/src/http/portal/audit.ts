@@ -4,18 +4,15 @@ import { listOwnAudit } from '../../access/own-audit.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { pageEnvelope } from '../../contract/envelope.ts';
 import { PortalAuditEntry } from '../../contract/portal.ts';
-import { uuid } from '../../contract/shapes.ts';
+import { strictObject, uuid } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';
 
-const AuditQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    app: Type.Optional(uuid({ description: 'Return only changes to this app.' })),
-  },
-  { additionalProperties: false },
-);
+const AuditQuery = strictObject({
+  ...PageQuery.properties,
+  app: Type.Optional(uuid({ description: 'Return only changes to this app.' })),
+});
 const example: PortalAuditEntry = {
   id: 17,
   at: exampleTime,

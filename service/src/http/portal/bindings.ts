@@ -14,21 +14,18 @@ import { listOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
 import { operation } from './surface.ts';
 
-const BindableQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    search: Type.Optional(
-      Type.String({
-        ...noNul,
-        minLength: 1,
-        maxLength: 100,
-        description:
-          'Words to find, as in the search of the public API. Also searches entries that are not available.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const BindableQuery = strictObject({
+  ...PageQuery.properties,
+  search: Type.Optional(
+    Type.String({
+      ...noNul,
+      minLength: 1,
+      maxLength: 100,
+      description:
+        'Words to find, as in the search of the public API. Also searches entries that are not available.',
+    }),
+  ),
+});
 const { kind, slug } = PortalBinding.properties;
 const NewBinding = strictObject(
   { kind, slug },

@@ -26,16 +26,13 @@ export const countRecoverableDeliveries = operation({
   summary: 'Count recoverable deliveries',
   description:
     'Counts the deliveries that have failed, or were cancelled by a deactivation, since a time.',
-  query: Type.Object(
-    {
-      since: Type.Optional(
-        time({
-          description: `Count deliveries that ended at this time or later, at most ${recoverDaysMax} days ago, which is the default.`,
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: strictObject({
+    since: Type.Optional(
+      time({
+        description: `Count deliveries that ended at this time or later, at most ${recoverDaysMax} days ago, which is the default.`,
+      }),
+    ),
+  }),
   returns: { 200: 'The count.' },
   errors: ['conflict'],
   response: oneOf(Recoverable, 'RecoverableResponse', { count: 12 }),

@@ -33,45 +33,39 @@ const ofWebhook = Type.Optional(
       'The id of a webhook of the app. Return only what it is sent now: by its events and filters, with the opt-in events that it names, also while it is deactivated.',
   }),
 );
-const EventQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.String({
-        ...noNul,
-        description:
-          'The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event.',
-      }),
-    ),
-    newest: Type.Boolean({
-      default: false,
+const EventQuery = strictObject({
+  after: Type.Optional(
+    Type.String({
+      ...noNul,
       description:
-        'Return the newest events instead of the oldest, in the same order. Not together with `after`.',
+        'The `nextCursor` of an earlier response to this app. Defaults to the oldest stored event.',
     }),
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      default: 20,
-      description: 'The maximum number of entries on a page.',
+  ),
+  newest: Type.Boolean({
+    default: false,
+    description:
+      'Return the newest events instead of the oldest, in the same order. Not together with `after`.',
+  }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+    description: 'The maximum number of entries on a page.',
+  }),
+  event: onlyThis,
+  webhook: ofWebhook,
+});
+const StreamQuery = strictObject({
+  after: Type.Optional(
+    Type.String({
+      ...noNul,
+      description:
+        'An `id` of the stream, or a `nextCursor` of `GET /events`. Defaults to the newest event: only later ones are sent.',
     }),
-    event: onlyThis,
-    webhook: ofWebhook,
-  },
-  { additionalProperties: false },
-);
-const StreamQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.String({
-        ...noNul,
-        description:
-          'An `id` of the stream, or a `nextCursor` of `GET /events`. Defaults to the newest event: only later ones are sent.',
-      }),
-    ),
-    event: onlyThis,
-    webhook: ofWebhook,
-  },
-  { additionalProperties: false },
-);
+  ),
+  event: onlyThis,
+  webhook: ofWebhook,
+});
 const StreamHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({

@@ -156,29 +156,26 @@ export const RotateRequest = strictObject(
   },
 );
 
-export const DeliveryQuery = Type.Object(
-  {
-    ...PageQuery.properties,
-    status: Type.Optional(
-      Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
-        type: 'string',
-        description:
-          'Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes.',
-      }),
-    ),
-    event: Type.Optional(
-      Type.Enum([...subscribableEvents, 'webhook.test', 'webhook.probe'], {
-        type: 'string',
-        description: 'Return only deliveries of this event.',
-      }),
-    ),
-    since: Type.Optional(
-      time({ description: 'Return only deliveries queued at this time or later.' }),
-    ),
-    until: Type.Optional(time({ description: 'Return only deliveries queued before this time.' })),
-  },
-  { additionalProperties: false },
-);
+export const DeliveryQuery = strictObject({
+  ...PageQuery.properties,
+  status: Type.Optional(
+    Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
+      type: 'string',
+      description:
+        'Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes.',
+    }),
+  ),
+  event: Type.Optional(
+    Type.Enum([...subscribableEvents, 'webhook.test', 'webhook.probe'], {
+      type: 'string',
+      description: 'Return only deliveries of this event.',
+    }),
+  ),
+  since: Type.Optional(
+    time({ description: 'Return only deliveries queued at this time or later.' }),
+  ),
+  until: Type.Optional(time({ description: 'Return only deliveries queued before this time.' })),
+});
 
 export const ExplainQuery = strictObject({
   event: Type.Enum([...subjectEvents], {
