@@ -3,11 +3,13 @@
  * during maintenance and without a rate limit, because only the operator calls it.
  */
 import type { FastifyInstance } from 'fastify';
+import { readApp } from '../../access/apps.ts';
 import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
 import { trackMethods } from '../methods.ts';
 import { traceRequests } from '../trace-requests.ts';
+import { getAppUsage, listUsage } from '../usage-operations.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
 import { registerEvents } from './events.ts';
 import { maintenanceOperations } from './maintenance.ts';
@@ -15,9 +17,8 @@ import { allianceManagers, orgManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
 import { allianceReads, blueprintReads, orgReads } from './reads.ts';
-import { surfaceOf, type RouteDependencies } from './surface.ts';
+import { surfaceOf, type InternalContext, type RouteDependencies } from './surface.ts';
 import { syncOperations } from './syncs.ts';
-import { usageOperations } from './usage.ts';
 import { allianceWrites, blueprintWrites, orgWrites } from './writes.ts';
 
 export type InternalApiDependencies = AuthenticationDependencies &
@@ -49,7 +50,10 @@ export async function registerInternalApi(
   mountOperations(v1, surface, 'System', [
     ...maintenanceOperations,
     ...syncOperations,
-    ...usageOperations,
+    listUsage,
+    getAppUsage('/usage/:appId', ({ database }: InternalContext, appId) =>
+      readApp(database, appId),
+    ),
   ]);
   rejectOtherMethods();
 }

@@ -2,7 +2,6 @@
 import { Type } from 'typebox';
 import { searchApps } from '../../access/apps.ts';
 import { searchKeys } from '../../access/keys.ts';
-import { listUsedApps } from '../../access/usage.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import {
@@ -32,7 +31,7 @@ import { allianceWrites, blueprintWrites, orgWrites } from '../internal/writes.t
 import { exampleKey } from '../portal/keys.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { usageList } from '../usage-operation.ts';
+import { listUsage } from '../usage-operations.ts';
 import { announcementOperations } from './announcements.ts';
 import { auditOperations } from './audit.ts';
 import { operatorDeliveries } from './deliveries.ts';
@@ -245,14 +244,7 @@ const ownOperations = [
     }),
     run: async ({ readChecks }) => onOnePage(await readChecks()),
   }),
-  operation({
-    ...usageList,
-    operationId: 'listAllUsage',
-    async run({ database, query }) {
-      const { apps, total } = await listUsedApps(database, query);
-      return pageEnvelope(apps, query, total);
-    },
-  }),
+  { ...listUsage, operationId: 'listAllUsage' },
   operation({
     operationId: 'suspend',
     method: 'PUT',

@@ -11,7 +11,7 @@ import { operatorOperations } from '../operator/operations.ts';
 import { operatorSurfaceOf, type OperatorDependencies } from '../operator/surface.ts';
 import { deleteAccount } from './account-deletion.ts';
 import { accountOperations } from './account.ts';
-import { appOperations } from './apps.ts';
+import { appOperations, appUsage } from './apps.ts';
 import { listAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
 import { bindingOperations } from './bindings.ts';
@@ -32,7 +32,6 @@ import {
 } from './second-factor.ts';
 import { signInOperations } from './sign-in.ts';
 import { createSurfaces, type PortalRouteDependencies, type PortalSurfaces } from './surface.ts';
-import { getAppUsage } from './usage.ts';
 import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
@@ -103,7 +102,7 @@ function mountAccount(
 function mountApps(portal: FastifyInstance, surfaces: PortalSurfaces): void {
   const { open, signedIn } = surfaces;
   mountOperations(portal, signedIn, 'Overview', [getOverview, listAudit]);
-  mountOperations(portal, signedIn, 'Apps', [...appOperations, ...bindingOperations, getAppUsage]);
+  mountOperations(portal, signedIn, 'Apps', [...appOperations, ...bindingOperations, appUsage]);
   mountOperations(portal, signedIn, 'Members', [...memberOperations, ...invitationOperations]);
   mountOperations(portal, open, 'Members', invitationLinkOperations);
   mountOperations(portal, signedIn, 'Keys', keyOperations);

@@ -12,7 +12,8 @@ import { withTextTimes } from '../../contract/text-times.ts';
 import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
-import { onOnePage, operation } from './surface.ts';
+import { getAppUsage } from '../usage-operations.ts';
+import { onOnePage, operation, type PortalContext } from './surface.ts';
 
 const appName = plainName('The name of the app', 'Announcer');
 const NewApp = strictObject(
@@ -134,6 +135,11 @@ export const appOperations = [
     },
   }),
 ];
+
+export const appUsage = getAppUsage(
+  '/apps/:appId/usage',
+  ({ database, email }: PortalContext, appId) => requireRole(database, email, appId, 'viewer'),
+);
 
 /** Throws `conflict` if the app was deleted or left since. */
 async function readMade(tx: Transaction, email: string, { id }: { id: string }): Promise<OwnApp> {
