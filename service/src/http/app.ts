@@ -19,8 +19,7 @@ import {
   type ServerDependencies,
 } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
-import { registerOpenApi } from './openapi/openapi.ts';
-import { registerOpenApiRoute } from './openapi/openapi-route.ts';
+import { registerOpenApi, registerOpenApiRoute } from './openapi/openapi.ts';
 import { traceRequests } from './trace-requests.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';

@@ -1,16 +1,11 @@
 /** Builds openapi.internal.json from the routes, separate from the public description. */
-import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { securitySchemes, withNamedComponents } from '../openapi/openapi-components.ts';
-import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
+import { describeApi, registerOpenApiRoute, type OpenApiDependencies } from '../openapi/openapi.ts';
 import { openSurface } from './surface.ts';
 
-export type InternalOpenApiDependencies = {
+export type InternalOpenApiDependencies = OpenApiDependencies & {
   /** The address of the internal listener. */
   internalUrl: string;
-  publicUrl: string;
-  serviceName: string;
-  version: string;
 };
 
 const tags = [
@@ -31,31 +26,12 @@ work here. Reads have an \`ETag\`. Send it as \`If-Match\` with a write to get a
 
 Use the IP address of the listener or a name in \`INTERNAL_ALLOWED_HOSTS\`. Any other name in the \`Host\` header is a 403.`;
 
-/** Register it before the routes; the document includes only routes that come later. */
 export async function registerInternalOpenApi(
   v1: FastifyInstance,
   dependencies: InternalOpenApiDependencies,
 ): Promise<void> {
-  await v1.register(swagger, options(dependencies));
+  const { serviceName, internalUrl: url } = dependencies;
+  const title = `${serviceName} internal API`;
+  await describeApi(v1, dependencies, { title, description, tags, url });
   registerOpenApiRoute(v1, 'The internal API', openSurface);
-}
-
-function options(dependencies: InternalOpenApiDependencies): FastifyDynamicSwaggerOptions {
-  const { internalUrl, publicUrl, serviceName, version } = dependencies;
-  return {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: `${serviceName} internal API`,
-        version,
-        description,
-        license: { name: 'MIT', identifier: 'MIT' },
-        contact: { name: 'The operator of this directory', url: publicUrl },
-      } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>,
-      servers: [{ url: internalUrl }],
-      tags,
-      components: { securitySchemes },
-    },
-    transformObject: withNamedComponents,
-  };
 }

@@ -2,7 +2,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 
 /** The two ways to send a key. */
-export const securitySchemes = {
+export const keySchemes = {
   bearer: {
     type: 'http',
     scheme: 'bearer',

@@ -9,7 +9,9 @@ import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { strictObject, time, uuid } from '../../contract/shapes.ts';
 import { catalogue, type EventName } from '../../events/catalogue.ts';
-import { pascalCase, securitySchemes, withNamedComponents } from './openapi-components.ts';
+import { mountOperations, type Surface } from '../operations.ts';
+import { publicEntry, type Entry } from '../responses/response-cache.ts';
+import { keySchemes, pascalCase, withNamedComponents } from './openapi-components.ts';
 
 export type OpenApiDependencies = { publicUrl: string; serviceName: string; version: string };
 
@@ -28,7 +30,7 @@ const tags = [
   { name: 'Description', description: 'This document.' },
 ];
 
-const describeApi = (
+const describePublicApi = (
   publicUrl: string,
 ) => `A public directory of organisations, alliances and blueprints, with signed webhooks for events.
 
@@ -43,41 +45,86 @@ export async function registerOpenApi(
   app: FastifyInstance,
   dependencies: OpenApiDependencies,
 ): Promise<void> {
-  await app.register(swagger, options(dependencies));
+  const { publicUrl, serviceName } = dependencies;
+  await describeApi(app, dependencies, {
+    title: `${serviceName} API`,
+    description: describePublicApi(publicUrl),
+    tags,
+    webhooks: webhooks(serviceName),
+  });
 }
 
-function options({
-  publicUrl,
-  serviceName,
-  version,
-}: OpenApiDependencies): FastifyDynamicSwaggerOptions {
-  return {
-    openapi: {
-      openapi: '3.1.0',
-      info: infoOf(`${serviceName} API`, describeApi(publicUrl), { publicUrl, version }),
-      servers: [{ url: publicUrl }],
-      tags,
-      components: { securitySchemes },
-      webhooks: webhooks(serviceName) as never,
-    },
-    transformObject: withNamedComponents,
-  };
-}
+type Description = {
+  title: string;
+  description: string;
+  tags: { name: string; description: string }[];
+  /** Of the API. Default: the public address. */
+  url?: string;
+  /** Default: keys. */
+  securitySchemes?: object;
+  webhooks?: object;
+};
 
-/** The `info` of the public and the portal's description. */
-export function infoOf(
-  title: string,
-  description: string,
-  { publicUrl, version }: Pick<OpenApiDependencies, 'publicUrl' | 'version'>,
-) {
-  return {
+/** Call it before the routes are registered: the document includes only routes that come later. */
+export async function describeApi(
+  app: FastifyInstance,
+  { publicUrl, version }: OpenApiDependencies,
+  { title, description, tags: names, url = publicUrl, ...parts }: Description,
+): Promise<void> {
+  const { securitySchemes = keySchemes, webhooks: hooks } = parts;
+  const info = {
     title,
     version,
     description,
     license: { name: 'MIT', identifier: 'MIT' },
     contact: { name: 'The operator of this directory', url: publicUrl },
-  } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>;
+  };
+  const openapi = {
+    openapi: '3.1.0',
+    info,
+    servers: [{ url }],
+    tags: names,
+    components: { securitySchemes },
+    ...(hooks && { webhooks: hooks }),
+  };
+  await app.register(swagger, {
+    // Its types know neither the identifier of a licence nor webhooks without paths.
+    openapi: openapi as FastifyDynamicSwaggerOptions['openapi'] & object,
+    transformObject: withNamedComponents,
+  });
 }
+
+/** Serves GET /openapi.json. The bytes are created at the first request, when all routes are known. */
+export function registerOpenApiRoute(
+  app: FastifyInstance,
+  title: string,
+  surface: Omit<Surface<object>, 'contextOf' | 'conditional'>,
+): void {
+  let entry: Entry | undefined;
+  const open = { ...surface, conditional: true, contextOf: () => ({}) };
+  mountOperations(app, open, 'Description', [
+    {
+      operationId: 'getOpenApi',
+      method: 'GET',
+      path: '/openapi.json',
+      summary: 'Get this document',
+      description: `${title} as OpenAPI 3.1. Requires no key.`,
+      returns: { 200: 'The document.' },
+      response: { schema: OpenApiDocument, example: { openapi: '3.1.0' } },
+      cacheControl: 'public, max-age=300',
+      run: () => (entry ??= publicEntry(Buffer.from(JSON.stringify(app.swagger())))),
+    },
+  ]);
+}
+
+const OpenApiDocument = Type.Object(
+  { openapi: Type.String({ description: 'The version of OpenAPI.' }) },
+  {
+    title: 'OpenApiDocument',
+    description: 'The OpenAPI document, without the envelope.',
+    additionalProperties: true,
+  },
+);
 
 function webhooks(serviceName: string): Record<string, unknown> {
   const names = Object.keys(catalogue) as EventName[];

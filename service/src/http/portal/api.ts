@@ -21,7 +21,8 @@ import { eventOperations } from './events.ts';
 import { invitationLinkOperations, invitationOperations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
 import { memberOperations } from './members.ts';
-import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
+import type { OpenApiDependencies } from '../openapi/openapi.ts';
+import { registerPortalOpenApi } from './openapi.ts';
 import { getOverview } from './overview.ts';
 import { getSession } from './portal-session.ts';
 import { completeSignIn, passkeySignIn, proofOperations } from './proofs.ts';
@@ -35,7 +36,7 @@ import { createSurfaces, type PortalRouteDependencies, type PortalSurfaces } fro
 import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
-  PortalOpenApiDependencies &
+  OpenApiDependencies &
   PortalRouteDependencies &
   OperatorDependencies;
 

@@ -1,12 +1,7 @@
 /** Builds openapi.portal.json from the routes, separate from the public description. */
-import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { withNamedComponents } from '../openapi/openapi-components.ts';
-import { infoOf, type OpenApiDependencies } from '../openapi/openapi.ts';
-import { registerOpenApiRoute } from '../openapi/openapi-route.ts';
+import { describeApi, registerOpenApiRoute, type OpenApiDependencies } from '../openapi/openapi.ts';
 import { openSurface } from './surface.ts';
-
-export type PortalOpenApiDependencies = OpenApiDependencies;
 
 const tags = [
   { name: 'Sign-in', description: 'Signing in and out, and links that set a password.' },
@@ -31,29 +26,20 @@ const description = `The pages of the developer portal use this API. It can chan
 Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. A cookie identifies the user.
 Changes require an \`Origin\` header with the origin of this service. Apps of which you are no member return 404, and what your role does not allow returns 403.`;
 
-/** Register it before the routes; the document includes only routes that come later. */
+const securitySchemes = {
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'orgdir.session_token',
+    description: 'Set by signing in. By TLS it is called `__Host-orgdir.session_token`.',
+  },
+};
+
 export async function registerPortalOpenApi(
   portal: FastifyInstance,
-  dependencies: PortalOpenApiDependencies,
+  dependencies: OpenApiDependencies,
 ): Promise<void> {
-  await portal.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: infoOf(`${dependencies.serviceName} portal`, description, dependencies),
-      servers: [{ url: dependencies.publicUrl }],
-      tags,
-      components: {
-        securitySchemes: {
-          session: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: 'orgdir.session_token',
-            description: 'Set by signing in. By TLS it is called `__Host-orgdir.session_token`.',
-          },
-        },
-      },
-    },
-    transformObject: withNamedComponents,
-  });
+  const title = `${dependencies.serviceName} portal`;
+  await describeApi(portal, dependencies, { title, description, tags, securitySchemes });
   registerOpenApiRoute(portal, "The portal's server side", openSurface);
 }
