@@ -40,7 +40,7 @@ import { lineBytesMax } from '../../src/directory/import-source.ts';
 import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
-import { previewedMax } from '../../src/http/portal/preview-filters.ts';
+import { previewedMax } from '../../src/http/portal/webhooks.ts';
 import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
 import {
   heartbeatSeconds,

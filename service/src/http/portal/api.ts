@@ -12,7 +12,6 @@ import { operatorSurfaceOf, type OperatorDependencies } from '../operator/surfac
 import { deleteAccount } from './account-deletion.ts';
 import { accountOperations } from './account.ts';
 import { appOperations, appUsage } from './apps.ts';
-import { listAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
 import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
@@ -23,7 +22,7 @@ import { keyOperations } from './keys.ts';
 import { memberOperations } from './members.ts';
 import type { OpenApiDependencies } from '../openapi/openapi.ts';
 import { registerPortalOpenApi } from './openapi.ts';
-import { getOverview } from './overview.ts';
+import { getOverview, listAudit } from './overview.ts';
 import { getSession } from './portal-session.ts';
 import { completeSignIn, passkeySignIn, proofOperations } from './proofs.ts';
 import {

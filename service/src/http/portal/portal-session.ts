@@ -1,4 +1,6 @@
-import type { SignedIn } from '../../sign-in/sign-in.ts';
+/** What the pages get of a session and of the ways to sign in, with the page itself or by an operation. */
+import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
+import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PortalSession } from '../../contract/portal.ts';
@@ -27,6 +29,19 @@ export function toPortalSession({
     suspendedAt: (isShown && suspension?.suspendedAt) || null,
     suspendedReason: (isShown && suspension?.suspendedReason) || null,
     expiresAt,
+  };
+}
+
+/** The ways to sign in that this service offers. */
+export function signInOptionsOf({ links, providers }: SignIn) {
+  return {
+    password: {
+      signUp: links !== null,
+      links,
+      lengthMin: passwordLengthMin,
+      lengthMax: passwordLengthMax,
+    },
+    providers,
   };
 }
 

@@ -26,7 +26,7 @@ import type { SignIn } from '../../sign-in/sign-in.ts';
 import { oneOf } from '../responses/responses.ts';
 import { readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
-import { signInOptionsOf } from './sign-in-options.ts';
+import { signInOptionsOf } from './portal-session.ts';
 import { openOperation } from './surface.ts';
 
 export const done = envelope({ done: true });

@@ -3,15 +3,30 @@
  * change them too.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { holdRole, requireRole } from '../../access/require-role.ts';
+import { envelope } from '../../contract/envelope.ts';
+import { hoursAgo, recoverDaysMax } from '../../contract/periods.ts';
+import { strictObject, time } from '../../contract/shapes.ts';
+import { invalid } from '../../errors.ts';
+import { countPassing } from '../../events/pull-events.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
+import {
+  checkEvents,
+  distinct,
+  readFilters,
+  requireWebhook,
+} from '../../webhooks/management/webhooks.ts';
+import { countRecoverable } from '../../webhooks/replay/replay.ts';
 import { confirmedChange } from '../confirmed-change.ts';
 import { mountOperations } from '../operations.ts';
+import { oneOf } from '../responses/responses.ts';
+import { WebhookInput } from '../webhooks/bodies.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
+import { operation } from '../webhooks/operation.ts';
+import { requireRecent } from '../webhooks/time-range.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
 import { readMethods } from './authenticate.ts';
-import { previewFilters } from './preview-filters.ts';
-import { countRecoverableDeliveries } from './recoverable.ts';
 import { requireRecentProof, type PortalSurfaces } from './surface.ts';
 
 export function registerWebhooks(
@@ -49,6 +64,87 @@ export function registerWebhooks(
     previewFilters,
   ]);
 }
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const Recoverable = strictObject(
+  { count: count('The number of deliveries that a recovery would queue, at most 10,000.') },
+  { title: 'Recoverable', description: 'The deliveries that a recovery would send.' },
+);
+
+/** Lets the portal show what a recovery would send before it does. */
+const countRecoverableDeliveries = operation({
+  operationId: 'countRecoverableDeliveries',
+  method: 'GET',
+  path: '/:id/recoverable',
+  summary: 'Count recoverable deliveries',
+  description:
+    'Counts the deliveries that have failed, or were cancelled by a deactivation, since a time.',
+  query: strictObject({
+    since: Type.Optional(
+      time({
+        description: `Count deliveries that ended at this time or later, at most ${recoverDaysMax} days ago, which is the default.`,
+      }),
+    ),
+  }),
+  returns: { 200: 'The count.' },
+  errors: ['conflict'],
+  response: oneOf(Recoverable, 'RecoverableResponse', { count: 12 }),
+  async run({ database, appId, actor, params, query }) {
+    const since =
+      query.since === undefined
+        ? hoursAgo(24 * recoverDaysMax)
+        : requireRecent(query.since, 'query.since');
+    const { id: webhookId } = await requireWebhook(database, appId, params.id);
+    return envelope({
+      count: await countRecoverable(database, actor, { appId, webhookId }, since),
+    });
+  },
+});
+
+/** The newest events that a preview looks at. */
+export const previewedMax = 100;
+
+const fields = WebhookInput.properties;
+
+/** Lets the portal show what filters would let pass before they are saved. */
+const previewFilters = operation({
+  operationId: 'previewFilters',
+  method: 'POST',
+  path: '/preview-filters',
+  summary: 'Preview filters',
+  description: `Counts how many of the last ${previewedMax} events to which a webhook would be subscribed pass these filters. Only owners and developers may ask, because the answers tell something about the data.`,
+  body: strictObject(
+    { events: fields.events, filters: fields.filters },
+    {
+      title: 'FilterPreviewRequest',
+      description: 'The events and filters of a webhook.',
+      examples: [{ events: ['org.created'], filters: { 'org.created': { recruiting: true } } }],
+    },
+  ),
+  bodyOptional: true,
+  returns: { 200: 'The counts.' },
+  response: oneOf(
+    strictObject(
+      {
+        events: count(`The events, at most ${previewedMax}.`),
+        passing: count('How many of them pass.'),
+      },
+      { title: 'FilterPreview', description: 'What filters would have let pass.' },
+    ),
+    'FilterPreviewResponse',
+    { events: 100, passing: 12 },
+  ),
+  errors: ['conflict'],
+  async run({ database, appId, body: { events = null, filters } }) {
+    const eventIssues = events ? await checkEvents(database, appId, events) : [];
+    const { filterPath, filterIssues } = await readFilters(database, appId, filters);
+    const issues = [...eventIssues, ...filterIssues];
+    if (issues.length > 0) throw invalid(...issues);
+    const asked = { events: distinct(events), filterPath, limit: previewedMax };
+    return envelope(await countPassing(database, appId, asked));
+  },
+});
 
 const onlyOrigin = 'A viewer sees only the origin of a URL, because the rest may hold a token.';
 /** They differ from those of the public API. */

@@ -11,7 +11,7 @@ import { findAlliance } from '../../../src/directory/alliances.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { EventFeed, filtersMax } from '../../../src/events/event-feed.ts';
-import { previewedMax } from '../../../src/http/portal/preview-filters.ts';
+import { previewedMax } from '../../../src/http/portal/webhooks.ts';
 import { compileFilters } from '../../../src/webhooks/filters/compile-filters.ts';
 import { leaveWorkers } from '../../../src/webhooks/queue/members.ts';
 import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
