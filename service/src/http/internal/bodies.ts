@@ -1,9 +1,9 @@
 /** The bodies that write an organisation, an alliance or a blueprint: complete for PUT, partial for PATCH. */
-import { Type, type TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from 'typebox';
+import { slugReservedDays } from '../../contract/periods.ts';
 import { examples } from '../../contract/examples.ts';
 import { slug, strictObject } from '../../contract/shapes.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
-import { partial } from './partial.ts';
 
 /** Larger alliances set their members through the organisations. */
 const membersMax = 5_000;
@@ -50,6 +50,21 @@ export const BlueprintBody = strictObject(
   },
 );
 
+const newSlug = slug({
+  description: `The new slug. The old one stays reserved for ${slugReservedDays} days.`,
+});
+
+/** Omitted links stay the same, too. */
+const linkChanges = strictObject(
+  Object.fromEntries(
+    Object.entries(OrgInput.properties.links.properties).map(([name, schema]) => [
+      name,
+      Type.Optional(withoutDefault(schema)),
+    ]),
+  ),
+  { description: 'Links to other sites. Omitted links stay the same.' },
+);
+
 export const OrgChanges = partial(OrgInput.properties, {
   title: 'OrganisationChanges',
   description: 'The fields to change. Omitted fields stay the same.',
@@ -66,3 +81,22 @@ export const BlueprintChanges = partial(changeable, {
   description: 'The fields to change. Omitted fields stay the same. The key cannot change.',
   examples: [{ active: false }],
 });
+
+/** For PATCH: all fields are optional and have no defaults, and at least one is required. */
+function partial(fields: Record<string, TSchema>, options: object): TObject {
+  const properties = Object.entries(fields).map(([name, schema]) => [name, asChange(name, schema)]);
+  return strictObject(Object.fromEntries(properties) as Record<string, TSchema>, {
+    ...options,
+    minProperties: 1,
+  });
+}
+
+function asChange(name: string, schema: TSchema): TSchema {
+  if (name === 'slug') return Type.Optional(newSlug);
+  return Type.Optional(name === 'links' ? linkChanges : withoutDefault(schema));
+}
+
+function withoutDefault(schema: TSchema): TSchema {
+  const { default: __, ...rest } = schema as Record<string, unknown>;
+  return Type.Unsafe(rest);
+}

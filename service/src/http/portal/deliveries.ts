@@ -27,8 +27,7 @@ import { holdSession } from '../../sign-in/sessions.ts';
 import { confirmedChange } from '../confirmed-change.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
-import { DeliveryQuery } from '../webhooks/bodies.ts';
-import { checkRange } from '../webhooks/time-range.ts';
+import { checkRange, DeliveryQuery } from '../webhooks/bodies.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { onOnePage, operation } from './surface.ts';
 

@@ -1,4 +1,4 @@
-/** The bodies, queries and specific responses of the webhook operations. */
+/** The bodies, queries and specific responses of the webhook operations, and what is checked of times in them. */
 import { Type } from 'typebox';
 import {
   deleted,
@@ -11,9 +11,12 @@ import {
 } from '../../contract/shapes.ts';
 import {
   overlapSecondsDefault,
+  hoursAgo,
   overlapSecondsMax,
   recoverDaysMax,
 } from '../../contract/periods.ts';
+import { isFuture, requireTime } from '../../contract/parse-time.ts';
+import { invalid } from '../../errors.ts';
 import { repeatableHeaders } from '../repeatable.ts';
 import { OwnHeadersInput } from '../../contract/own-headers.ts';
 import { webhookFormats } from '../../contract/webhook-formats.ts';
@@ -241,3 +244,25 @@ export const Recovered = strictObject(
   },
   { title: 'Recovered', description: 'The result of a recovery.' },
 );
+
+type Range = { since?: string | undefined; until?: string | undefined };
+
+/** `root`: where the request has the range. An empty one is allowed. */
+export function checkRange({ since, until }: Range, root: 'query' | 'body'): void {
+  if (since === undefined) return;
+  const from = requirePast(since, `${root}.since`);
+  if (until !== undefined && requireTime(until) < from)
+    throw invalid({ path: `${root}.until`, message: 'must not be before since' });
+}
+
+export function requirePast(text: string, path: string): Date {
+  const then = requireTime(text);
+  if (isFuture(then)) throw invalid({ path, message: 'must not be in the future' });
+  return then;
+}
+
+export function requireRecent(text: string, path = 'body.since'): Date {
+  const since = requirePast(text, path);
+  if (since >= hoursAgo(24 * recoverDaysMax)) return since;
+  throw invalid({ path, message: `must be at most ${recoverDaysMax} days ago` });
+}

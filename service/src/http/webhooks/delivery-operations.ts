@@ -1,14 +1,16 @@
-/** Operations that read a webhook's deliveries and send them again. */
+/** Operations that read a webhook's deliveries, send them again, and explain why it did or did not get an event. */
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { requireTime } from '../../contract/parse-time.ts';
+import { Explanation } from '../../contract/explanation.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
 import {
   listDeliveries,
   readDelivery,
   readPublicDelivery,
 } from '../../webhooks/management/deliveries.ts';
+import { explainEvent, explainTime } from '../../webhooks/management/explain.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { redeliver } from '../../webhooks/replay/redeliver.ts';
 import {
@@ -20,12 +22,25 @@ import {
 } from '../../webhooks/replay/replay.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
-import { DeliveryQuery, Recovered, RecoverRequest, Replayed, ReplayRequest } from './bodies.ts';
-import { explainOperations } from './explain-operations.ts';
+import {
+  checkRange,
+  DeliveryQuery,
+  ExplainQuery,
+  Recovered,
+  RecoverRequest,
+  Replayed,
+  ReplayRequest,
+  requirePast,
+  requireRecent,
+} from './bodies.ts';
 import { operation } from './operation.ts';
-import { checkRange, requireRecent } from './time-range.ts';
 
 const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
+
+const explains = {
+  returns: { 200: 'The explanation.' },
+  response: oneOf(Explanation, 'ExplanationResponse', examples.explanation),
+};
 
 export const deliveryOperations = [
   operation({
@@ -137,5 +152,32 @@ export const deliveryOperations = [
       );
     },
   }),
-  ...explainOperations,
+  operation({
+    operationId: 'explainEvent',
+    method: 'GET',
+    path: '/:id/explain/:eventId',
+    summary: 'Explain an event',
+    description:
+      'Says why the webhook did or did not get an event. An event that the app may not have gives the same response as one that does not exist.',
+    ...explains,
+    async run({ database, appId, params: { id: webhookId, eventId } }) {
+      return envelope(await explainEvent(database, { appId, webhookId }, eventId));
+    },
+  }),
+  operation({
+    operationId: 'explainTime',
+    method: 'GET',
+    path: '/:id/explain',
+    summary: 'Explain an event by its time',
+    description:
+      'Says whether the webhook gets such an event of an organisation or alliance at that time, for an event whose id you do not know.',
+    query: ExplainQuery,
+    ...explains,
+    async run({ database, appId, params, query: { event, subject: slug, at } }) {
+      const of = { appId, webhookId: params.id };
+      return envelope(
+        await explainTime(database, of, { event, slug, at: requirePast(at, 'query.at') }),
+      );
+    },
+  }),
 ];
