@@ -16,16 +16,15 @@ import {
   applyDefaults,
   countersOf,
   serverOptions,
+  traceRequests,
   type ServerDependencies,
 } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
 import { registerOpenApi, registerOpenApiRoute } from './openapi/openapi.ts';
-import { traceRequests } from './trace-requests.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
 import type { OperatorDependencies } from './operator/surface.ts';
 import type { PortalDependencies } from './portal/api.ts';
-import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
 import { registerEvents, type EventDependencies } from './v1/events.ts';
 import { openSurface } from './v1/surface.ts';
@@ -183,7 +182,6 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   registerStatus(v1, dependencies);
   registerOpenApiRoute(v1, 'The API and its webhooks', openSurface);
   registerDirectory(v1, dependencies);
-  registerSuggest(v1, dependencies);
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
   rejectOtherMethods();

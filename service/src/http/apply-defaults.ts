@@ -1,9 +1,11 @@
 /** The settings that the applications of all listeners share. */
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { RequestSpan } from '../runtime/tracing-types.ts';
+import { activeTracing, readTraceparent } from '../runtime/tracing.ts';
 import { RequestCounter, type Counters } from './count-requests.ts';
 import { toRoutedMethod } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
@@ -47,6 +49,31 @@ export function applyDefaults(app: FastifyInstance): void {
     // Pages and redirects of providers have no schema: a query that they cannot read changes nothing for them.
     if (request.routeOptions.schema?.querystring) requireDecodableQuery(request);
     done();
+  });
+}
+
+/** A span for each request, if tracing is on. `fromCaller`: whether the caller's trace goes on. Strangers could make it too large, or join traces of others. */
+export function traceRequests(app: FastifyInstance, { fromCaller }: { fromCaller: boolean }): void {
+  const tracing = activeTracing();
+  if (!tracing) return;
+  const spans = new WeakMap<FastifyRequest, RequestSpan>();
+  app.addHook('onRequest', (request, reply, done) => {
+    const { method, headers, routeOptions } = request;
+    const span = tracing.startRequest({
+      method,
+      route: routeOptions.url ?? 'unknown',
+      traceparent: fromCaller ? readTraceparent(headers) : null,
+    });
+    spans.set(request, span);
+    // Also emitted if the caller leaves.
+    reply.raw.once('close', () => span.end(reply.statusCode));
+    done();
+  });
+  // The body has arrived by now: its events run outside of what `onRequest` started.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const span = spans.get(request);
+    if (span) span.run(done);
+    else done();
   });
 }
 

@@ -5,10 +5,10 @@
 import type { FastifyInstance } from 'fastify';
 import { readApp } from '../../access/apps.ts';
 import { ServiceError } from '../../errors.ts';
+import { traceRequests } from '../apply-defaults.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
 import { trackMethods } from '../methods.ts';
-import { traceRequests } from '../trace-requests.ts';
 import { getAppUsage, listUsage } from '../usage-operations.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
 import { registerEvents } from './events.ts';

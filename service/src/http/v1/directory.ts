@@ -1,15 +1,16 @@
-/** Operations that read the directory: organisations, alliances, blueprints. Their responses are cached as bytes. */
+/** Operations that read the directory: organisations, alliances, blueprints. Their responses are cached as bytes, except suggestions. */
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { ChangesMeta } from '../../contract/changes.ts';
-import { pageEnvelope } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { facetsSchema } from '../../contract/facets.ts';
 import { FoundBy } from '../../contract/found-by.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
-import { slug } from '../../contract/shapes.ts';
+import { noNul, slug, strictObject } from '../../contract/shapes.ts';
+import { Suggestion } from '../../contract/suggestion.ts';
 import type { Database } from '../../database/database.ts';
 import {
   decodePosition,
@@ -27,6 +28,7 @@ import {
   PublicOrgQuery,
 } from '../../directory/list-query.ts';
 import type { SlugTable } from '../../directory/lock-directory.ts';
+import { suggest } from '../../directory/suggest.ts';
 import { invalid, ServiceError } from '../../errors.ts';
 import { createSealedCursors, type SealedCursors } from '../../events/cursors.ts';
 import { mountOperations, operationFor, type Operation } from '../operations.ts';
@@ -48,15 +50,15 @@ export type DirectoryDependencies = CachedReads & {
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
 } & DownloadDependencies;
-type DirectoryContext = CachedReads & { cursors: SealedCursors };
+type DirectoryContext = CachedReads & { database: Database; cursors: SealedCursors };
 
 export function registerDirectory(
   app: FastifyInstance,
   { secretKeys, ...dependencies }: DirectoryDependencies,
 ): void {
-  const { replicas, search, responseCache, publicUrl } = dependencies;
+  const { database, replicas, search, responseCache, publicUrl } = dependencies;
   const cursors = createSealedCursors(secretKeys);
-  const context = { replicas, search, responseCache, publicUrl, cursors };
+  const context = { database, replicas, search, responseCache, publicUrl, cursors };
   const surface = {
     ...keyedSurface('read:directory'),
     onRequest: sendCached(responseCache),
@@ -66,6 +68,7 @@ export function registerDirectory(
   mountOperations(app, surface, 'Alliances', allianceOperations);
   mountOperations(app, surface, 'Blueprints', blueprintOperations);
   registerDownloads(app, dependencies, cursors);
+  mountOperations(app, surface, 'Search', [suggestEntries]);
 }
 
 /** A cached URL is valid, so its entry is sent without validation. */
@@ -148,6 +151,39 @@ const blueprintOperations = [
     response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
   }),
 ];
+
+const SuggestQuery = strictObject({
+  q: Type.String({
+    ...noNul,
+    minLength: 1,
+    maxLength: 100,
+    description: 'The text that was typed so far.',
+    examples: ['acm'],
+  }),
+});
+const exampleSuggestion = {
+  kind: 'organization',
+  slug: 'acme-corporation',
+  name: 'Acme Corporation',
+};
+
+const suggestEntries = operation({
+  operationId: 'suggest',
+  method: 'GET',
+  path: '/suggest',
+  summary: 'Suggest entries',
+  description:
+    'Returns up to eight organisations, alliances and blueprints that match a text, the most relevant first.',
+  query: SuggestQuery,
+  returns: { 200: 'The suggestions.' },
+  response: oneOf(
+    Type.Array(Suggestion, { description: 'At most eight, the most relevant first.' }),
+    'SuggestionResponse',
+    [exampleSuggestion],
+  ),
+  // Entries of all kinds change it, so it belongs to no revision, and is not cached.
+  run: async ({ query: { q }, ...reads }) => envelope(await suggest(reads, q)),
+});
 
 type Described = Pick<
   Operation<DirectoryContext>,
