@@ -13,7 +13,6 @@ import {
 import { storePublicUrl } from '../database/public-url.ts';
 import { hasDemo, loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from '../errors.ts';
-import { endRequests, requestsEndWithinMs } from '../http/connections/end-requests.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { ProcessMetrics } from '../runtime/metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
@@ -222,6 +221,9 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
  * a stop, this stays within its five seconds.
  */
 const attemptsEndWithinMs = 2_500;
+/** Together with closing the database, this stays within the five seconds that a stop may take. */
+const requestsEndWithinMs = 3_500;
+const idleCheckMs = 25;
 /** Mails of accounts; those of the worker have ended by then. */
 const mailsEndWithinMs = 1_000;
 /** A scrape gets this long at least, after the worker has stopped. */
@@ -270,6 +272,24 @@ export async function stopParts(parts: Parts | WorkerProcessParts): Promise<void
   ]);
   await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);
   parts.stopLoggingSetAside();
+}
+
+/**
+ * Takes no new requests, waits for those in flight, and cuts those that exceed the grace period. May be called twice.
+ */
+export async function endRequests(
+  app: NonNullable<Parts['app']>,
+  withinMs = requestsEndWithinMs,
+): Promise<void> {
+  // Otherwise a connection that stays open after its response would delay the stop for over a minute.
+  const idle = setInterval(() => app.server.closeIdleConnections(), idleCheckMs);
+  const late = setTimeout(() => app.server.closeAllConnections(), withinMs);
+  try {
+    await app.close();
+  } finally {
+    clearInterval(idle);
+    clearTimeout(late);
+  }
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

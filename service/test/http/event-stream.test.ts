@@ -14,7 +14,7 @@ import { sql, type Transaction } from '../../src/database/database.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { createCursors } from '../../src/events/cursors.ts';
 import { EventFeed } from '../../src/events/event-feed.ts';
-import { endRequests } from '../../src/http/connections/end-requests.ts';
+import { endRequests } from '../../src/start/main.ts';
 import {
   EventStreams,
   reconnectSeconds,
