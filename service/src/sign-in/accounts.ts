@@ -4,16 +4,17 @@
  * changes how to sign in.
  */
 import type { Actor } from '../access/actor.ts';
+import { normaliseEmail } from '../access/email.ts';
+import { leaveApps } from '../access/leave-apps.ts';
 import { moveMemberships } from '../access/move-memberships.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { AccountMail } from './account-mail.ts';
-import { listActivity, recordActivity, type Account, type AccountActivity } from './activity.ts';
-import { createAddressChange, readAddressChange, takeAddressChange } from './address-changes.ts';
+import { recordActivity, type Account, type SignedInAccount } from './activity.ts';
+import { createAddressChange, takeAddressChange } from './address-changes.ts';
 import type { Caller } from './caller.ts';
-import { deleteAccount } from './delete-account.ts';
 import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
-import { listMethods, removeMethod, type Method } from './methods.ts';
+import { listMethods, type Method } from './list-accounts.ts';
 import { listPasskeys } from './passkeys.ts';
 import {
   createPasswordLink,
@@ -21,18 +22,9 @@ import {
   requestPasswordLink,
   requestSignUpLink,
   takePasswordLink,
-  type PasswordLink,
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
-import { readMailbox } from './read-mailbox.ts';
-import {
-  endSession,
-  endSessions,
-  holdSession,
-  listSessions,
-  lockSignedIn,
-  type Session,
-} from './sessions.ts';
+import { endSession, endSessions, holdSession, lockSignedIn } from './sessions.ts';
 import {
   lockPassword,
   readPassword,
@@ -42,7 +34,6 @@ import {
   type PasswordSet,
 } from './set-password.ts';
 
-type SignedInAccount = Account & { sessionId: string };
 type ChosenPassword = { token: string; name: string | null; password: string };
 type FirstAccount = { token: string; email: string; name: string; password: string };
 type PasswordChange = { current: string; chosen: string };
@@ -91,21 +82,17 @@ export class Accounts {
     else mail.link(email, passwordLinkUrl(publicUrl, token, query), 'signUp');
   }
 
-  /** Null if the link was used, replaced or has expired, or was to create an account and there is one. */
-  readLink(token: string): Promise<PasswordLink | null> {
-    return readPasswordLink(this.#dependencies.database, token);
-  }
-
-  /** Null as `readLink`. Throws `validation_failed` if a new account has no name; the link can be used again then. */
+  /** Null as `readPasswordLink`. Throws `validation_failed` if a new account has no name; the link can be used again then. */
   async usePasswordLink(
     { token, name, password }: ChosenPassword,
     caller: Caller,
   ): Promise<UsedLink | null> {
+    const { database, hash: hashOf } = this.#dependencies;
     // Before the hash is computed, so that guessing tokens costs the service nothing.
-    const link = await this.readLink(token);
+    const link = await readPasswordLink(database, token);
     if (link === null) return null;
     if (!link.hasAccount) requireName(name);
-    const hash = await this.#dependencies.hash(password);
+    const hash = await hashOf(password);
     const used = await this.#inTransaction(async (tx) => {
       const taken = await takePasswordLink(tx, token);
       if (taken === null) return null;
@@ -123,16 +110,11 @@ export class Accounts {
     return used;
   }
 
-  /** Whether the link for the first account can be used. */
-  async mayCreateFirst(token: string): Promise<boolean> {
-    return isFirstAccountLink(this.#dependencies.database, token);
-  }
-
   /** Returns the id of the account, or null if the link was used or has expired, or there is an account already. */
   async createFirst(account: FirstAccount, caller: Caller): Promise<string | null> {
-    const { hash: hashOf } = this.#dependencies;
+    const { database, hash: hashOf } = this.#dependencies;
     const { token, name } = account;
-    if (!(await this.mayCreateFirst(token))) return null;
+    if (!(await isFirstAccountLink(database, token))) return null;
     const email = readMailbox(account.email);
     const hash = await hashOf(account.password);
     return this.#inTransaction(async (tx) => {
@@ -216,11 +198,6 @@ export class Accounts {
     );
   }
 
-  /** The new address of a link; null if it is not of this account, or was used, replaced or has expired. */
-  readAddressChange(account: Account, token: string): Promise<string | null> {
-    return readAddressChange(this.#dependencies.database, account.id, token);
-  }
-
   /**
    * Changes the address, moves the apps to it, and ends all other sessions. Returns the new address, or null as
    * `readAddressChange`. Throws `conflict` if the new address got an account meanwhile.
@@ -256,10 +233,6 @@ export class Accounts {
     if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
   }
 
-  listMethods(userId: string): Promise<Method[]> {
-    return listMethods(this.#dependencies.database, userId);
-  }
-
   /** Throws `not_found`, and `conflict` for the last one that can be used. */
   async removeMethod(account: SignedInAccount, methodId: string, caller: Caller): Promise<void> {
     const usable = new Set(['credential', ...this.#dependencies.providers.map(({ id }) => id)]);
@@ -284,10 +257,6 @@ export class Accounts {
     this.#notify(email, `You can now sign in with ${name}: it was added to your account.`);
   }
 
-  listSessions({ id, sessionId }: SignedInAccount): Promise<Session[]> {
-    return listSessions(this.#dependencies.database, id, sessionId);
-  }
-
   /** Throws `not_found`. */
   async endSession(account: Account, sessionId: string, caller: Caller): Promise<void> {
     await this.#inTransaction(async (tx) => {
@@ -307,13 +276,6 @@ export class Accounts {
 
   async recordSignOut(account: Account, caller: Caller): Promise<void> {
     await this.#inTransaction((tx) => recordActivity(tx, 'account.signed_out', account, caller));
-  }
-
-  listActivity(
-    userId: string,
-    page: { page: number; limit: number },
-  ): Promise<{ total: number; entries: AccountActivity[] }> {
-    return listActivity(this.#dependencies.database, userId, page);
   }
 
   #inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -348,6 +310,53 @@ export async function createAccountLink(
   return { email, url: passwordLinkUrl(publicUrl, token), hasAccount };
 }
 
+/**
+ * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
+ * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, `unauthorized` if the session that
+ * asks has ended, and `conflict` if the account is deleted or its address changed at this moment.
+ */
+export async function deleteAccount(
+  tx: Transaction,
+  account: Account & { sessionId?: string },
+  apps: string[],
+  caller: Caller | null,
+  actor: Actor = { kind: 'user', id: account.id, name: account.email },
+): Promise<void> {
+  // Locks in the order of a password reset: first its link, then the user.
+  await sql`delete from password_links where email = ${account.email}`.execute(tx);
+  const { rows } = await sql`
+    select from users where id = ${account.id} and email = ${account.email} for update
+  `.execute(tx);
+  if (rows.length === 0)
+    throw new ServiceError('conflict', 'The account has changed. Sign in again.');
+  if (account.sessionId !== undefined) await holdSession(tx, account.sessionId);
+  await leaveApps(tx, actor, account.email, apps);
+  await recordActivity(tx, 'account.deleted', account, caller, { actor });
+  await sql`delete from users where id = ${account.id}`.execute(tx);
+}
+
+/**
+ * Removes one and returns its provider. `usable`: the providers that this service has now.
+ * Throws `not_found`, and `conflict` if no other method would be left to sign in with.
+ */
+async function removeMethod(
+  tx: Transaction,
+  userId: string,
+  methodId: string,
+  usable: ReadonlySet<string>,
+): Promise<string> {
+  // Two removals at once must not each leave the other's method as the last one.
+  await sql`select from users where id = ${userId} for update`.execute(tx);
+  const methods = await listMethods(tx, userId);
+  const method = methods.find(({ id }) => id === methodId);
+  if (!method) throw new ServiceError('not_found');
+  const others = methods.filter(({ id, provider }) => id !== methodId && usable.has(provider));
+  if (others.length === 0)
+    throw new ServiceError('conflict', 'This is your only way to sign in. Add another one first.');
+  await sql`delete from accounts where id = ${methodId}`.execute(tx);
+  return method.provider;
+}
+
 async function recordPassword(
   tx: Transaction,
   email: string,
@@ -371,4 +380,17 @@ function wrongPassword(): ServiceError {
 /** The token stands behind `#`, which no server and no log on the way sees. */
 function passwordLinkUrl(publicUrl: string, token: string, query = ''): string {
   return `${publicUrl}/profile/developer/set-password${query}#${token}`;
+}
+
+/** Zod's pattern, by which better-auth checks addresses at sign-in: an account with any other could not sign in. */
+const mailbox = /^(?!\.)(?!.*\.\.)([a-z0-9_'+\-.]*)[a-z0-9_+-]@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/;
+
+/** Throws `validation_failed`, also for the name that a provider gives somebody, which has no mailbox. */
+export function readMailbox(given: string): string {
+  const email = normaliseEmail(given, 'body.email');
+  if (mailbox.test(email) && !isProviderIdentity(email)) return email;
+  throw invalid({
+    path: 'body.email',
+    message: 'must be an address that receives mail, such as ada@example.org',
+  });
 }

@@ -9,6 +9,7 @@ import type { Caller } from './caller.ts';
 
 export type AccountAction = Extract<AuditAction, `account.${string}`>;
 export type Account = { id: string; email: string };
+export type SignedInAccount = Account & { sessionId: string };
 
 /** `details`: whatever there is to say besides the caller's address and user agent. */
 export async function recordActivity(

@@ -3,18 +3,20 @@
  * (`migrations/0003_baseline_sign_in.sql`). It runs nothing else: sign-up, password changes, second factors and sessions are in
  * the files next to this one, and `http/portal/` has the routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
  */
+import { availableParallelism } from 'node:os';
 import { betterAuth } from 'better-auth';
 import { APIError, createAuthEndpoint, getOAuthState } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
+import { hashPassword, verifyPassword } from 'better-auth/crypto';
 import { genericOAuth } from 'better-auth/plugins';
 import { github } from 'better-auth/social-providers';
+import pLimit from 'p-limit';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../settings/config.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
-import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
 import { passwordLengthMax } from '../contract/password-length.ts';
 import { sessionDays } from '../contract/periods.ts';
 import { providerIdentity } from './provider-identity.ts';
@@ -29,6 +31,10 @@ export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
   /** Tells the owner of an account about a new way to sign in. */
   notifyMethodAdded: (email: string, provider: string) => void;
   log: Logger;
+};
+export type PasswordHashing = {
+  hash: (password: string) => Promise<string>;
+  verify: (given: { hash: string; password: string }) => Promise<boolean>;
 };
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -78,6 +84,15 @@ export function createAuth(dependencies: AuthDependencies) {
 /** `Provider "oidc": id_token failed verification` of a longer message; a URL ends it. */
 function firstWords(message: string): string {
   return message.split(/https?:|[\n?]/, 1)[0]?.slice(0, 100) ?? '';
+}
+
+/** Hashes as many at a time as there are cores: each takes some 60 ms of one and 32 MB. */
+export function createPasswordHashing(): PasswordHashing {
+  const limit = pLimit(availableParallelism());
+  return {
+    hash: (password) => limit(() => hashPassword(password)),
+    verify: (given) => limit(() => verifyPassword(given)),
+  };
 }
 
 function hooks(dependencies: AuthDependencies) {

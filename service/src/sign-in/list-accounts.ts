@@ -1,4 +1,4 @@
-/** Reads accounts for operators. */
+/** Reads accounts, with their ways to sign in. */
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { AppRole } from '../contract/app-roles.ts';
 import type { OperatorRole } from '../contract/console.ts';
@@ -6,7 +6,6 @@ import { asUuid } from '../database/as-uuid.ts';
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
-import { listMethods, type Method } from './methods.ts';
 import { hasFactor, isComplete } from './session-proof.ts';
 
 export type Account = {
@@ -20,6 +19,9 @@ export type Account = {
   operatorRole: OperatorRole | null;
 } & LeftJoined<Suspension>;
 type AccountApp = { id: string; name: string; role: AppRole };
+
+/** A way to sign in; the provider of the password is `credential`. */
+export type Method = { id: string; provider: string; createdAt: Date };
 
 const selectAccounts = sql`
   select u.id, u.email, u.name, u.image, u.created_at as "createdAt",
@@ -70,6 +72,15 @@ export async function readAccount(
     where m.email = ${account.email} order by a.id
   `.execute(executor);
   return { ...account, methods: await listMethods(executor, account.id), apps };
+}
+
+/** Oldest first. */
+export async function listMethods(executor: Executor, userId: string): Promise<Method[]> {
+  const { rows } = await sql<Method>`
+    select id, provider_id as provider, created_at as "createdAt" from accounts
+    where user_id = ${userId} order by created_at, id
+  `.execute(executor);
+  return rows;
 }
 
 /** The account, which stays until the end of the transaction. Throws `not_found`. */

@@ -7,7 +7,7 @@ import { type Database, type Transaction, sql } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
-import { type Account, recordActivity } from './activity.ts';
+import { type Account, type SignedInAccount, recordActivity } from './activity.ts';
 import { checkCode, useCode } from './authenticators.ts';
 import type { Caller } from './caller.ts';
 import type { Assertion, Passkeys } from './passkeys.ts';
@@ -18,7 +18,6 @@ import { readPassword } from './set-password.ts';
 import { randomInt } from 'node:crypto';
 import { digest } from './token.ts';
 
-type SignedInAccount = Account & { sessionId: string };
 const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;
 type ProofMethod = (typeof proofMethods)[number];
 
@@ -82,20 +81,8 @@ export class Proofs {
     return found?.userId === account.id && this.#prove(account, { secondFactor: true });
   }
 
-  async withAuthenticator(account: SignedInAccount, code: string): Promise<boolean> {
-    return this.#withAuthenticator(account, code);
-  }
-
-  /** Completes a sign-in with a code of the authenticator app, or with a recovery code. */
-  async completeSignIn(account: SignedInAccount, code: string, caller: Caller): Promise<boolean> {
-    if (/^[\s-]*\d[\d\s-]*$/.test(code))
-      return this.#withAuthenticator(account, code, (tx) =>
-        recordActivity(tx, 'account.signed_in', account, caller, { method: 'authenticator' }),
-      );
-    return this.#withRecoveryCode(account, code, caller);
-  }
-
-  async #withAuthenticator(
+  /** `record`: what else to do with the right code. */
+  async withAuthenticator(
     account: SignedInAccount,
     code: string,
     record: (tx: Transaction) => Promise<void> = async () => {},
@@ -113,6 +100,15 @@ export class Proofs {
       await proveFactor(tx, account);
       return true;
     });
+  }
+
+  /** Completes a sign-in with a code of the authenticator app, or with a recovery code. */
+  async completeSignIn(account: SignedInAccount, code: string, caller: Caller): Promise<boolean> {
+    if (/^[\s-]*\d[\d\s-]*$/.test(code))
+      return this.withAuthenticator(account, code, (tx) =>
+        recordActivity(tx, 'account.signed_in', account, caller, { method: 'authenticator' }),
+      );
+    return this.#withRecoveryCode(account, code, caller);
   }
 
   async #withRecoveryCode(

@@ -9,7 +9,7 @@ import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
-import { recordActivity, type Account } from './activity.ts';
+import { recordActivity, type Account, type SignedInAccount } from './activity.ts';
 import {
   checkCode,
   readAuthenticator,
@@ -31,7 +31,6 @@ import { countRecoveryCodes, createRecoveryCodes } from './recovery-codes.ts';
 import { proveSession, userHasFactor } from './session-proof.ts';
 import { endSessions, lockSignedIn } from './sessions.ts';
 
-type SignedInAccount = Account & { sessionId: string };
 type Factors = {
   passkeys: Passkey[];
   authenticator: { addedAt: Date } | null;
@@ -65,14 +64,6 @@ export class SecondFactor {
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
-  }
-
-  list(userId: string): Promise<Factors> {
-    return listFactors(this.#dependencies.database, userId);
-  }
-
-  passkeyOptions(account: SignedInAccount): Promise<object> {
-    return this.#dependencies.passkeys.registrationOptions(account);
   }
 
   /** Throws `validation_failed` if the browser's response proves nothing, and `conflict`. */

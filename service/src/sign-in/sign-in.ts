@@ -10,8 +10,8 @@ import type { Mailer } from '../runtime/mail.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
-import { type MailedInvitation, AccountMail } from './account-mail.ts';
-import type { Auth } from './auth.ts';
+import { AccountMail } from './account-mail.ts';
+import type { Auth, PasswordHashing } from './auth.ts';
 import {
   type BeginSession,
   countSteps,
@@ -21,7 +21,6 @@ import {
 import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
-import type { PasswordHashing } from './hash-password.ts';
 import { Passkeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
@@ -60,8 +59,6 @@ export type SignIn = ProviderSignIn &
   BeginSession & {
     /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
     read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-    /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
-    passkeyOptions(sessionId: string | null): Promise<object>;
     /** Ends the session of these cookies, and returns those that clear it. */
     signOut(caller: Caller): Promise<string[]>;
     /** The id of a browser that has signed in with this address before, or null. */
@@ -69,10 +66,8 @@ export type SignIn = ProviderSignIn &
     /** Where links that set a password go. Null: there are none. */
     links: 'mail' | 'terminal' | null;
     accounts: Accounts;
-    /** Throws `unavailable` while too many invitations wait to be mailed. */
-    requireRoomForInvitation(): void;
-    /** Sends an invitation the way links go. Nobody waits for it. */
-    mailInvitation(to: string, invitation: MailedInvitation): void;
+    mail: AccountMail;
+    passkeys: Passkeys;
     secondFactor: SecondFactor;
     proofs: Proofs;
     /** A link that creates the first account while there is none; else null. */
@@ -129,13 +124,10 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     ),
     links,
     accounts,
-    requireRoomForInvitation: () => mail.requireRoom('invitation'),
-    mailInvitation(to, invitation) {
-      if (links !== null) mail.invitation(to, invitation);
-    },
+    mail,
+    passkeys,
     secondFactor,
     proofs,
-    passkeyOptions: (sessionId) => passkeys.requestOptions(sessionId),
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
     start: () => sweeper.start(),
     async stop() {

@@ -23,7 +23,7 @@ import { createResponseCache } from '../http/responses/response-cache.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import type { PasswordHashing } from '../sign-in/hash-password.ts';
+import type { PasswordHashing } from '../sign-in/auth.ts';
 import { createSyncs } from '../sync/syncs.ts';
 import { createApiProcesses } from '../system/api-processes.ts';
 import { createHealth } from '../system/health.ts';

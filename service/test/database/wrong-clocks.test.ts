@@ -5,7 +5,7 @@ import { globSync } from 'node:fs';
 import { test } from 'node:test';
 import { createPlatformKey } from '../../src/access/keys.ts';
 import { sql } from '../../src/database/database.ts';
-import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
+import { createPasswordHashing } from '../../src/sign-in/auth.ts';
 import { testActor } from '../support/actor.ts';
 import { startCommand } from '../support/command.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';

@@ -93,7 +93,7 @@ const owners: [RegExp, RegExp][] = [
   [/^prom-client$/, /^runtime\/metrics\.ts$/],
   [/^@opentelemetry\//, /^runtime\/otlp-tracing\.ts$/],
   [/^nodemailer$/, /^runtime\/mail\.ts$/],
-  [/^better-auth(\/.*)?$/, /^sign-in\/(auth|hash-password)\.ts$/],
+  [/^better-auth(\/.*)?$/, /^sign-in\/auth\.ts$/],
 ];
 
 test('libraries with outside access are used in one place', () => {
@@ -122,7 +122,7 @@ test('an idle service has not loaded the portal, sign-in, documentation and trac
   assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
   assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
   const late =
-    /^(http\/(portal\/|site\/docs\.ts)|sign-in\/(auth|hash-password)\.ts|runtime\/otlp-tracing|better-auth|@fastify\/static|@opentelemetry)/;
+    /^(http\/(portal\/|site\/docs\.ts)|sign-in\/auth\.ts|runtime\/otlp-tracing|better-auth|@fastify\/static|@opentelemetry)/;
   assert.deepEqual(
     [...loaded].filter((each) => late.test(each)),
     [],

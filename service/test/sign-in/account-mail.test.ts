@@ -85,7 +85,7 @@ test('what the mail server leaves waiting replaces no code and no invitation', a
   isSilent = true;
   for (let asked = 0; asked < 100; asked += 1) {
     await service.signIn.accounts.requestLink(`waiting-${asked}@example.org`);
-    service.signIn.mailInvitation(`waiting-${asked}@example.org`, {
+    service.signIn.mail.invitation(`waiting-${asked}@example.org`, {
       appName: 'Herald',
       role: 'viewer',
       invitedBy: kim.email,

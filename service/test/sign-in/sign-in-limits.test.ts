@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSignInLimits } from '../../src/http/portal/sign-in-limits.ts';
-import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
+import { createPasswordHashing } from '../../src/sign-in/auth.ts';
 import {
   callPortal,
   choosePassword,

@@ -7,7 +7,7 @@ import { sql } from '../../src/database/database.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { AccountMail } from '../../src/sign-in/account-mail.ts';
 import { Accounts, createAccountLink } from '../../src/sign-in/accounts.ts';
-import { createPasswordHashing } from '../../src/sign-in/hash-password.ts';
+import { createPasswordHashing } from '../../src/sign-in/auth.ts';
 import { setSignUpBlock } from '../../src/sign-in/sign-up-blocks.ts';
 import { testActor } from '../support/actor.ts';
 import {

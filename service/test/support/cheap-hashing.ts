@@ -1,4 +1,4 @@
-import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
+import type { PasswordHashing } from '../../src/sign-in/auth.ts';
 
 /** Instead of scrypt, for tests that are not about passwords. */
 export const cheapHashing: PasswordHashing = {

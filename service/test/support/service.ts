@@ -8,7 +8,7 @@ import { createKey, scopes as allScopes } from '../../src/access/keys.ts';
 import { addManager, type Subject } from '../../src/access/managers.ts';
 import { loadConfig } from '../../src/settings/config.ts';
 import { createParts, type Parts } from '../../src/start/create-parts.ts';
-import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
+import type { PasswordHashing } from '../../src/sign-in/auth.ts';
 import { createLogger, type Logger } from '../../src/runtime/log.ts';
 import type { GuardOptions } from '../../src/webhooks/management/check-webhook-url.ts';
 import { stopParts } from '../../src/start/main.ts';

@@ -14,9 +14,11 @@ import {
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import type { AccountActivity } from '../../sign-in/activity.ts';
+import { listActivity, type AccountActivity } from '../../sign-in/activity.ts';
+import { listMethods } from '../../sign-in/list-accounts.ts';
 import { changePreferences, readPreferences } from '../../sign-in/preferences.ts';
 import { completeMax } from '../../sign-in/session-proof.ts';
+import { listSessions } from '../../sign-in/sessions.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { getAccountDeletion } from './account-deletion.ts';
 import { exportAccount } from './account-export.ts';
@@ -121,8 +123,8 @@ const settingOperations = [
     query: PageQuery,
     returns: { 200: 'The activity.' },
     response: listOf(AccountActivityEntry, 'AccountActivityList', exampleActivity),
-    async run({ signIn: { accounts }, account, query }) {
-      const { entries, total } = await accounts.listActivity(account.id, query);
+    async run({ database, account, query }) {
+      const { entries, total } = await listActivity(database, account.id, query);
       return pageEnvelope(entries.map(toEntry), query, total);
     },
   }),
@@ -137,8 +139,7 @@ const methodOperations = [
     description: 'Returns your password and providers, oldest first.',
     returns: { 200: 'The ways to sign in.' },
     response: listOf(AccountMethod, 'AccountMethodList', exampleMethod),
-    run: async ({ signIn: { accounts }, account }) =>
-      onOnePage(await accounts.listMethods(account.id)),
+    run: async ({ database, account }) => onOnePage(await listMethods(database, account.id)),
   }),
   operation({
     operationId: 'removeAccountMethod',
@@ -186,8 +187,8 @@ const sessionOperations = [
     description: `Returns the sessions, newest first, without those that miss a second factor, which open nothing. Of more than ${completeMax}, the oldest end.`,
     returns: { 200: 'The sessions.' },
     response: listOf(AccountSession, 'AccountSessionList', exampleSession),
-    run: async ({ signIn: { accounts }, account }) =>
-      onOnePage(await accounts.listSessions(account)),
+    run: async ({ database, account: { id, sessionId } }) =>
+      onOnePage(await listSessions(database, id, sessionId)),
   }),
   operation({
     operationId: 'endOtherAccountSessions',

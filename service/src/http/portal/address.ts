@@ -10,6 +10,7 @@ import {
 } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
+import { readAddressChange } from '../../sign-in/address-changes.ts';
 import { oneOf } from '../responses/responses.ts';
 import { done, doneResponse, requireLinks, unusableLink } from './sign-in.ts';
 import { operation } from './surface.ts';
@@ -55,8 +56,8 @@ export const addressOperations = [
       email: exampleAddress,
       endingBindings: [exampleEndingBinding],
     }),
-    async run({ signIn: { accounts }, account, database, body: { token } }) {
-      const email = await accounts.readAddressChange(account, token);
+    async run({ account, database, body: { token } }) {
+      const email = await readAddressChange(database, account.id, token);
       if (email === null) throw unusableLink();
       const move = { from: account.email, to: email };
       return envelope({ email, endingBindings: await listEndingBindings(database, move) });

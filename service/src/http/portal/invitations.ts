@@ -26,7 +26,7 @@ import { deleted, strictObject } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/text-times.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { readMailbox } from '../../sign-in/read-mailbox.ts';
+import { readMailbox } from '../../sign-in/accounts.ts';
 import { createToken, digest } from '../../sign-in/token.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
@@ -98,7 +98,7 @@ const invitationsOfApps = [
         const hash = digest(token);
         const invited = { appId, by, email, role: body.role, hash };
         const created = await createInvitation(tx, actor, invited);
-        context.signIn.requireRoomForInvitation();
+        context.signIn.mail.requireRoom('invitation');
         limits.invite(by, email);
         return created;
       });
@@ -127,7 +127,7 @@ const invitationsOfApps = [
       const invitation = await change(async (tx) => {
         const hash = digest(token);
         const resent = await resendInvitation(tx, actor, { appId, by, id, hash });
-        context.signIn.requireRoomForInvitation();
+        context.signIn.mail.requireRoom('invitation');
         limits.invite(by, resent.email);
         return resent;
       });
@@ -255,5 +255,6 @@ async function mailInvitation(
   const { name: appName } = await readApp(database, appId);
   // The token stands behind `#`, which no server and no log on the way sees.
   const url = `${publicUrl}/profile/developer/invitation#${token}`;
-  signIn.mailInvitation(email, { appName, role: offered, invitedBy, url });
+  if (signIn.links !== null)
+    signIn.mail.invitation(email, { appName, role: offered, invitedBy, url });
 }

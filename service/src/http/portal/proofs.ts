@@ -40,7 +40,7 @@ export const passkeySignIn = [
     description: 'Returns the options of `navigator.credentials.get`.',
     returns: { 200: 'The options.' },
     response: passkeyOptionsResponse,
-    run: async ({ signIn }) => envelope(await signIn.passkeyOptions(null)),
+    run: async ({ signIn }) => envelope(await signIn.passkeys.requestOptions(null)),
   }),
   openOperation({
     operationId: 'signInWithPasskey',
@@ -158,7 +158,8 @@ export const proofOperations = [
     description: 'Returns the options of `navigator.credentials.get`.',
     returns: { 200: 'The options.' },
     response: passkeyOptionsResponse,
-    run: async ({ signIn, account }) => envelope(await signIn.passkeyOptions(account.sessionId)),
+    run: async ({ signIn, account }) =>
+      envelope(await signIn.passkeys.requestOptions(account.sessionId)),
   }),
   operation({
     ...proof,

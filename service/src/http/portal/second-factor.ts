@@ -10,6 +10,7 @@ import {
   RecoveryCodes,
   SecondFactorState,
 } from '../../contract/second-factor.ts';
+import { listFactors } from '../../sign-in/second-factor.ts';
 import { oneOf } from '../responses/responses.ts';
 import { passkeyOptionsResponse } from './proofs.ts';
 import { done, doneResponse } from './sign-in.ts';
@@ -32,8 +33,7 @@ export const passkeyOperations = [
       authenticator: { addedAt: exampleTime },
       recoveryCodesLeft: 10,
     }),
-    run: async ({ signIn: { secondFactor }, account }) =>
-      envelope(await secondFactor.list(account.id)),
+    run: async ({ database, account }) => envelope(await listFactors(database, account.id)),
   }),
   operation({
     operationId: 'getNewPasskeyOptions',
@@ -44,8 +44,8 @@ export const passkeyOperations = [
     returns: { 200: 'The options.' },
     response: passkeyOptionsResponse,
     recentProof: true,
-    run: async ({ signIn: { secondFactor }, account }) =>
-      envelope(await secondFactor.passkeyOptions(account)),
+    run: async ({ signIn: { passkeys }, account }) =>
+      envelope(await passkeys.registrationOptions(account)),
   }),
   operation({
     operationId: 'addPasskey',

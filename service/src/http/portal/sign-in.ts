@@ -22,6 +22,8 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import { SignInOptions } from '../../contract/portal.ts';
 import { ServiceError } from '../../errors.ts';
+import { isFirstAccountLink } from '../../sign-in/first-account.ts';
+import { readPasswordLink } from '../../sign-in/password-links.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { oneOf } from '../responses/responses.ts';
 import { readSession } from './authenticate.ts';
@@ -155,8 +157,8 @@ const passwordOperations = [
       email: 'ada@example.org',
       hasAccount: true,
     }),
-    async run({ signIn, body }) {
-      const link = await signIn.accounts.readLink(body.token);
+    async run({ database, body }) {
+      const link = await readPasswordLink(database, body.token);
       if (link === null) throw unusableLink();
       return envelope(link);
     },
@@ -195,8 +197,8 @@ const passwordOperations = [
     body: PasswordLinkToken,
     returns: { 200: 'The link can be used.' },
     response: doneResponse,
-    async run({ signIn, body }) {
-      if (!(await signIn.accounts.mayCreateFirst(body.token))) throw unusableFirstLink();
+    async run({ database, body }) {
+      if (!(await isFirstAccountLink(database, body.token))) throw unusableFirstLink();
       return done;
     },
   }),
