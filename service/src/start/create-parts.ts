@@ -183,23 +183,11 @@ function createShared(options: PartsOptions) {
 }
 
 function createConfiguredWorker(shared: Shared): Worker {
-  const { config, session, clock, room, sender, signingKeys, metrics, log, attemptLog } = shared;
-  const { publicUrl, serviceName, webhooks, retentionDays } = config;
+  const { config, log } = shared;
+  const { publicUrl } = config;
   return createWorker({
-    connection: shared.connection,
-    session,
-    clock,
-    room,
-    sender,
-    signingKeys,
-    metrics,
-    log,
-    attemptLog,
-    version,
-    serviceName,
-    webhooks,
-    leaseMs: shared.leaseMs,
-    retentionDays,
+    ...config,
+    ...shared,
     ingestPublished: (on, floor) => ingestPublished(on, publicUrl, floor),
     entryChanges: {
       fold: foldEntryChanges,
@@ -218,29 +206,12 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
 
 async function createConfiguredMailSender(shared: Shared, mailer: Mailer): Promise<MailSender> {
   const { createMailSender } = await import('../webhooks/notifications/mail-sender.ts');
-  const { config, database, session, log } = shared;
-  const { publicUrl, serviceName, webhooks } = config;
-  const { deactivateAfter } = webhooks;
-  return createMailSender({
-    database,
-    session,
-    mailer,
-    log,
-    publicUrl,
-    serviceName,
-    deactivateAfter,
-  });
+  const { config } = shared;
+  const { deactivateAfter } = config.webhooks;
+  return createMailSender({ ...config, ...shared, mailer, deactivateAfter });
 }
 
 async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
   const { createWorkerProcesses } = await import('./worker-processes.ts');
-  const { config, connection, secretKeys, metrics, log, firstWorker } = shared;
-  return createWorkerProcesses({
-    config,
-    connection,
-    secretKeys,
-    metrics,
-    log,
-    first: firstWorker,
-  });
+  return createWorkerProcesses({ ...shared, first: shared.firstWorker });
 }
