@@ -80,30 +80,20 @@ function relaxBody(body: RequestBody): void {
 function relax(node: Json): Json {
   if (Array.isArray(node)) return node.map(relax);
   if (node === null || typeof node !== 'object') return node;
-  const inner = Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [key, valueKeys.has(key) ? value : relax(value)]),
-  );
+  const inner = mapSchemas(node, relax);
   const { required, properties } = inner as { required?: string[]; properties?: JsonObject };
   if (!Array.isArray(required) || !properties) return inner;
   const stillRequired = required.filter((name) => !('default' in (properties[name] as JsonObject)));
-  const entries = Object.entries(inner).filter(
-    ([key]) => key !== 'required' || stillRequired.length > 0,
-  );
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, key === 'required' ? stillRequired : value]),
-  );
+  const { required: _, ...rest } = inner;
+  return stillRequired.length > 0 ? { ...inner, required: stillRequired } : rest;
 }
 
 /** Version 1 may add fields to responses and deliveries, so their objects are not closed. */
 function extensible(node: Json): Json {
   if (Array.isArray(node)) return node.map(extensible);
   if (node === null || typeof node !== 'object') return node;
-  const entries = Object.entries(node).filter(
-    ([key, value]) => key !== 'additionalProperties' || value !== false,
-  );
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, valueKeys.has(key) ? value : extensible(value)]),
-  );
+  const { additionalProperties, ...rest } = node;
+  return mapSchemas(additionalProperties === false ? rest : node, extensible);
 }
 
 function conditional(name: string, description: string): JsonObject {
@@ -163,18 +153,19 @@ function nameResponse(response: Response, named: Components): Response {
 /** Subtrees that hold values, not schemas: a `title` in them is data. */
 const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'x-extensible-enum', 'const']);
 
+function mapSchemas(node: JsonObject, change: (schema: Json) => Json): JsonObject {
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, valueKeys.has(key) ? value : change(value)]),
+  );
+}
+
 /** Moves every schema that has a `title` into `schemas`, once, and replaces it with a reference. */
 function hoist(node: Json, schemas: JsonObject): Json {
   if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
   if (node === null || typeof node !== 'object') return node;
   if (node['type'] === 'boolean' && node['enum']) return withoutEnum(node);
   if (node['x-extensible-enum'] === true) return withoutLimits(node);
-  const inner = Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [
-      key,
-      valueKeys.has(key) ? value : hoist(value, schemas),
-    ]),
-  );
+  const inner = mapSchemas(node, (value) => hoist(value, schemas));
   const { title } = node;
   if (typeof title !== 'string' || node['type'] === undefined) return inner;
   const { title: _, ...schema } = inner;
