@@ -4,26 +4,30 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { readApp } from '../../access/apps.ts';
+import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
 import { traceRequests } from '../apply-defaults.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
 import { trackMethods } from '../methods.ts';
 import { getAppUsage, listUsage } from '../usage-operations.ts';
-import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
 import { registerEvents } from './events.ts';
 import { maintenanceOperations } from './maintenance.ts';
 import { allianceManagers, orgManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
 import { allianceReads, blueprintReads, orgReads } from './reads.ts';
-import { surfaceOf, type InternalContext, type RouteDependencies } from './surface.ts';
+import {
+  registerAuthentication,
+  surfaceOf,
+  type InternalContext,
+  type RouteDependencies,
+} from './surface.ts';
 import { syncOperations } from './syncs.ts';
 import { allianceWrites, blueprintWrites, orgWrites } from './writes.ts';
 
-export type InternalApiDependencies = AuthenticationDependencies &
-  InternalOpenApiDependencies &
-  RouteDependencies;
+export type InternalApiDependencies = RouteDependencies &
+  InternalOpenApiDependencies & { keyCache: KeyCache };
 
 export async function registerInternalApi(
   v1: FastifyInstance,

@@ -1,18 +1,19 @@
-/** The schemas and dependencies that all routes of the internal API share. */
+/** What all routes of the internal API share: who may call them, their schemas and dependencies. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Actor } from '../../access/actor.ts';
+import { keyActor, type Actor } from '../../access/actor.ts';
 import { noNul, slug, uuid } from '../../contract/shapes.ts';
-import { holdKey } from '../../access/keys.ts';
+import type { KeyCache } from '../../access/key-cache.ts';
+import { holdKey, type Caller } from '../../access/keys.ts';
 import type { Change, Database } from '../../database/database.ts';
 import type { Search } from '../../directory/search/search.ts';
 import type { Publisher } from '../../directory/publish-in-groups.ts';
-import type { ErrorCode } from '../../errors.ts';
+import { ServiceError, type ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
-import { keySecurity, unauthorized } from '../admission/admit.ts';
+import { keySecurity, presentedKey, requireRights, unauthorized } from '../admission/admit.ts';
 import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses/responses.ts';
 import { confirmedChange } from '../confirmed-change.ts';
-import { actorOf, callerOf } from './authenticate.ts';
 
 export type RouteDependencies = {
   /** For reads. */
@@ -71,12 +72,37 @@ export function surfaceOf(dependencies: RouteDependencies): Surface<InternalCont
     },
     contextOf: (request) => ({
       ...dependencies,
-      actor: actorOf(request),
+      actor: keyActor(callerOf(request)),
       change: confirmedChange(dependencies.writes, async (tx) => {
         if (!(await holdKey(tx, callerOf(request)))) throw unauthorized();
       }),
     }),
   };
+}
+
+/** Admits callers with a platform key. */
+export function registerAuthentication(
+  v1: FastifyInstance,
+  { keyCache }: { keyCache: KeyCache },
+): void {
+  v1.decorateRequest('caller', null);
+  v1.addHook('onRequest', async (request) => {
+    // Runs before the body is read: an unknown address gets a 404 whatever its body is.
+    if (request.is404) throw new ServiceError('not_found');
+    const { scope } = request.routeOptions.config;
+    if (scope === undefined || scope === null) return;
+    const key = presentedKey(request);
+    const caller = key === null ? null : await keyCache.authenticate(key);
+    if (!caller) throw unauthorized();
+    request.caller = caller;
+    requireRights(caller, scope);
+  });
+}
+
+/** Throws `unauthorized`. */
+function callerOf({ caller }: FastifyRequest): Caller {
+  if (!caller) throw unauthorized();
+  return caller;
 }
 
 /** The `response` of a route schema. */
