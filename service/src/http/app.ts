@@ -14,7 +14,6 @@ import { sendError } from './responses/send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import {
   applyDefaults,
-  countersOf,
   serverOptions,
   traceRequests,
   type ServerDependencies,
@@ -81,36 +80,43 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   const app = prepare(createServer(dependencies), dependencies);
   runOneAtATime(app);
   endStalledResponses(app);
-  countConnections(app, countersOf(dependencies));
+  countConnections(app, dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
-  defer(app, ['/portal/api'], () => createPortal(dependencies));
-  defer(app, ['/profile/developer', '/profile/operator'], () => createPortalPages(dependencies));
-  defer(app, ['/docs', '/llms.txt'], () => createDocs(dependencies));
+  deferPortal(app, dependencies);
+  defer(app, ['/docs', '/llms.txt'], () =>
+    createInner(dependencies, async (inner) => {
+      const { registerDocs } = await import('./site/docs.ts');
+      await registerDocs(inner, dependencies);
+    }),
+  );
   registerSite(app, dependencies);
   registerClient(app, dependencies);
   return app;
 }
 
-async function createPortal(dependencies: PortalDependencies & AppDependencies) {
-  const { registerPortal } = await import('./portal/api.ts');
-  const app = prepare(createServer(dependencies), dependencies);
-  await app.register((portal) => registerPortal(portal, dependencies), { prefix: '/portal/api' });
-  await app.ready();
-  return app;
+function deferPortal(app: FastifyInstance, dependencies: PortalDependencies & AppDependencies) {
+  defer(app, ['/portal/api'], () =>
+    createInner(dependencies, async (inner) => {
+      const { registerPortal } = await import('./portal/api.ts');
+      const register = (portal: FastifyInstance) => registerPortal(portal, dependencies);
+      await inner.register(register, { prefix: '/portal/api' });
+    }),
+  );
+  defer(app, ['/profile/developer', '/profile/operator'], () =>
+    createInner(dependencies, async (inner) => {
+      const { registerPortalPages } = await import('./site/portal-pages.ts');
+      await registerPortalPages(inner, dependencies);
+    }),
+  );
 }
 
-async function createPortalPages(dependencies: AppDependencies) {
-  const { registerPortalPages } = await import('./site/portal-pages.ts');
+/** An application for what is loaded at its first request. */
+async function createInner(
+  dependencies: AppDependencies,
+  register: (app: FastifyInstance) => Promise<unknown>,
+): Promise<FastifyInstance> {
   const app = prepare(createServer(dependencies), dependencies);
-  await registerPortalPages(app, dependencies);
-  await app.ready();
-  return app;
-}
-
-async function createDocs(dependencies: AppDependencies) {
-  const { registerDocs } = await import('./site/docs.ts');
-  const app = prepare(createServer(dependencies), dependencies);
-  await registerDocs(app, dependencies);
+  await register(app);
   await app.ready();
   return app;
 }

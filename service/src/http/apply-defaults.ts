@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestSpan } from '../runtime/tracing-types.ts';
 import { activeTracing, readTraceparent } from '../runtime/tracing.ts';
-import { RequestCounter, type Counters } from './count-requests.ts';
+import { RequestCounter } from './count-requests.ts';
 import { toRoutedMethod } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
@@ -15,10 +15,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export type ServerDependencies = { log: Logger; metrics: Metrics; usage: Usage };
-
-export function countersOf({ metrics, usage }: ServerDependencies): Counters {
-  return { requests: metrics.requests, usage };
-}
 
 export function serverOptions({ log }: ServerDependencies) {
   const loggerInstance: FastifyBaseLogger = log;

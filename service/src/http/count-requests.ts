@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** Of the process, and of each key. */
-export type Counters = { requests: RequestCounts; usage: Usage };
+type Counters = { requests: RequestCounts; usage: Usage };
 
 const unknown = 'unknown';
 /** RFC 9110, 15.5.18: to an `Expect` that is not `100-continue`. */
@@ -93,9 +93,12 @@ const counts = Symbol('counts the requests of this connection');
 type Counted = Socket & { [counts]?: Connection };
 
 /** For the application that listens. */
-export function countConnections(app: FastifyInstance, counters: Counters): void {
+export function countConnections(
+  app: FastifyInstance,
+  { metrics: { requests }, usage }: { metrics: { requests: RequestCounts }; usage: Usage },
+): void {
   app.server.on('connection', (socket: Counted) => {
-    const connection = new Connection(socket, counters);
+    const connection = new Connection(socket, { requests, usage });
     socket[counts] = connection;
     socket.once('close', () => connection.close());
   });

@@ -18,12 +18,7 @@ import {
 } from './connections/end-unfinished-bodies.ts';
 import { sendError } from './responses/send-error.ts';
 import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
-import {
-  applyDefaults,
-  countersOf,
-  serverOptions,
-  type ServerDependencies,
-} from './apply-defaults.ts';
+import { applyDefaults, serverOptions, type ServerDependencies } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
 import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '../errors.ts';
@@ -49,7 +44,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
   applyDefaults(app);
   runOneAtATime(app);
   endStalledResponses(app);
-  countConnections(app, countersOf(dependencies));
+  countConnections(app, dependencies);
   endUnfinishedBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({

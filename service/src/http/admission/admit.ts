@@ -127,19 +127,17 @@ export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
-/** Null: requests are not limited. */
-export type Limit = ReturnType<typeof createLimit> | null;
+export type Limit = ReturnType<typeof createLimit>;
 
-/** Counts a request of the site for its user, or else for its address, in this process. */
+/** Counts a request of the site for its user, or else for its address, in this process. `perMinute` 0: requests are not limited. */
 export function createLimit(perMinute: number) {
   const countUser = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   const countAddress = createRequestCounter(perMinute);
-  return (request: FastifyRequest, reply: FastifyReply, userId: string | null) =>
-    applyUsage(reply, {
-      ...(userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId)),
-      perMinute,
-      scope: null,
-    });
+  return (request: FastifyRequest, reply: FastifyReply, userId: string | null) => {
+    if (perMinute === 0) return null;
+    const usage = userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId);
+    return applyUsage(reply, { ...usage, perMinute, scope: null });
+  };
 }
 
 /** Sets the rate limit headers. */

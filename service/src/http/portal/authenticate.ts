@@ -42,7 +42,7 @@ export function registerAuthentication(
 ): void {
   const { signIn, health, publicUrl, rateLimitPerMinute } = dependencies;
   const { origin } = new URL(publicUrl);
-  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  const limit = createLimit(rateLimitPerMinute);
   portal.decorateRequest('signedIn', null);
   portal.addHook('onRequest', async (request, reply) => {
     if (request.is404) throw new ServiceError('not_found');
@@ -64,7 +64,7 @@ export function registerAuthentication(
         throw new ServiceError('not_found');
       if (missing === null || whileMissing.includes(missing)) request.signedIn = signedIn;
     }
-    const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;
+    const exceeded = limit(request, reply, request.signedIn?.userId ?? null);
     if (who !== 'open' && request.signedIn === null && missing !== null)
       throw new ServiceError('unauthorized', 'Your session needs a second factor first.', {
         details: { missingFactor: missing },

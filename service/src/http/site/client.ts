@@ -9,12 +9,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { basePathOf } from './page.ts';
-import { servePage } from './serve-page.ts';
+import { sendNotBuilt, servePage } from './serve-page.ts';
 
 export type ClientDependencies = { publicUrl: string; version: string };
 
 const built = new URL('../../../../client/download/', import.meta.url);
 
+const notBuilt = 'The client is not built: run `npm run build -w client`.';
 /** Their names have the version, and a release never changes. */
 const filesCacheControl = 'public, max-age=31536000, immutable';
 /** Pages of any origin may import the module. */
@@ -73,7 +74,7 @@ export function registerClient(
     const url = `/client${path}`;
     const handler: Send = async (request, reply) =>
       send(request, reply.headers(crossOriginHeaders)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return sendNotBuilt(reply);
+        if (error.code === 'ENOENT') return sendNotBuilt(reply, notBuilt);
         throw error;
       });
     servePage(app, url, handler);
@@ -154,12 +155,4 @@ Deno, which finds the types next to the module, in ${typesUrl}:
 
 The service serves the client of its own version. Keep a copy of the files if your builds must not depend on that.
 `;
-}
-
-function sendNotBuilt(reply: FastifyReply): FastifyReply {
-  return reply
-    .code(503)
-    .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
-    .type('text/plain; charset=utf-8')
-    .send('The client is not built: run `npm run build -w client`.\n');
 }

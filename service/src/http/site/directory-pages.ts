@@ -61,7 +61,7 @@ export function registerDirectoryPages(
 ): void {
   const onRequest: onRequestHookHandler = (request, reply, done) => {
     rejectDuringMaintenance(reads.health);
-    const exceeded = limit?.(request, reply, null) ?? null;
+    const exceeded = limit(request, reply, null);
     if (exceeded) throw exceeded;
     done();
   };

@@ -9,7 +9,7 @@ import { version } from '../../runtime/version.ts';
 import { publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { serveAssets } from './serve-assets.ts';
-import { servePage } from './serve-page.ts';
+import { sendNotBuilt, servePage } from './serve-page.ts';
 import {
   escape,
   html,
@@ -34,6 +34,7 @@ type Built = {
 };
 
 const built = fileURLToPath(new URL('../../../../docs/dist/', import.meta.url));
+const notBuilt = 'The documentation is not built: run `npm run build -w @orgdir/docs`.';
 const markdownType = 'text/markdown; charset=utf-8';
 /** The pages name files of this version, which the next one does not have. */
 const cacheControl = 'no-cache';
@@ -181,11 +182,5 @@ function createEntries(): (name: string, make: () => string) => Entry {
 
 function registerNotBuilt(app: FastifyInstance): void {
   for (const url of ['/docs', '/docs/*', '/llms.txt'])
-    servePage(app, url, async (_request, reply) =>
-      reply
-        .code(503)
-        .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
-        .type('text/plain; charset=utf-8')
-        .send('The documentation is not built: run `npm run build -w @orgdir/docs`.\n'),
-    );
+    servePage(app, url, async (_request, reply) => sendNotBuilt(reply, notBuilt));
 }

@@ -22,6 +22,7 @@ import { within } from '../within.ts';
 import type { Brand } from './brand.ts';
 import { basePathOf, renderPolicy } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
+import { sendNotBuilt } from './serve-page.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {
@@ -50,7 +51,7 @@ export async function registerPortalPages(
   folder = built,
 ): Promise<void> {
   const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
-  const handler = html === null ? sendNotBuilt : createPageHandler(html, dependencies);
+  const handler = html === null ? notBuilt : createPageHandler(html, dependencies);
   const hasConsole = coalesce(() => hasOperators(dependencies.database), consoleBounds);
   const consoleHandler: Handler = async (request, reply) => {
     if (!(await hasConsole())) throw new ServiceError('not_found');
@@ -74,6 +75,12 @@ export async function registerPortalPages(
   if (html === null) return;
   await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
 }
+
+const notBuilt: Handler = async (_request, reply) =>
+  sendNotBuilt(
+    reply,
+    'The pages of the portal are not built: run `npm run build:portal` and start the service again.',
+  );
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -131,7 +138,7 @@ function createReadSession({
   signIn,
   rateLimitPerMinute,
 }: PortalPagesDependencies): (request: FastifyRequest, reply: FastifyReply) => Promise<Session> {
-  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  const limit = createLimit(rateLimitPerMinute);
 
   async function read(cookie: string, reply: FastifyReply): Promise<Session> {
     const { signedIn, cookies } = await signIn.read(cookie);
@@ -143,7 +150,7 @@ function createReadSession({
   return async (request, reply) => {
     const { cookie } = request.headers;
     if (cookie === undefined) return null;
-    if (limit?.(request, reply, null)) return undefined;
+    if (limit(request, reply, null)) return undefined;
     const reading = inTurnOfAddress(request, () => read(cookie, reply));
     return within(sessionWaitMs, reading);
   };
@@ -179,12 +186,3 @@ function headersOf(nonce: string): Record<string, string> {
     'permissions-policy': 'camera=(), geolocation=(), microphone=()',
   };
 }
-
-const sendNotBuilt: Handler = async (_request, reply) =>
-  reply
-    .code(503)
-    .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
-    .type('text/plain; charset=utf-8')
-    .send(
-      'The pages of the portal are not built: run `npm run build:portal` and start the service again.\n',
-    );

@@ -21,3 +21,12 @@ export function servePage(
     handler,
   });
 }
+
+/** `text`: what is not built, and how to build it. */
+export function sendNotBuilt(reply: FastifyReply, text: string): FastifyReply {
+  return reply
+    .code(503)
+    .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
+    .type('text/plain; charset=utf-8')
+    .send(`${text}\n`);
+}

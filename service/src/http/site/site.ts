@@ -72,7 +72,7 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
   const { brand, directoryPages, rateLimitPerMinute } = dependencies;
   const site = toSite(dependencies);
   // Of an address, for everything here that reads the directory without a key.
-  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  const limit = createLimit(rateLimitPerMinute);
   if (directoryPages) registerDirectoryPages(app, site, limit, dependencies);
   const readLanding = createLanding(dependencies);
   const readResults = createResults(dependencies, limit);
@@ -187,7 +187,7 @@ function createResults(dependencies: SiteDependencies, limit: Limit) {
     const { q } = request.query as { q?: string | string[] };
     const text = startOf([q].flat().join(' ').replaceAll('\0', '').trim(), searchTextMax);
     if (text === '') return null;
-    const exceeded = limit?.(request, reply, null) ?? null;
+    const exceeded = limit(request, reply, null);
     if (exceeded) throw exceeded;
     return render(request, text);
   };
