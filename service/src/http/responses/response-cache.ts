@@ -15,17 +15,8 @@ export type Entry = {
   /** Only public content has it: the length of a compressed secret reveals the secret (BREACH). */
   codings?: Codings;
 };
-export type ResponseCache = {
-  /** How many responses were found, and how many had to be loaded or waited for. */
-  readonly lookups: { hit: number; miss: number };
-  /** Returns the current entry of this URL, or null. */
-  peek(address: string): Entry | null;
-  /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
-  get(
-    location: Location,
-    load: () => Promise<{ revision: number; content: unknown }>,
-  ): Entry | Promise<Entry>;
-};
+export type ResponseCache = ReturnType<typeof createResponseCache>;
+type Load = () => Promise<{ revision: number; content: unknown }>;
 
 /** Several URLs can share one key. `address` is absent for what no request gets as it is. */
 type Location = { scope: Scope; key: string; address?: string | undefined };
@@ -38,7 +29,7 @@ const overheadBytes = 600;
 const addressesMax = 10_000;
 const addressLengthMax = 500;
 
-export function createResponseCache(revisions: Revisions, enabled = true): ResponseCache {
+export function createResponseCache(revisions: Revisions, enabled = true) {
   const entries = new LRUCache<string, Entry>({
     maxSize: bytesMax,
     sizeCalculation: (entry, key) => bytesOf(entry) + key.length + overheadBytes,
@@ -47,10 +38,7 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   const lookups = { hit: 0, miss: 0 };
   const locations = new LRUCache<string, Location>({ max: addressesMax });
 
-  async function fill(
-    key: string,
-    load: () => Promise<{ revision: number; content: unknown }>,
-  ): Promise<Entry> {
+  async function fill(key: string, load: Load): Promise<Entry> {
     const { revision, content } = await load();
     const entry = toPublic(toEntry(revision, content), entries.peek(key), countAgain);
     if (enabled) entries.set(key, entry);
@@ -64,8 +52,10 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   }
 
   return {
+    /** How many responses were found, and how many had to be loaded or waited for. */
     lookups,
-    peek(address) {
+    /** Returns the current entry of this URL, or null. */
+    peek(address: string): Entry | null {
       // One that falls out comes back with its next request: to note each use would cost more.
       const location = locations.peek(address);
       const entry = location && entries.get(location.key);
@@ -73,7 +63,8 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
       lookups.hit += 1;
       return entry;
     },
-    get(location, load) {
+    /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
+    get(location: Location, load: Load): Entry | Promise<Entry> {
       const { scope, key, address } = location;
       if (address !== undefined && address.length <= addressLengthMax)
         locations.set(address, location);
