@@ -7,12 +7,7 @@ import type { Logger } from '../runtime/log.ts';
 import { recordActivity, type Account } from './activity.ts';
 import type { Caller } from './caller.ts';
 
-export type FailedSignIns = {
-  /** Nothing is kept for an address without an account. Never throws. */
-  add(email: string, caller: Caller): Promise<void>;
-  /** Writes what is counted so far. */
-  flush(): Promise<void>;
-};
+export type FailedSignIns = ReturnType<typeof createFailedSignIns>;
 
 type Count = { account: Account; count: number; since: Date; ips: Set<string>; last: Caller };
 
@@ -22,7 +17,7 @@ const accountsMax = 1_000;
 /** The addresses named in one entry. */
 const ipsMax = 10;
 
-export function createFailedSignIns(database: Database, log: Logger): FailedSignIns {
+export function createFailedSignIns(database: Database, log: Logger) {
   let counts = new Map<string, Count>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -42,8 +37,10 @@ export function createFailedSignIns(database: Database, log: Logger): FailedSign
   }
 
   return {
+    /** Writes what is counted so far. */
     flush,
-    async add(email, caller) {
+    /** Nothing is kept for an address without an account. Never throws. */
+    async add(email: string, caller: Caller): Promise<void> {
       const account = await findAccount(database, email).catch(() => null);
       if (account === null) return;
       const count = counts.get(account.id) ?? start(account, caller);

@@ -3,24 +3,17 @@
  * factors, so it signs in alone. The library is loaded when somebody first uses one.
  */
 import { randomBytes } from 'node:crypto';
+import type { Static } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
+import type { NewPasskey, PasskeyAssertion } from '../contract/second-factor.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { digest } from './token.ts';
 
 export type Passkey = { id: string; name: string; createdAt: Date; lastUsedAt: Date | null };
-/** What the browser returns for a new passkey; binary values in base64url. */
-export type NewCredential = {
-  id: string;
-  clientDataJSON: string;
-  attestationObject: string;
-};
+/** What the browser returns for a new passkey. */
+export type NewCredential = Static<typeof NewPasskey>['credential'];
 /** What the browser returns for an existing passkey. */
-export type Assertion = {
-  id: string;
-  clientDataJSON: string;
-  authenticatorData: string;
-  signature: string;
-};
+export type Assertion = Static<typeof PasskeyAssertion>['credential'];
 type VerifiedCredential = {
   credentialId: string;
   publicKey: Uint8Array;

@@ -9,24 +9,8 @@ import { headersOf, type Caller, type LinkingState } from './caller.ts';
 import type { KnownDevices } from './known-devices.ts';
 import { userHasFactor } from './session-proof.ts';
 
-export type ProviderSignIn = {
-  providers: { id: string; name: string }[];
-  /** Where to send the browser to sign in with a provider. Throws `not_found` for a provider that is not configured. */
-  withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** The same, to add the provider to the account of this session. */
-  linkProvider(provider: string, back: BackTo, linking: Linking): Promise<Leaving>;
-  /**
-   * Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses.
-   * `sessionId`: of the caller's session, if it is complete and recently proven. Only the session that began to add a
-   * provider ends it.
-   */
-  callback(url: string, caller: Caller, sessionId: string | null): Promise<Response | null>;
-};
-
 /** `cookies`: the `Set-Cookie` lines of the response. */
 type Leaving = { url: string; cookies: string[] };
-
-type Linking = { caller: Caller; sessionId: string };
 
 /** Pages of the portal to return to: after success, and after a failure with `?error=`. */
 type BackTo = { callbackURL: string; errorCallbackURL: string };
@@ -41,7 +25,7 @@ type Dependencies = {
 export function createProviderSignIn(
   settings: Config['signIn'],
   { database, devices, metrics, load }: Dependencies,
-): ProviderSignIn {
+) {
   const providers = providersOf(settings);
 
   async function loadWith(provider: string): Promise<Auth> {
@@ -51,17 +35,32 @@ export function createProviderSignIn(
 
   return {
     providers,
-    async withProvider(provider, back, caller) {
+    /** Where to send the browser to sign in with a provider. Throws `not_found` for a provider that is not configured. */
+    async withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving> {
       const { api } = await loadWith(provider);
       return leaving(api.signInSocial(redirectRequest(provider, back, caller)));
     },
-    async linkProvider(provider, back, { caller, sessionId }) {
+    /** The same, to add the provider to the account of this session. */
+    async linkProvider(
+      provider: string,
+      back: BackTo,
+      { caller, sessionId }: { caller: Caller; sessionId: string },
+    ): Promise<Leaving> {
       const { api } = await loadWith(provider);
       const { body, ...request } = redirectRequest(provider, back, caller);
       const additionalData = { linkingSession: sessionId } satisfies LinkingState;
       return leaving(api.linkSocialAccount({ ...request, body: { ...body, additionalData } }));
     },
-    async callback(url, caller, sessionId) {
+    /**
+     * Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses.
+     * `sessionId`: of the caller's session, if it is complete and recently proven. Only the session that began to add a
+     * provider ends it.
+     */
+    async callback(
+      url: string,
+      caller: Caller,
+      sessionId: string | null,
+    ): Promise<Response | null> {
       const auth = await load();
       const request = new Request(url, { headers: headersOf(caller, sessionId) });
       const response = await auth.handler(request).catch((error: unknown) => {
@@ -106,7 +105,7 @@ async function leaving(
   return { url: response.url ?? '', cookies: headers.getSetCookie() };
 }
 
-function providersOf({ github, discord, oidc }: Config['signIn']): ProviderSignIn['providers'] {
+function providersOf({ github, discord, oidc }: Config['signIn']): { id: string; name: string }[] {
   return [
     ...(github ? [{ id: 'github', name: 'GitHub' }] : []),
     ...(discord ? [{ id: 'discord', name: 'Discord' }] : []),

@@ -12,19 +12,14 @@ import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
 import { AccountMail } from './account-mail.ts';
 import type { Auth, PasswordHashing } from './auth.ts';
-import {
-  type BeginSession,
-  countSteps,
-  createBeginSession,
-  throwWithoutDetails,
-} from './begin-session.ts';
+import { countSteps, createBeginSession, throwWithoutDetails } from './begin-session.ts';
 import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import { Passkeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
-import { type ProviderSignIn, createProviderSignIn } from './provider-sign-in.ts';
+import { createProviderSignIn } from './provider-sign-in.ts';
 import { SecondFactor } from './second-factor.ts';
 import { type SessionProof, readSessionProof } from './session-proof.ts';
 import { hkdfSync } from 'node:crypto';
@@ -55,53 +50,29 @@ export type SignedIn = SessionProof & {
   expiresAt: Date;
 };
 
-export type SignIn = ProviderSignIn &
-  BeginSession & {
-    /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
-    read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-    /** Ends the session of these cookies, and returns those that clear it. */
-    signOut(caller: Caller): Promise<string[]>;
-    /** The id of a browser that has signed in with this address before, or null. */
-    knownDevice(caller: Caller, email: string): string | null;
-    /** Where links that set a password go. Null: there are none. */
-    links: 'mail' | 'terminal' | null;
-    accounts: Accounts;
-    mail: AccountMail;
-    passkeys: Passkeys;
-    secondFactor: SecondFactor;
-    proofs: Proofs;
-    /** A link that creates the first account while there is none; else null. */
-    offerFirstAccount(): Promise<string | null>;
-    /** Starts to delete what has expired. */
-    start(): void;
-    /** Writes what is counted so far. May be called twice. */
-    stop(): Promise<void>;
-  };
+export type SignIn = ReturnType<typeof createSignIn>;
 
 /** As `auth.ts` names it; other cookies of the same host mean nothing here. */
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
 
-export function createSignIn(dependencies: SignInDependencies): SignIn {
+export function createSignIn(dependencies: SignInDependencies) {
   const { database, publicUrl, signIn, mailer, metrics, log } = dependencies;
-  const links = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
+  /** Where links that set a password go. Null: there are none. */
+  const links: 'mail' | 'terminal' | null = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
   const secret = deriveSecret(dependencies.secretKeys);
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
-  const sweeper = createSweep(database, log);
+  const turn = async () => ((await sweep(database)) ? 0 : everyMs);
+  const sweeper = new Loop({ name: 'sign-in sweep', log, turn });
   const mail = new AccountMail(dependencies);
   const passkeys = new Passkeys(dependencies);
-  const hasMail = links !== null;
-  const byProvider = createProviderSignIn(signIn, { database, devices, metrics, load });
   const passwords = passwordsOf(load);
-  const accounts = new Accounts({
-    database,
-    publicUrl,
-    providers: byProvider.providers,
-    mail,
-    ...passwords,
-  });
+  const proving = { ...passwords, passkeys, mail, hasMail: links !== null };
+  const byProvider = createProviderSignIn(signIn, { database, devices, metrics, load });
+  const { providers } = byProvider;
+  const accounts = new Accounts({ ...passwords, database, publicUrl, providers, mail });
   const secondFactor = new SecondFactor({ ...dependencies, passkeys, mail });
-  const proofs = new Proofs({ ...dependencies, ...passwords, passkeys, mail, hasMail });
+  const proofs = new Proofs({ ...dependencies, ...proving });
   let loading: Promise<Auth> | undefined;
 
   function load(): Promise<Auth> {
@@ -117,7 +88,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
 
   return {
     ...byProvider,
-    ...sessionsOf(database, { ...signIn, hasMail }, load),
+    ...sessionsOf(database, { ...signIn, hasMail: links !== null }, load),
     ...countSteps(
       createBeginSession({ database, load, devices, failed, passkeys, proofs }),
       metrics,
@@ -128,14 +99,18 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     passkeys,
     secondFactor,
     proofs,
+    /** A link that creates the first account while there is none; else null. */
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
+    /** Starts to delete what has expired. */
     start: () => sweeper.start(),
+    /** Writes what is counted so far. May be called twice. */
     async stop() {
       await sweeper.stop();
       await mail.stop();
       await failed.flush();
     },
-    knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
+    /** The id of a browser that has signed in with this address before, or null. */
+    knownDevice: ({ cookie }: Caller, email: string) => devices.recognise(cookie, email),
   };
 }
 
@@ -143,9 +118,10 @@ function sessionsOf(
   database: Database,
   proofRules: Parameters<typeof readSessionProof>[2],
   load: () => Promise<Auth>,
-): Pick<SignIn, 'read' | 'signOut'> {
+) {
   return {
-    async read(cookie) {
+    /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
+    async read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }> {
       // Without this cookie nobody is signed in, and nothing has to be loaded or read to find out.
       if (!sessionCookie.test(cookie)) return { signedIn: null, cookies: [] };
       const { api } = await load();
@@ -160,7 +136,8 @@ function sessionsOf(
       return { signedIn, cookies: headers.getSetCookie() };
     },
 
-    async signOut(caller) {
+    /** Ends the session of these cookies, and returns those that clear it. */
+    async signOut(caller: Caller): Promise<string[]> {
       const { api } = await load();
       const { headers } = await api
         .signOut({ headers: headersOf(caller), returnHeaders: true })
@@ -207,14 +184,6 @@ function deriveSecret([newest]: readonly Buffer[]): string {
 
 const rowsMax = 500;
 const everyMs = 600_000;
-
-function createSweep(database: Database, log: Logger): Loop {
-  return new Loop({
-    name: 'sign-in sweep',
-    log,
-    turn: async () => ((await sweep(database)) ? 0 : everyMs),
-  });
-}
 
 /** Returns whether there may be more. */
 async function sweep(database: Database): Promise<boolean> {

@@ -18,20 +18,7 @@ type Attempt = {
   /** The id of a browser that has signed in to the account before. */
   device: string | null;
 };
-export type SignInLimits = {
-  /** Runs `verify` within the limits, or throws `rate_limited`. */
-  attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
-  /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
-  hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
-  /** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
-  changePassword(userId: string): void;
-  /** Counts a mail that somebody asks for who need not be signed in. Throws `rate_limited`. */
-  mail(request: Attempt): void;
-  /** Counts a mail that a signed-in account asks for. `email`: null for its own mailbox. Throws `rate_limited`. */
-  mailForAccount(ip: string, userId: string, email: string | null): void;
-  /** Counts an invitation of this user to this address. Throws `rate_limited`. */
-  invite(userId: string, email: string): void;
-};
+export type SignInLimits = ReturnType<typeof createSignInLimits>;
 
 /** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
 export const attemptsPerMinute = { address: 60, accountAndAddress: 20, accountOrDevice: 10 };
@@ -61,7 +48,7 @@ const mailAccountsMax = 200_000;
 /** `slowDown`: resolves when a slowed-down sign-in may go on. */
 export function createSignInLimits({
   slowDown = () => wait(slowDownMs),
-}: { slowDown?: () => Promise<void> } = {}): SignInLimits {
+}: { slowDown?: () => Promise<void> } = {}) {
   const byAddress = createRequestCounter(attemptsPerMinute.address);
   const byAccountAndAddress = createRequestCounter(attemptsPerMinute.accountAndAddress);
   const byAccountOrDevice = createRequestCounter(attemptsPerMinute.accountOrDevice);
@@ -79,7 +66,8 @@ export function createSignInLimits({
   const inPlace = createPlaces();
 
   return {
-    async attempt({ ip, email, device }, verify) {
+    /** Runs `verify` within the limits, or throws `rate_limited`. */
+    async attempt<T>({ ip, email, device }: Attempt, verify: () => Promise<T>): Promise<T> {
       const address = addressBucket(ip);
       refuse(byAddress(address));
       refuse(byAccountAndAddress(`${address} ${email}`));
@@ -87,21 +75,26 @@ export function createSignInLimits({
       if (byAccountOrDevice(device ?? email).exceeded) await slowDown();
       return inPlace(ip, device !== null, verify);
     },
-    hash: (ip, work) => inPlace(ip, false, work),
-    changePassword: (userId) => refuse(passwordChanges(userId)),
-    mail({ ip, email, device }) {
+    /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
+    hash: <T>(ip: string, work: () => Promise<T>): Promise<T> => inPlace(ip, false, work),
+    /** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
+    changePassword: (userId: string) => refuse(passwordChanges(userId)),
+    /** Counts a mail that somebody asks for who need not be signed in. Throws `rate_limited`. */
+    mail({ ip, email, device }: Attempt): void {
       // Others behind the same IP address do not use up a known device's mails.
       if (device !== null) return countTo(email, null);
       const address = addressBucket(ip);
       refuse(mailsByAddress(address));
       countTo(email, address);
     },
-    mailForAccount(ip, userId, email) {
+    /** Counts a mail that a signed-in account asks for. `email`: null for its own mailbox. Throws `rate_limited`. */
+    mailForAccount(ip: string, userId: string, email: string | null): void {
       refuse(mailsByAddress(addressBucket(ip)));
       refuse(mailsByAccount(userId));
       if (email !== null) countTo(email, userId);
     },
-    invite(userId, email) {
+    /** Counts an invitation of this user to this address. Throws `rate_limited`. */
+    invite(userId: string, email: string): void {
       refuse(invitationsByUser(userId));
       countTo(email, userId);
     },
