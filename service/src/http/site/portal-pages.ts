@@ -16,13 +16,12 @@ import { hasOperators } from '../../sign-in/operators.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { createLimit } from '../admission/admit.ts';
 import { inTurnOfAddress } from '../admission/caller-turns.ts';
-import { rejectOtherMethods } from '../methods.ts';
 import { signInOptionsOf, toPortalSession } from '../portal/portal-session.ts';
 import { within } from '../within.ts';
 import type { Brand } from './brand.ts';
 import { basePathOf, renderPolicy } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
-import { sendNotBuilt } from './serve-page.ts';
+import { sendNotBuilt, servePage } from './serve-page.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {
@@ -41,7 +40,6 @@ const consolePrefix = '/profile/operator';
 const consoleBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 
 const built = fileURLToPath(new URL('../../../../portal/dist/', import.meta.url));
-const methods = ['GET', 'HEAD'];
 /** A page without its session is better than a late page: it then requests the session itself. */
 const sessionWaitMs = 2_000;
 
@@ -57,21 +55,17 @@ export async function registerPortalPages(
     if (!(await hasConsole())) throw new ServiceError('not_found');
     return handler(request, reply);
   };
-  for (const [prefix, serve] of [
-    [portalPagesPrefix, handler],
-    [consolePrefix, consoleHandler],
-  ] as const)
-    for (const url of [prefix, `${prefix}/*`]) {
-      // Another method finds no console, as if there were none.
-      if (prefix === portalPagesPrefix) rejectOtherMethods(app, url, new Set(methods), false);
-      app.route({
-        method: methods,
-        url,
-        exposeHeadRoute: false,
-        schema: { hide: true },
-        handler: serve,
-      });
-    }
+  for (const path of ['', '/*']) {
+    servePage(app, `${portalPagesPrefix}${path}`, handler);
+    // Another method finds no console, as if there were none.
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: `${consolePrefix}${path}`,
+      exposeHeadRoute: false,
+      schema: { hide: true },
+      handler: consoleHandler,
+    });
+  }
   if (html === null) return;
   await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
 }

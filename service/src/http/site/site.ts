@@ -74,15 +74,15 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
   // Of an address, for everything here that reads the directory without a key.
   const limit = createLimit(rateLimitPerMinute);
   if (directoryPages) registerDirectoryPages(app, site, limit, dependencies);
-  const readLanding = createLanding(dependencies);
-  const readResults = createResults(dependencies, limit);
+  const readLanding = createLanding(site, dependencies);
+  const readResults = createResults(site, dependencies, limit);
   const landingHeaders = pageHeaders(site, { inline: searchScript });
   servePage(app, '/', async (request, reply) => {
     const entry = await (readResults(request, reply) ?? readLanding());
     reply.headers(landingHeaders);
     return sendEntry(request, reply, entry, cacheControl, htmlType);
   });
-  const readStatus = createStatus(dependencies);
+  const readStatus = createStatus(site, dependencies);
   const statusHeaders = pageHeaders(site);
   servePage(app, '/status', async (request, reply) => {
     reply.headers(statusHeaders);
@@ -172,9 +172,8 @@ function renderIssue({ path, message }: Issue): Html {
 }
 
 /** Finds what `/?q=…` asks for; null without a text. Needs no key, so an address may search as often as a key may. */
-function createResults(dependencies: SiteDependencies, limit: Limit) {
+function createResults(site: Site, dependencies: SiteDependencies, limit: Limit) {
   const { health } = dependencies;
-  const site = toSite(dependencies);
 
   async function render(request: FastifyRequest, text: string): Promise<Entry> {
     const isUp = health.snapshot().components.database === 'ok';
@@ -194,9 +193,8 @@ function createResults(dependencies: SiteDependencies, limit: Limit) {
 }
 
 /** Renders the page again when what it shows has changed. */
-function createLanding(dependencies: SiteDependencies): () => Entry | Promise<Entry> {
+function createLanding(site: Site, dependencies: SiteDependencies): () => Entry | Promise<Entry> {
   const { health, revisions, publicUrl } = dependencies;
-  const site = toSite(dependencies);
   let shown: { state: string; entry: Entry | Promise<Entry> } | null = null;
   // A read that nobody waits for any more still has its connection, which may be dead.
   const inTurn = pLimit(readsAtOnce);
@@ -221,9 +219,8 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
   };
 }
 
-function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
+function createStatus(site: Site, dependencies: SiteDependencies): () => Promise<Entry> {
   const { database, health } = dependencies;
-  const site = toSite(dependencies);
   let shown: Entry | undefined;
   const readHistory = coalesce(async (): Promise<StatusContent['history']> => {
     const [stats, past] = await Promise.all([
