@@ -3,10 +3,12 @@
  * and the sessions. Each change is written to the audit log in its own transaction, and mailed to the owner if it
  * changes how to sign in.
  */
+import type { Static } from 'typebox';
 import type { Actor } from '../access/actor.ts';
 import { normaliseEmail } from '../access/email.ts';
 import { leaveApps } from '../access/leave-apps.ts';
 import { moveMemberships } from '../access/move-memberships.ts';
+import type { NewFirstAccount, PasswordChange } from '../contract/account.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { AccountMail } from './account-mail.ts';
@@ -35,8 +37,6 @@ import {
 } from './set-password.ts';
 
 type ChosenPassword = { token: string; name: string | null; password: string };
-type FirstAccount = { token: string; email: string; name: string; password: string };
-type PasswordChange = { current: string; chosen: string };
 /** `methods`: the other ways to sign in to the account, apart from passkeys. */
 type UsedLink = { email: string; created: boolean; methods: Method[]; hasPasskeys: boolean };
 
@@ -111,7 +111,10 @@ export class Accounts {
   }
 
   /** Returns the id of the account, or null if the link was used or has expired, or there is an account already. */
-  async createFirst(account: FirstAccount, caller: Caller): Promise<string | null> {
+  async createFirst(
+    account: Static<typeof NewFirstAccount>,
+    caller: Caller,
+  ): Promise<string | null> {
     const { database, hash: hashOf } = this.#dependencies;
     const { token, name } = account;
     if (!(await isFirstAccountLink(database, token))) return null;
@@ -140,7 +143,7 @@ export class Accounts {
   /** Ends all other sessions. Throws `validation_failed` if the current password is wrong, `conflict` if there is none. */
   async changePassword(
     account: SignedInAccount,
-    { current, chosen }: PasswordChange,
+    { currentPassword, newPassword }: Static<typeof PasswordChange>,
     caller: Caller,
   ): Promise<void> {
     const { database, hash, verify } = this.#dependencies;
@@ -151,8 +154,8 @@ export class Accounts {
         'This account has no password. Ask for a link to set one.',
       );
     const [isRight, stored] = await Promise.all([
-      verify({ hash: before, password: current }),
-      hash(chosen),
+      verify({ hash: before, password: currentPassword }),
+      hash(newPassword),
     ]);
     if (!isRight) throw wrongPassword();
     await this.#inTransaction(async (tx) => {

@@ -15,15 +15,6 @@ import type { Metrics, SignInMethod } from '../runtime/metrics.ts';
 /** A session that misses its second factor. */
 type MissingFactor = { sessionId: string; userId: string; email: string };
 
-export type BeginSession = {
-  /** The cookies of the new session, which may miss a second factor; null if the address or the password is wrong. */
-  withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
-  /** The cookies of the new session; null if the passkey proves nothing. */
-  withPasskey(assertion: Assertion, caller: Caller): Promise<string[] | null>;
-  /** The cookies of a session that is complete with this code; null if the code is wrong. */
-  withSecondFactor(session: MissingFactor, code: string, caller: Caller): Promise<string[] | null>;
-};
-
 type Dependencies = {
   database: Database;
   load: () => Promise<Auth>;
@@ -31,12 +22,16 @@ type Dependencies = {
   failed: FailedSignIns;
   passkeys: Passkeys;
   proofs: Proofs;
+  metrics: Pick<Metrics, 'signedIn'>;
 };
 
-export function createBeginSession(dependencies: Dependencies): BeginSession {
-  const { database, load, devices, failed, passkeys, proofs } = dependencies;
+export function createBeginSession(dependencies: Dependencies) {
+  const { database, load, devices, failed, passkeys, proofs, metrics } = dependencies;
+  const counted = createStepCounter(metrics);
+
   return {
-    async withPassword(email, password, caller) {
+    /** The cookies of the new session, which may miss a second factor; null if the address or the password is wrong. */
+    withPassword: counted('password', async (email: string, password: string, caller: Caller) => {
       const { api } = await load();
       const body = { email: normaliseEmail(email, 'body.email'), password };
       const hash = await readPassword(database, body.email);
@@ -54,9 +49,10 @@ export function createBeginSession(dependencies: Dependencies): BeginSession {
       // The password alone makes no device known that still owes a second factor.
       const owesFactor = await userHasFactor(database, user.id);
       return owesFactor ? cookies : [...cookies, devices.remember(body.email)];
-    },
+    }),
 
-    async withPasskey(assertion, caller) {
+    /** The cookies of the new session; null if the passkey proves nothing. */
+    withPasskey: counted('passkey', async (assertion: Assertion, caller: Caller) => {
       const { api } = await load();
       const found = await passkeys.verifyAssertion(assertion, null);
       if (found === null) return null;
@@ -68,32 +64,33 @@ export function createBeginSession(dependencies: Dependencies): BeginSession {
       if (!(await confirmPasskeySession(database, { token, passkeyId: found.passkeyId })))
         return null;
       return [...headers.getSetCookie(), devices.remember(email)];
-    },
+    }),
 
-    async withSecondFactor({ userId: id, email, sessionId }, code, caller) {
-      if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
-        return [devices.remember(email)];
-      void failed.add(email, caller);
-      return null;
-    },
+    /** The cookies of a session that is complete with this code; null if the code is wrong. */
+    withSecondFactor: counted(
+      'second_factor',
+      async (session: MissingFactor, code: string, caller: Caller) => {
+        const { userId: id, email, sessionId } = session;
+        if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
+          return [devices.remember(email)];
+        void failed.add(email, caller);
+        return null;
+      },
+    ),
   };
 }
 
 /** Counts each step for the metrics. */
-export function countSteps(
-  steps: BeginSession,
-  { signedIn }: Pick<Metrics, 'signedIn'>,
-): BeginSession {
-  const count = async (method: SignInMethod, step: Promise<string[] | null>) => {
-    const cookies = await step;
-    signedIn({ method, outcome: cookies === null ? 'failed' : 'succeeded' });
-    return cookies;
-  };
-  return {
-    withPassword: (...given) => count('password', steps.withPassword(...given)),
-    withPasskey: (...given) => count('passkey', steps.withPasskey(...given)),
-    withSecondFactor: (...given) => count('second_factor', steps.withSecondFactor(...given)),
-  };
+function createStepCounter({ signedIn }: Dependencies['metrics']) {
+  return <Given extends unknown[]>(
+    method: SignInMethod,
+    step: (...given: Given) => Promise<string[] | null>,
+  ) =>
+    async (...given: Given): Promise<string[] | null> => {
+      const cookies = await step(...given);
+      signedIn({ method, outcome: cookies === null ? 'failed' : 'succeeded' });
+      return cookies;
+    };
 }
 
 /** Null for a wrong address or password; anything else is thrown. */

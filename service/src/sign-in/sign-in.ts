@@ -12,7 +12,7 @@ import type { SecretBox } from '../runtime/secret-box.ts';
 import { Accounts } from './accounts.ts';
 import { AccountMail } from './account-mail.ts';
 import type { Auth, PasswordHashing } from './auth.ts';
-import { countSteps, createBeginSession, throwWithoutDetails } from './begin-session.ts';
+import { createBeginSession, throwWithoutDetails } from './begin-session.ts';
 import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
@@ -89,10 +89,7 @@ export function createSignIn(dependencies: SignInDependencies) {
   return {
     ...byProvider,
     ...sessionsOf(database, { ...signIn, hasMail: links !== null }, load),
-    ...countSteps(
-      createBeginSession({ database, load, devices, failed, passkeys, proofs }),
-      metrics,
-    ),
+    ...createBeginSession({ database, load, devices, failed, passkeys, proofs, metrics }),
     links,
     accounts,
     mail,

@@ -108,8 +108,7 @@ const settingOperations = [
     errors: ['conflict'],
     async run({ signIn: { accounts }, account, limits, caller, body }) {
       limits.changePassword(account.id);
-      const passwords = { current: body.currentPassword, chosen: body.newPassword };
-      await accounts.changePassword(account, passwords, caller);
+      await accounts.changePassword(account, body, caller);
       return done;
     },
   }),
