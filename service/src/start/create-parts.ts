@@ -41,7 +41,6 @@ import { createSender, type SenderOptions } from '../webhooks/sending/attempt.ts
 import { createAttemptLog } from '../webhooks/sending/attempt-log.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';
 import { createSigningKeys } from '../webhooks/sending/signing-keys.ts';
-import type { WorkerProcesses } from './worker-processes.ts';
 
 export type PartsOptions = {
   config: Config;
@@ -211,7 +210,7 @@ async function createConfiguredMailSender(shared: Shared, mailer: Mailer): Promi
   return createMailSender({ ...config, ...shared, mailer, deactivateAfter });
 }
 
-async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
+async function createConfiguredWorkers(shared: Shared) {
   const { createWorkerProcesses } = await import('./worker-processes.ts');
   return createWorkerProcesses({ ...shared, first: shared.firstWorker });
 }

@@ -11,12 +11,6 @@ import type { ConnectionSettings } from '../database/database.ts';
 import { writeLines, type Logger } from '../runtime/log.ts';
 import type { Metrics, ProcessMetrics } from '../runtime/metrics.ts';
 
-export type WorkerProcesses = {
-  start(): void;
-  /** Stops all processes gracefully and waits for their end. May be called twice. */
-  stop(): Promise<void>;
-};
-
 /** Environment variables in addition to those of this process. */
 export type WorkerSettings = Record<string, string>;
 export type WorkerMessage = 'metrics' | 'stop' | { settings: WorkerSettings };
@@ -40,7 +34,7 @@ const healthyAfterMs = 60_000;
 /** A scrape leaves out a process that does not respond. */
 const metricsTimeoutMs = 1_000;
 
-export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerProcesses {
+export function createWorkerProcesses(options: WorkerProcessesOptions) {
   const { config, metrics } = options;
   const running = new Set<ChildProcess>();
   const up = new WeakSet<ChildProcess>();
@@ -48,7 +42,7 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
   let ended: Promise<unknown> | null = null;
   metrics.workers(async () => (await Promise.all([...running].map(readMetrics))).flat());
   return {
-    start() {
+    start(): void {
       // After a second signal, a fatal error or a bug in this process.
       process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
       const numbers = Array.from({ length: config.workers }, (_, index) => index + 1);
@@ -65,7 +59,8 @@ export function createWorkerProcesses(options: WorkerProcessesOptions): WorkerPr
         }),
       );
     },
-    async stop() {
+    /** Stops all processes gracefully and waits for their end. May be called twice. */
+    async stop(): Promise<void> {
       stopping.abort();
       for (const child of running) {
         if (up.has(child)) send(child, 'stop');
