@@ -42,6 +42,17 @@ const subject = nullable(
   ),
 );
 
+export const LastAttempt = strictObject(
+  {
+    startedAt: Attempt.properties.startedAt,
+    durationMs: Attempt.properties.durationMs,
+    statusCode: Attempt.properties.statusCode,
+    error: Attempt.properties.error,
+  },
+  { title: 'LastAttempt', description: 'The last attempt. Null if there was none.' },
+);
+export type LastAttempt = Static<typeof LastAttempt>;
+
 export const PortalDelivery = strictObject(
   {
     ...Delivery.properties,
@@ -61,17 +72,7 @@ export const PortalDelivery = strictObject(
       { title: 'WebhookOfDelivery', description: 'The webhook that the delivery is sent to.' },
     ),
     subject,
-    lastAttempt: nullable(
-      strictObject(
-        {
-          startedAt: Attempt.properties.startedAt,
-          durationMs: Attempt.properties.durationMs,
-          statusCode: Attempt.properties.statusCode,
-          error: Attempt.properties.error,
-        },
-        { title: 'LastAttempt', description: 'The last attempt. Null if there was none.' },
-      ),
-    ),
+    lastAttempt: nullable(LastAttempt),
   },
   { title: 'PortalDelivery', description: 'A delivery with its last attempt and its subject.' },
 );

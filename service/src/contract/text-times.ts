@@ -1,3 +1,5 @@
+import type { Static, TObject } from 'typebox';
+
 type AsText<Value> = Value extends Date ? string : Value;
 type AsDate<Value> = Value extends string ? Date : Value;
 
@@ -16,4 +18,13 @@ export function withTextTimes<Row extends object>(row: Row): TextTimes<Row> {
     value instanceof Date ? value.toISOString() : value,
   ]);
   return Object.fromEntries(fields) as TextTimes<Row>;
+}
+
+/** The object of the contract that a row has among its columns. */
+export function fromRow<Schema extends TObject>(
+  { properties }: Schema,
+  row: Dated<Static<Schema>>,
+): Static<Schema> {
+  const own = Object.entries(row).filter(([name]) => name in properties);
+  return withTextTimes(Object.fromEntries(own)) as Static<Schema>;
 }

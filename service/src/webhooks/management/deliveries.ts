@@ -1,11 +1,11 @@
 /** Reads deliveries and their attempts, pending or ended, for a key or member of their app. */
 import {
   attemptsShownMax,
+  Delivery,
   type Attempt,
-  type Delivery,
   type DeliveryDetail,
 } from '../../contract/webhook.ts';
-import { withTextTimes, type Dated } from '../../contract/text-times.ts';
+import { fromRow, withTextTimes, type Dated } from '../../contract/text-times.ts';
 import { type WebhookFormat } from '../../contract/webhook-formats.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
@@ -14,31 +14,20 @@ import { renderBody } from '../sending/sign.ts';
 import type { DeliveryFilter } from './delivery-filter.ts';
 import { findPage } from './find-page.ts';
 
-export type DeliveryRow = {
-  id: string;
-  webhook_id: string;
-  event: string;
-  event_id: string;
-  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  attempt_count: number;
-  next_attempt_at: Date | null;
-  created_at: Date;
-  completed_at: Date | null;
-};
+export type DeliveryRow = Dated<Delivery>;
 
 type EventRow = { event_created_at: Date; data: string; template: number; audience: string };
 
-type AttemptRow = Dated<Omit<Attempt, 'responseHeaders' | 'responseBody'>> & {
-  response_headers: Buffer | null;
-  response_body: Buffer | null;
-};
+type AttemptRow = Dated<Omit<Attempt, 'responseHeaders' | 'responseBody'>> &
+  Record<'responseHeaders' | 'responseBody', Buffer | null>;
 
 export const pendingColumns = sql`
-  id, webhook_id, event, event_id, 'pending' as status, attempt_count,
-  case when lease_token is null then due_at end as next_attempt_at, created_at, null::timestamptz as completed_at
+  id, webhook_id as "webhookId", event, event_id as "eventId", 'pending' as status, attempt_count as "attemptCount",
+  case when lease_token is null then due_at end as "nextAttemptAt", created_at as "createdAt", null::timestamptz as "completedAt"
 `;
 export const endedColumns = sql`
-  id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
+  id, webhook_id as "webhookId", event, event_id as "eventId", status, attempt_count as "attemptCount",
+  null::timestamptz as "nextAttemptAt", created_at as "createdAt", completed_at as "completedAt"
 `;
 
 /** Returns one page of the deliveries of a webhook, newest first, and the total. The caller has checked the webhook's app. */
@@ -51,7 +40,7 @@ export async function listDeliveries(
   const { rows } = await sql<DeliveryRow>`
     select found.* from ${deliveriesOf(ids)} found order by id desc
   `.execute(executor);
-  return { total, deliveries: rows.map(toRecord) };
+  return { total, deliveries: rows.map((row) => withTextTimes(row)) };
 }
 
 /** Reads deliveries by id from both tables in one statement, because they may move from one to the other. */
@@ -104,7 +93,7 @@ async function readWithAudience(
     DeliveryRow & LeftJoined<EventRow> & { allowed: boolean; format: WebhookFormat | null }
   >`
     select d.*, e.created_at as event_created_at, e.data, e.template, e.audience,
-      (select format from webhooks where id = d.webhook_id) as format,
+      (select format from webhooks where id = d."webhookId") as format,
       app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from (
       select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
@@ -112,35 +101,21 @@ async function readWithAudience(
       select ${endedColumns} from deliveries where id = ${id} and webhook_id = ${webhookId}
     ) d
     -- If an event is fanned out more than a day late, its deliveries outlive it and are shown without it.
-    left join events e on e.id = d.event_id
+    left join events e on e.id = d."eventId"
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
   const { rows: attempts } = await sql<AttemptRow>`
     select * from (
       select number, trigger, started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error,
-        response_headers, response_body
+        response_headers as "responseHeaders", response_body as "responseBody"
       from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
     ) last order by number
   `.execute(executor);
   const body = row.allowed && row.data !== null ? bodyOf(row, row.format ?? 'json') : null;
   return {
-    delivery: { ...toRecord(row), body, attempts: attempts.map(toAttempt) },
+    delivery: { ...fromRow(Delivery, row), body, attempts: attempts.map(toAttempt) },
     audience: row.audience,
-  };
-}
-
-export function toRecord(row: DeliveryRow): Delivery {
-  return {
-    id: row.id,
-    webhookId: row.webhook_id,
-    event: row.event,
-    eventId: row.event_id,
-    status: row.status,
-    attemptCount: row.attempt_count,
-    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    completedAt: row.completed_at?.toISOString() ?? null,
   };
 }
 
@@ -151,15 +126,12 @@ function bodyOf(row: DeliveryRow & EventRow, format: WebhookFormat): string | nu
   return format === 'json' ? renderBody(content) : renderMessage(format, content, template);
 }
 
-function toAttempt({
-  response_headers: headers,
-  response_body: body,
-  ...row
-}: AttemptRow): Attempt {
+function toAttempt({ responseHeaders, responseBody, ...row }: AttemptRow): Attempt {
   return {
     ...withTextTimes(row),
-    responseHeaders: headers && (JSON.parse(headers.toString()) as Record<string, string>),
+    responseHeaders:
+      responseHeaders && (JSON.parse(responseHeaders.toString()) as Record<string, string>),
     // Stored as bytes; invalid UTF-8 shows as U+FFFD.
-    responseBody: body && body.toString('utf8'),
+    responseBody: responseBody && responseBody.toString('utf8'),
   };
 }

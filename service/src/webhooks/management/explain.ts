@@ -5,10 +5,12 @@
  */
 import type { Explanation } from '../../contract/explanation.ts';
 import { toUtc } from '../../contract/parse-time.ts';
+import { fromRow } from '../../contract/text-times.ts';
+import { Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
-import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
+import { endedColumns, pendingColumns, type DeliveryRow } from './deliveries.ts';
 import { idBySlug } from './id-by-slug.ts';
 
 export type Explained = { appId: string; webhookId: string };
@@ -140,7 +142,7 @@ function toExplanation(row: Row): Explanation {
     event: available ? toEvent(row) : null,
     checks: available ? checksOf(row) : noChecks,
     unknown: available && !row.waits ? unknownChecks(row, row.name ?? '') : [],
-    delivery: row.id === null ? null : toRecord(row),
+    delivery: row.id === null ? null : fromRow(Delivery, row),
     nearby: [],
   };
 }
@@ -324,7 +326,7 @@ function wouldSend(hasNearby: boolean, hasFilter: boolean): string {
 
 function messageOf({
   status,
-  attempt_count: attempts,
+  attemptCount: attempts,
   cancelled_by: by,
   allowed,
 }: DeliveryColumns & Pick<Row, 'allowed'>): string {

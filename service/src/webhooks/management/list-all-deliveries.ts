@@ -1,8 +1,10 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
-import type { Attempt, Delivery } from '../../contract/webhook.ts';
+import { LastAttempt } from '../../contract/portal-deliveries.ts';
+import { fromRow, type Dated } from '../../contract/text-times.ts';
+import { Delivery } from '../../contract/webhook.ts';
 import { type Executor, type LeftJoined, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { type DeliveryRow, endedColumns, pendingColumns, toRecord } from './deliveries.ts';
+import { type DeliveryRow, endedColumns, pendingColumns } from './deliveries.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { type DeliveryFilter, conditions } from './delivery-filter.ts';
 
@@ -36,7 +38,7 @@ export async function listAllDeliveries(
       select ${lastAttemptColumns} from attempts
       where delivery_id = page.id order by number desc limit 1
     ) last on true
-    left join webhooks w on w.id = page.webhook_id left join apps a on a.id = w.app_id
+    left join webhooks w on w.id = page."webhookId" left join apps a on a.id = w.app_id
     order by page.id desc
   `.execute(executor);
   return rows.map(toListed);
@@ -47,7 +49,7 @@ function toListed(row: Row): ListedDelivery {
     row.appId === null
       ? { appId: null, appName: null, host: null }
       : { appId: row.appId, appName: row.appName, host: urlHost(row.url) };
-  return { ...toRecord(row), ...webhook, lastAttempt: lastAttemptOf(row) };
+  return { ...fromRow(Delivery, row), ...webhook, lastAttempt: lastAttemptOf(row) };
 }
 
 /** Returns the app of a webhook, for operators. Throws `not_found`. */
@@ -59,24 +61,13 @@ export async function requireAppOf(executor: Executor, webhookId: string): Promi
   throw new ServiceError('not_found', `There is no webhook with the id ${webhookId}.`);
 }
 
-export type LastAttempt = Pick<Attempt, 'startedAt' | 'durationMs' | 'statusCode' | 'error'>;
+export type LastAttemptRow = Dated<LastAttempt>;
 
-export type LastAttemptRow = {
-  started_at: Date;
-  duration_ms: number;
-  status_code: number | null;
-  error: Attempt['error'];
-};
-
-export const lastAttemptColumns = sql`started_at, duration_ms, status_code, error`;
+export const lastAttemptColumns = sql`
+  started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error
+`;
 
 /** Null if there was none. */
 export function lastAttemptOf(row: LeftJoined<LastAttemptRow>): LastAttempt | null {
-  if (row.started_at === null) return null;
-  return {
-    startedAt: row.started_at.toISOString(),
-    durationMs: row.duration_ms,
-    statusCode: row.status_code,
-    error: row.error,
-  };
+  return row.startedAt === null ? null : fromRow(LastAttempt, row);
 }

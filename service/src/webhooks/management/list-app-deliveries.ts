@@ -8,8 +8,10 @@ import {
   type Executor,
   type LeftJoined,
 } from '../../database/database.ts';
+import { fromRow } from '../../contract/text-times.ts';
+import { Delivery } from '../../contract/webhook.ts';
 import { createTurns, statementMaxMs, takesTooLong } from '../../database/create-turns.ts';
-import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
+import { deliveriesOf, type DeliveryRow } from './deliveries.ts';
 import { findPage } from './find-page.ts';
 import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './list-all-deliveries.ts';
 import { isSearch, searchDeliveries, type DeliverySearch } from './search-deliveries.ts';
@@ -65,7 +67,7 @@ async function readEntries(
   const { rows } = await sql<Row>`
     select found.*, w.url, w.description, last.*, subject.*
     from ${deliveriesOf(ids)} found
-    join webhooks w on w.id = found.webhook_id
+    join webhooks w on w.id = found."webhookId"
     left join lateral (
       select ${lastAttemptColumns} from attempts where delivery_id = found.id order by number desc limit 1
     ) last on true
@@ -75,13 +77,13 @@ async function readEntries(
         union all
         select 'alliance', slug, name from alliances where alliances.id = e.alliance_id
       ) s
-      where e.id = found.event_id and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
+      where e.id = found."eventId" and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
       limit 1
     ) subject on true
     order by found.id desc
   `.execute(executor);
   return rows.map((row) =>
-    Object.assign(toRecord(row), {
+    Object.assign(fromRow(Delivery, row), {
       webhook: { url: row.url, description: row.description },
       subject: row.kind === null ? null : { kind: row.kind, slug: row.slug, name: row.name },
       lastAttempt: lastAttemptOf(row),
