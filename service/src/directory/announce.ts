@@ -1,7 +1,7 @@
 /** Publishes events for organisations and alliances that are public for the first time, in the same transaction. */
+import type { ManagedKind } from '../access/managers.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { recordEvents } from '../events/record-event.ts';
-import type { ManagedKind } from './import-managers.ts';
 import { publicById } from './public-entries.ts';
 import type { Written } from './rows.ts';
 

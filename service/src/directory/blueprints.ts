@@ -12,7 +12,7 @@ import {
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { BlueprintQuery } from './list-query.ts';
-import { type DirectoryReads, type Page, type Sql, filtersBy, findPage, readPage } from './list.ts';
+import { type Sql, filtersBy } from './list.ts';
 import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
@@ -27,22 +27,6 @@ export const blueprintSource = {
 
 const read = rowReader<Blueprint>(blueprintFields);
 export const toBlueprint = (row: Row) => read(row, {});
-
-/** One page for the platform, which sees its writes at once. */
-export async function listManagedBlueprints(
-  reads: DirectoryReads,
-  query: BlueprintQuery,
-): Promise<Page<Blueprint>> {
-  const filters = blueprintFilters(query);
-  const plan = await findPage(reads.search, {
-    ...query,
-    ...blueprintSource,
-    filters,
-    reader: 'platform',
-  });
-  const page = await readPage<Row>(reads.database, plan);
-  return { ...page, rows: page.rows.map(toBlueprint) };
-}
 
 export function blueprintFilters(query: BlueprintQuery): Filter[] {
   return [

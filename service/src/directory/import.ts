@@ -3,6 +3,7 @@
  * known slug (a blueprint: key) updates that entry, any other line creates one; none is deleted.
  */
 import type { TSchema } from 'typebox';
+import { toAddresses, writeManagers } from '../access/managers.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError, type Issue } from '../errors.ts';
@@ -12,7 +13,6 @@ import { upsertBlueprints } from './blueprints.ts';
 import { ExistingNames } from './existing-names.ts';
 import { checkBatch, nameAll, type Accepted, type Input, type Named } from './import-batch.ts';
 import type { SourceLine } from './import-source.ts';
-import { toAddresses, writeManagers } from './import-managers.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import { lockDirectory, type SlugTable } from './lock-directory.ts';
 import { upsertOrgs } from './orgs.ts';

@@ -3,14 +3,26 @@
  * transaction.
  */
 import { nameActor } from '../access/audit-log.ts';
+import { writeManagers, type ManagedKind } from '../access/managers.ts';
+import type { ManagedAllianceDetail, ManagedOrganisation } from '../contract/managed.ts';
+import { issuesMax } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
-import { ServiceError } from '../errors.ts';
+import { invalid, ServiceError } from '../errors.ts';
 import { withFormerName } from './aliases.ts';
+import { allianceIds, upsertAlliances } from './alliances.ts';
 import { announceNew } from './announce.ts';
-import { writeManagers, type ManagedKind } from './import-managers.ts';
+import { AllianceInput, OrgInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
+import { readManagedAlliance, readManagedOrg } from './managed-entries.ts';
+import { upsertOrgs } from './orgs.ts';
 import type { Written as Stored } from './rows.ts';
-import { rename, requireFreeSlug, type WriteOptions, type Written } from './write-entry.ts';
+import {
+  pickFields,
+  rename,
+  requireFreeSlug,
+  type WriteOptions,
+  type Written,
+} from './write-entry.ts';
 
 type Named = { id: string; name: string; aliases: string[]; links: object };
 type Fields = {
@@ -28,9 +40,70 @@ type Managed<Entry, Input> = {
   store: (tx: Transaction, slug: string, input: Input) => Promise<Stored[]>;
 };
 
-export function managedWrites<Entry extends Named, Input extends Fields>(
-  managed: Managed<Entry, Input>,
-) {
+export const {
+  put: putOrg,
+  patch: patchOrg,
+  remove: deleteOrg,
+} = managedWrites<ManagedOrganisation, OrgInput>({
+  kind: 'orgs',
+  read: readManagedOrg,
+  inputOf({ alliance, ...fields }) {
+    return pickFields(OrgInput, { ...fields, alliance: alliance?.slug ?? null });
+  },
+  async store(tx, slug, input) {
+    const allianceId = await requireAlliance(tx, input.alliance);
+    return upsertOrgs(tx, [{ ...input, slug, allianceId }]);
+  },
+});
+
+async function requireAlliance(tx: Transaction, slug: string | null): Promise<string | null> {
+  if (slug === null) return null;
+  const id = (await allianceIds(tx, [slug])).get(slug);
+  if (id === undefined)
+    throw invalid({ path: 'body.alliance', message: `there is no alliance ${slug}` });
+  return id;
+}
+
+/** `orgs` are the slugs of all its members; if left out, the members stay. */
+export type AllianceFields = AllianceInput & { orgs?: string[] };
+
+export const {
+  put: putAlliance,
+  patch: patchAlliance,
+  remove: deleteAlliance,
+} = managedWrites<ManagedAllianceDetail, AllianceFields>({
+  kind: 'alliances',
+  read: readManagedAlliance,
+  inputOf: (entry) => pickFields(AllianceInput, entry),
+  async store(tx, slug, { orgs, ...input }) {
+    const written = await upsertAlliances(tx, [{ ...input, slug }]);
+    if (orgs) await setMembers(tx, slug, orgs);
+    return written;
+  },
+});
+
+/** Replaces the members. An organisation that was in another alliance leaves it. */
+async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Promise<void> {
+  const { rows } = await sql<{ slug: string }>`
+    select slug from orgs where slug = any(${orgs}::text[])
+  `.execute(tx);
+  const known = new Set(rows.map(({ slug }) => slug));
+  const issues = orgs.flatMap((slug, index) =>
+    known.has(slug)
+      ? []
+      : [{ path: `body.orgs.${index}`, message: `there is no organisation ${slug}` }],
+  );
+  if (issues.length > 0) throw invalid(...issues.slice(0, issuesMax));
+  const id = sql`(select id from alliances where slug = ${alliance})`;
+  // Two conditions that each have an index.
+  await sql`
+    update orgs set alliance_id = case when slug = any(${orgs}::text[]) then ${id} end
+    where alliance_id = ${id} and slug <> all(${orgs}::text[])
+      or slug = any(${orgs}::text[]) and alliance_id is distinct from ${id}
+  `.execute(tx);
+}
+
+function managedWrites<Entry extends Named, Input extends Fields>(managed: Managed<Entry, Input>) {
   const { kind, inputOf } = managed;
   type Options = WriteOptions<Entry>;
   return {

@@ -26,6 +26,7 @@ import {
 import type { SlugTable } from './lock-directory.ts';
 import { orgFilters, orgSource, toOrganisation, type OrgRow } from './orgs.ts';
 import type { Row } from './rows.ts';
+import { isReserved } from './slug.ts';
 import type { Filter } from './search/values.ts';
 
 type Entries = { orgs: Organisation; alliances: Alliance; blueprints: Blueprint };
@@ -34,16 +35,19 @@ export type PublicQueries = {
   alliances: AllianceQuery & { facets?: undefined };
   blueprints: PublicBlueprintQuery;
 };
-type PublicEntries<Kind extends SlugTable> = Pick<
+/** How entries of a kind are listed and read. */
+export type EntrySource<Query, Entry> = Pick<
   ListPlan,
   'scope' | 'kind' | 'fields' | 'always' | 'columns' | 'joins'
 > & {
-  filtersOf: (query: PublicQueries[Kind]) => Filter[];
+  filtersOf: (query: Query) => Filter[];
   /** `baseUrl` goes into `url`. */
-  toEntry: (row: Row, baseUrl: string) => Entries[Kind];
+  toEntry: (row: Row, baseUrl: string) => Entry;
 };
 
-export const publicEntries: { [Kind in SlugTable]: PublicEntries<Kind> } = {
+export const publicEntries: {
+  [Kind in SlugTable]: EntrySource<PublicQueries[Kind], Entries[Kind]>;
+} = {
   orgs: {
     ...orgSource,
     filtersOf: orgFilters,
@@ -109,4 +113,43 @@ export async function publicById<Kind extends SlugTable>(
     where t.id = any(${ids}::uuid[]) and ${always} order by t.id
   `.execute(tx);
   return rows.map((row) => toEntry(row, row.public_url));
+}
+
+/**
+ * For pages, because readers of the API get a 404: the slug of the public entry that had this one, while nobody else may take it.
+ * Otherwise null, also if it left the slug before it was public: nobody can have a link, and the slug may tell what nobody should
+ * know.
+ */
+export async function findRenamed(
+  database: Database,
+  kind: 'orgs' | 'alliances',
+  slug: string,
+): Promise<string | null> {
+  const { rows } = await sql<{ slug: string }>`
+    select t.slug from (
+      select entry_id, left_at from former_slugs where kind = ${kind} and slug = ${slug} and ${isReserved}
+    ) former
+    join ${sql.table(kind)} t on t.id = former.entry_id where ${publicEntries[kind].always}
+      ${kind === 'orgs' ? sql`and former.left_at > t.first_listed_at` : sql``}
+  `.execute(database);
+  return rows[0]?.slug ?? null;
+}
+
+type Place = { slug: string; updated_at: Date };
+
+/** Where public entries are, for the sitemap: the oldest first, so that a new one changes the last part only. */
+export function listSlugs(
+  database: Database,
+  kind: 'orgs' | 'alliances',
+  paging: { page: number; limit: number },
+): Promise<Page<Place>> {
+  return readPage<Place>(database, {
+    ...publicEntries[kind],
+    ...paging,
+    columns: sql`t.id, t.slug, t.updated_at`,
+    joins: sql``,
+    sort: 'createdAt',
+    filters: [],
+    found: null,
+  });
 }

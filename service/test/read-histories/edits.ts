@@ -2,9 +2,13 @@
 import fc from 'fast-check';
 import { aliasesMax } from '../../src/contract/shared-fields.ts';
 import { sql, type Database, type Transaction } from '../../src/database/database.ts';
-import { deleteAlliance, patchAlliance } from '../../src/directory/write-alliance.ts';
+import {
+  deleteAlliance,
+  deleteOrg,
+  patchAlliance,
+  patchOrg,
+} from '../../src/directory/managed-writes.ts';
 import { deleteBlueprint, patchBlueprint } from '../../src/directory/write-blueprint.ts';
-import { deleteOrg, patchOrg } from '../../src/directory/write-org.ts';
 import { testActor } from '../support/actor.ts';
 import { putIn } from '../support/directory.ts';
 import { testPublicUrl } from '../support/service.ts';

@@ -1,11 +1,10 @@
 /** Operations that read and replace the managers of an organisation or alliance. Managers may bind apps to it. */
 import { Type, type TObject } from 'typebox';
 import { normaliseEmail } from '../../access/email.ts';
+import { readManagers, replaceManagers, type ManagedKind } from '../../access/managers.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { strictObject } from '../../contract/shapes.ts';
 import { managersMax } from '../../contract/shared-fields.ts';
-import type { ManagedKind } from '../../directory/import-managers.ts';
-import { readManagers, replaceManagers } from '../../directory/write-managers.ts';
 import { oneOf } from '../responses/responses.ts';
 import { preconditionOf } from './precondition.ts';
 import { found } from './reads.ts';

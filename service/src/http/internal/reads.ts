@@ -10,10 +10,13 @@ import {
   ManagedAllianceDetail,
   ManagedOrganisation,
 } from '../../contract/managed.ts';
-import { findBlueprint, listManagedBlueprints } from '../../directory/blueprints.ts';
+import { findBlueprint } from '../../directory/blueprints.ts';
 import { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from '../../directory/list-query.ts';
-import { listManagedAlliances, readManagedAlliance } from '../../directory/managed-alliances.ts';
-import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
+import {
+  listManaged,
+  readManagedAlliance,
+  readManagedOrg,
+} from '../../directory/managed-entries.ts';
 import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { allianceParams, blueprintParams, operation, orgParams } from './surface.ts';
@@ -30,7 +33,7 @@ export const orgReads = [
     query: ManagedOrgQuery,
     response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
     async run({ publicUrl, query, ...reads }) {
-      const { total, rows } = await listManagedOrgs(reads, query, publicUrl);
+      const { total, rows } = await listManaged(reads, 'orgs', query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -58,7 +61,7 @@ export const allianceReads = [
     query: AllianceQuery,
     response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
     async run({ publicUrl, query, ...reads }) {
-      const { total, rows } = await listManagedAlliances(reads, query, publicUrl);
+      const { total, rows } = await listManaged(reads, 'alliances', query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -85,8 +88,8 @@ export const blueprintReads = [
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     query: BlueprintQuery,
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
-    async run({ query, ...reads }) {
-      const { total, rows } = await listManagedBlueprints(reads, query);
+    async run({ publicUrl, query, ...reads }) {
+      const { total, rows } = await listManaged(reads, 'blueprints', query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),

@@ -12,13 +12,15 @@ import { auditEntry, type EntryKind } from '../../directory/audit-entry.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import {
   deleteAlliance,
+  deleteOrg,
   patchAlliance,
+  patchOrg,
   putAlliance,
+  putOrg,
   type AllianceFields,
-} from '../../directory/write-alliance.ts';
+} from '../../directory/managed-writes.ts';
 import { deleteBlueprint, patchBlueprint, putBlueprint } from '../../directory/write-blueprint.ts';
 import type { WriteOptions, Written } from '../../directory/write-entry.ts';
-import { deleteOrg, patchOrg, putOrg } from '../../directory/write-org.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses/responses.ts';
 import {

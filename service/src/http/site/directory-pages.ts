@@ -12,7 +12,7 @@ import { Type, type TObject } from 'typebox';
 import type { Alliance } from '../../contract/alliance.ts';
 import { slug as slugOf } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
-import { findRenamed } from '../../directory/find-renamed.ts';
+import { findRenamed } from '../../directory/public-entries.ts';
 import {
   AllianceQuery,
   BlueprintQuery,

@@ -1,5 +1,5 @@
 /** The sitemap (sitemaps.org): an index at /sitemap.xml, and parts that are small enough for the response cache. */
-import { listSlugs } from '../../directory/list-slugs.ts';
+import { listSlugs } from '../../directory/public-entries.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Entry } from '../responses/response-cache.ts';
 import { scopeOf, type CachedReads } from '../v1/cached-reads.ts';
