@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
-import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../service/src/webhooks/sending/sign.ts';
 import { randomUUID } from 'node:crypto';
 import type { System } from './delivery-load/system.ts';
 import { publishSteadily } from './publish-steadily.ts';

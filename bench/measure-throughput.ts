@@ -2,7 +2,7 @@
  * Measures deliveries per second, from the commit of the events to the record of the last delivery, as a share of a bare
  * sender with the same requests. Rounds alternate, so that both see the same machine.
  */
-import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../service/src/webhooks/sending/sign.ts';
 import { announce, announcedData, drained, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from '../harness/figures.ts';
 import type { Tally } from './receiver.ts';

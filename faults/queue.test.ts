@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
 import { dropLock, rotatePartitions } from '../service/src/webhooks/history/retention.ts';
 import { createSecretBox } from '../service/src/runtime/secret-box.ts';
-import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../service/src/webhooks/sending/sign.ts';
 import { commonEvent, rareEvent } from '../harness/publisher.ts';
 import { fillQueue } from './fill-queue.ts';
 import { isEmpty, until } from '../harness/world.ts';

@@ -4,7 +4,7 @@ import { createApp } from '../service/src/access/apps.ts';
 import { createKey, createPlatformKey } from '../service/src/access/keys.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
 import type { SecretBox } from '../service/src/runtime/secret-box.ts';
-import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../service/src/webhooks/sending/sign.ts';
 import { compileFilters } from '../service/src/webhooks/filters/compile-filters.ts';
 import { maskUrl, urlOwner } from '../service/src/webhooks/sending/chat-platforms.ts';
 import { headersOwner, sealedText } from '../service/src/webhooks/sending/own-headers.ts';

@@ -1,6 +1,5 @@
 /** Reads the keys of one app for its members, including revoked and expired ones, of which there may be any number. */
-import { sql, type Executor, type LeftJoined } from '../database/database.ts';
-import { pageOf } from '../database/page-of.ts';
+import { sql, type Executor, type LeftJoined, pageOf } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { keyColumns, type ApiKey } from './keys.ts';
 

@@ -1,14 +1,14 @@
 /** Apps have members, keys, webhooks and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
-import { asUuid } from '../database/as-uuid.ts';
 import {
   sql,
   type Database,
   type Executor,
   type LeftJoined,
   type Transaction,
+  asUuid,
+  pageOf,
 } from '../database/database.ts';
-import { pageOf } from '../database/page-of.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';

@@ -2,8 +2,7 @@
  * Binds apps to organisations and alliances. A binding depends on the member who made it: foreign keys end it when they
  * stop being a manager there, or are removed from the app, and a trigger when they stop being an owner of the app.
  */
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
+import { sql, violatedConstraint, type Transaction, asUuid } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';

@@ -2,8 +2,7 @@
 import { v7 as uuidv7, validate } from 'uuid';
 import { expiresSoonDays, temporaryKeyMinutes } from '../contract/periods.ts';
 import { searchedKeysMax } from '../contract/console.ts';
-import { scopes } from '../contract/key-scopes.ts';
-import { asUuid } from '../database/as-uuid.ts';
+import { scopes } from '../contract/app-roles.ts';
 import { coalesce } from '../database/coalesce.ts';
 import {
   sql,
@@ -11,8 +10,9 @@ import {
   type Executor,
   type LeftJoined,
   type Transaction,
+  asUuid,
+  pageOf,
 } from '../database/database.ts';
-import { pageOf } from '../database/page-of.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';

@@ -3,7 +3,8 @@
  * agrees to each of these, or transfers it first. A suspended one stays, and the address stays its owner: nobody ends a
  * suspension by deleting what is suspended. Manager roles stay too: only the organisation or alliance ends them.
  */
-import type { AppToDelete, AppToLeave } from '../contract/account.ts';
+import { isManagedBy, isOwnedBy } from './move-memberships.ts';
+import type { AppToDelete, AppToLeave, EndingBinding } from '../contract/account.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -76,7 +77,7 @@ function deletedWith(email: string) {
 }
 
 /** The ids of the suspended apps that it still owns afterwards. */
-export function keptBy(email: string) {
+function keptBy(email: string) {
   return sql`${lastOwned(email)} and m.app_id in (select app_id from suspensions)`;
 }
 
@@ -88,4 +89,19 @@ function lastOwned(email: string) {
       select from app_members other where other.app_id = m.app_id and other.role = 'owner' and other.email <> m.email
     )
   `;
+}
+
+/** The bindings of a user that end when their address becomes `to`, or with their account if it is null. */
+export async function listEndingBindings(
+  executor: Executor,
+  { from, to }: { from: string; to: string | null },
+): Promise<EndingBinding[]> {
+  const { rows } = await sql<EndingBinding>`
+    select a.id as "appId", a.name as "appName", case when b.org_id is null then 'alliance' else 'organization' end as kind,
+      coalesce(o.slug, l.slug) as slug, coalesce(o.name, l.name) as name
+    from bindings b join apps a on a.id = b.app_id
+    left join orgs o on o.id = b.org_id left join alliances l on l.id = b.alliance_id
+    where ${isOwnedBy(from)} and ${to === null ? sql`a.id not in (${keptBy(from)})` : sql`not ${isManagedBy(to)}`} order by a.id
+  `.execute(executor);
+  return rows;
 }

@@ -4,8 +4,13 @@
  * `migrations/0002_baseline_access.sql`.
  */
 import type { AppRole } from '../contract/app-roles.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, violatedConstraint, type Executor, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  violatedConstraint,
+  type Executor,
+  type Transaction,
+  asUuid,
+} from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';

@@ -9,8 +9,13 @@ import {
   type CountedQuota,
   type Quota,
 } from '../contract/quotas.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Database,
+  type Executor,
+  type Transaction,
+  asUuid,
+} from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';

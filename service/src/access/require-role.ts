@@ -1,7 +1,12 @@
 /** Checks what somebody may do with an app. For those who are no members, the app does not exist. */
 import { includesRole, type AppRole } from '../contract/app-roles.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Executor,
+  type LeftJoined,
+  type Transaction,
+  asUuid,
+} from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { refuseSuspended, suspensionOf, type Suspension } from './suspensions.ts';

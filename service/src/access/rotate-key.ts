@@ -1,6 +1,5 @@
 /** Replaces a key with a new one with the same scopes. Both stay valid during the overlap. */
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Transaction } from '../database/database.ts';
+import { sql, type Transaction, asUuid } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';

@@ -3,8 +3,13 @@
  * says so; whoever admits a caller reads it. `webhooks/management/suspend-webhooks.ts` also stops the deliveries.
  */
 import { reasonCharsMax } from '../contract/suspension.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Executor, type LeftJoined, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Executor,
+  type LeftJoined,
+  type Transaction,
+  asUuid,
+} from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';

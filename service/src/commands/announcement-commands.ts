@@ -7,7 +7,7 @@ import {
   listAnnouncements,
   requireText,
 } from '../system/announcements.ts';
-import { ArgumentsError } from './arguments-error.ts';
+import { ArgumentsError } from './report-error.ts';
 import { cliActor } from './cli-actor.ts';
 import {
   addCommand,

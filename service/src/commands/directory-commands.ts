@@ -16,8 +16,8 @@ import {
 } from '../directory/import.ts';
 import { readNdjson } from '../directory/import-source.ts';
 import { readCsv } from '../directory/read-csv.ts';
-import { ArgumentsError } from './arguments-error.ts';
-import { escapeControls, toJsonLine } from './escape-controls.ts';
+import { ArgumentsError } from './report-error.ts';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';

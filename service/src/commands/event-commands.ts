@@ -12,9 +12,9 @@ import {
   readMaintenance,
   requireMessage,
 } from '../system/maintenance.ts';
-import { ArgumentsError } from './arguments-error.ts';
+import { ArgumentsError } from './report-error.ts';
 import { cliActor } from './cli-actor.ts';
-import { escapeControls } from './escape-controls.ts';
+import { escapeControls } from '@orgdir/client/command/escape-controls';
 import {
   addCommand,
   checkedBy,

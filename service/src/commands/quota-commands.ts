@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { changeQuotas, readQuotas, type QuotaInForce } from '../access/quotas.ts';
 import { defaultQuotas, quotaNames, quotasMax, type Quota } from '../contract/quotas.ts';
 import type { Change, Database } from '../database/database.ts';
-import { ArgumentsError } from './arguments-error.ts';
+import { ArgumentsError } from './report-error.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand, parseInteger } from './parse-option.ts';
 import { table } from './with-database.ts';

@@ -3,7 +3,7 @@ import { onSetAside } from '../events/set-aside.ts';
 import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/replay/replay.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
-import { escapeControls } from './escape-controls.ts';
+import { escapeControls } from '@orgdir/client/command/escape-controls';
 import {
   addCommand,
   exampleId,

@@ -1,8 +1,14 @@
 /** Reports on standard error why a command failed, as text or as JSON, and returns its exit code. */
 import { CommanderError } from 'commander';
-import { ArgumentsError } from './arguments-error.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
-import { escapeLines, toJsonLine } from './escape-controls.ts';
+import { escapeLines, toJsonLine } from '@orgdir/client/command/escape-controls';
+
+/** Invalid arguments that commander does not see: exit code 2, and `invalid_arguments` as JSON. */
+export class ArgumentsError extends ServiceError {
+  constructor(...issues: Issue[]) {
+    super('validation_failed', undefined, { details: { issues } });
+  }
+}
 
 type Report = { code: string; message: string; details: Record<string, unknown> };
 

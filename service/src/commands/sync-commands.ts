@@ -11,7 +11,7 @@ import { readLocation, type SourceLocation } from '../sync/source-location.ts';
 import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
-import { escapeControls, toJsonLine } from './escape-controls.ts';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine } from './progress-line.ts';
 import { cliActor } from './cli-actor.ts';
 import { addCommand, checkedBy, limitOption } from './parse-option.ts';

@@ -3,7 +3,7 @@ import { loadConfig, type Config } from '../settings/config.ts';
 import { isConnectionFault, isExhausted, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
-import { escapeControls, toJsonLine } from './escape-controls.ts';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 
 type Options = {
   /** False for a command that must clean up on a signal before the database is closed. */

@@ -1,7 +1,7 @@
 /** What operators see in their console. Of the URL of a webhook only the host. */
 import { Type, type Static } from 'typebox';
 import { announcementCharsMax, severities } from './announcement.ts';
-import { scopes } from './key-scopes.ts';
+import { scopes } from './app-roles.ts';
 import { PortalAuditEntry } from './portal.ts';
 import { PortalDelivery } from './portal-deliveries.ts';
 import { quotaNames, quotasMax } from './quotas.ts';

@@ -1,8 +1,7 @@
 /** The objects of the portal's server side that the public API does not have. */
 import { Type, type Static } from 'typebox';
 import { expiresSoonDays } from './periods.ts';
-import { appRoles } from './app-roles.ts';
-import { scopes } from './key-scopes.ts';
+import { appRoles, scopes } from './app-roles.ts';
 import { operatorRoles } from './console.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';

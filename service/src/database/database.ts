@@ -1,4 +1,5 @@
 /** The connection to PostgreSQL: a pool for single statements, and the types that statements run on. */
+import { uuidPattern } from '../contract/patterns.ts';
 import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } from 'kysely';
 import pg from 'pg';
 import { ServiceError } from '../errors.ts';
@@ -205,4 +206,27 @@ export function violatedConstraint(error: unknown): string | null {
 
 export function unavailable(cause: unknown): ServiceError {
   return new ServiceError('unavailable', undefined, { headers: { 'retry-after': '5' }, cause });
+}
+
+/**
+ * A text as an id, for a comparison that an index answers; for any other text null, which no id equals. Comparing the
+ * column as text reads the whole table instead.
+ */
+export function asUuid(text: string) {
+  return sql`${uuidPattern.test(text) ? text : null}::uuid`;
+}
+
+/** The entries and the total of a statement that joins one page to its total: a page past the last has one row without an entry. */
+export function pageOf<Entry extends { id: string }>(
+  rows: ({ total: number } & LeftJoined<Entry>)[],
+): { entries: Entry[]; total: number } {
+  const total = rows[0]?.total ?? 0;
+  const entries: Entry[] = [];
+  for (const row of rows) {
+    if (row.id === null) continue;
+    const entry: Entry & { total?: number } = row;
+    delete entry.total;
+    entries.push(entry);
+  }
+  return { entries, total };
 }

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { allianceSearch, allianceStatuses } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch, orgStatuses } from '../contract/organisation.ts';
-import { facetsQuery } from '../contract/facets.ts';
+import { facetsQuery } from '../contract/list-meta.ts';
 import { noNul } from '../contract/shapes.ts';
 import { slugPattern } from '../contract/patterns.ts';
 

@@ -8,7 +8,7 @@ import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import type { Scope } from '../database/revisions.ts';
-import type { FoundBy } from '../contract/found-by.ts';
+import type { FoundBy } from '../contract/list-meta.ts';
 import { mistypedLevel } from './search/match.ts';
 import type { FoundAt, Search } from './search/search.ts';
 import type { Counted, Filter } from './search/values.ts';

@@ -1,7 +1,7 @@
 /** Reads the entries of each kind as the public sees them. */
 import type { Alliance, AllianceDetail } from '../contract/alliance.ts';
 import type { Blueprint } from '../contract/blueprint.ts';
-import { requestedFacets } from '../contract/facets.ts';
+import { requestedFacets } from '../contract/list-meta.ts';
 import type { Organisation } from '../contract/organisation.ts';
 import { sql, type Database, type Executor } from '../database/database.ts';
 import { publicUrlOr } from '../database/public-url.ts';

@@ -17,7 +17,7 @@ import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
-import { passwordLengthMax } from '../contract/password-length.ts';
+import { passwordLengthMax } from '../contract/account.ts';
 import { sessionDays } from '../contract/periods.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';

@@ -2,9 +2,7 @@
 import { suspensionOf, type Suspension } from '../access/suspensions.ts';
 import type { AppRole } from '../contract/app-roles.ts';
 import type { OperatorRole } from '../contract/console.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Executor, type LeftJoined } from '../database/database.ts';
-import { pageOf } from '../database/page-of.ts';
+import { sql, type Executor, type LeftJoined, asUuid, pageOf } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { hasFactor, isComplete } from './session-proof.ts';
 

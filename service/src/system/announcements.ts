@@ -6,8 +6,7 @@ import { addNotices } from '../access/notices.ts';
 import { announcementCharsMax, type Severity } from '../contract/announcement.ts';
 import type { Announcement } from '../contract/status.ts';
 import { plainText } from '../contract/shapes.ts';
-import { asUuid } from '../database/as-uuid.ts';
-import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { sql, type Executor, type Transaction, asUuid } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
 /** More would hide the page below them. */

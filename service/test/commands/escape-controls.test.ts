@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createApp } from '../../src/access/apps.ts';
 import { createKey } from '../../src/access/keys.ts';
-import { escapeControls } from '../../src/commands/escape-controls.ts';
+import { escapeControls } from '@orgdir/client/command/escape-controls';
 import { sql } from '../../src/database/database.ts';
 import { enableMaintenance } from '../../src/system/maintenance.ts';
 import { testActor } from '../support/actor.ts';

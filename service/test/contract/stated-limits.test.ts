@@ -18,7 +18,7 @@ import {
   ownHeadersMax,
   refusedHeaders,
 } from '../../src/contract/own-headers.ts';
-import { passwordLengthMax, passwordLengthMin } from '../../src/contract/password-length.ts';
+import { passwordLengthMax, passwordLengthMin } from '../../src/contract/account.ts';
 import {
   firstAccountLinkHours,
   invitationDays,

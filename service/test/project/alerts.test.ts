@@ -6,7 +6,7 @@ import { childrenOf } from '../../../harness/processes.ts';
 import { overlapSecondsDefault } from '../../src/contract/periods.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
-import { generateSecret } from '../../src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../../src/webhooks/sending/sign.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { fires, noPromtool, scrape } from '../support/alerts.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';

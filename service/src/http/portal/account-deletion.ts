@@ -1,7 +1,6 @@
 /** Deleting one's account: what goes with it, and the deletion. */
 import { normaliseEmail } from '../../access/email.ts';
-import { listEndingBindings } from '../../access/ending-bindings.ts';
-import { listAppsToDelete, listAppsToLeave } from '../../access/leave-apps.ts';
+import { listAppsToDelete, listAppsToLeave, listEndingBindings } from '../../access/leave-apps.ts';
 import { AccountDeletion, AccountDeletionRequest } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';

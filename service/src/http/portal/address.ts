@@ -1,6 +1,6 @@
 /** Changing the address of one's account: a link to the new address, which is confirmed in a session of the account. */
 import { normaliseEmail } from '../../access/email.ts';
-import { listEndingBindings } from '../../access/ending-bindings.ts';
+import { listEndingBindings } from '../../access/leave-apps.ts';
 import {
   AddressChange,
   AddressChangeRequest,

@@ -1,6 +1,6 @@
 /** What the pages get of a session and of the ways to sign in, with the page itself or by an operation. */
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
-import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
+import { passwordLengthMax, passwordLengthMin } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PortalSession } from '../../contract/portal.ts';

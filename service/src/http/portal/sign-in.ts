@@ -16,10 +16,11 @@ import {
   PasswordSet,
   ProviderRedirect,
   providerRequest,
+  passwordLengthMax,
+  passwordLengthMin,
 } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import { SignInOptions } from '../../contract/portal.ts';
 import { ServiceError } from '../../errors.ts';
 import { isFirstAccountLink } from '../../sign-in/first-account.ts';

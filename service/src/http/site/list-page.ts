@@ -2,7 +2,7 @@
 import type { Alliance } from '../../contract/alliance.ts';
 import type { Blueprint } from '../../contract/blueprint.ts';
 import type { Pagination } from '../../contract/envelope.ts';
-import type { FoundBy } from '../../contract/found-by.ts';
+import type { FoundBy } from '../../contract/list-meta.ts';
 import type { Organisation } from '../../contract/organisation.ts';
 import { limitDefault } from '../../directory/list-query.ts';
 import type { SlugTable } from '../../directory/lock-directory.ts';

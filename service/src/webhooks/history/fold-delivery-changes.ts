@@ -1,7 +1,7 @@
 /**
  * Adds noted changes (`delivery_changes`, written by a trigger on `deliveries`) to the totals of lists and to the
  * statistics of charts. A total is the sum of `delivery_totals` and of the changes that are not yet added, so it is exact
- * at any time. Reads of totals are in `management/count-deliveries.ts`.
+ * at any time. Reads of totals are in `management/find-page.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { statusDays, usageDays } from '../../contract/periods.ts';

@@ -2,6 +2,7 @@
  * Creates the partitions for the coming days and drops those past retention. Neither makes other sessions wait: if a
  * lock is not free within a moment, the next run tries again. `doctor` and a metric show a day that stays too long.
  */
+import { deleteInBatches } from '../../database/delete-in-batches.ts';
 import { coalesce } from '../../database/coalesce.ts';
 import { listLockHolders } from '../../database/list-lock-holders.ts';
 import {
@@ -193,4 +194,18 @@ async function findNeed(executor: Executor, day: string): Promise<Need | null> {
 
 function startOf(day: string) {
   return sql`(to_date(${day}, 'YYYYMMDD')::timestamp at time zone 'utc')`;
+}
+
+/**
+ * Deletes the versions of webhooks and bindings, which triggers write (`migrations/0002_baseline_access.sql`,
+ * `0005_baseline_webhooks.sql`), that ended before the events that are kept.
+ */
+export async function dropOldVersions(database: Database, retentionDays: number): Promise<void> {
+  for (const table of ['webhook_versions', 'binding_versions'])
+    await deleteInBatches(database, {
+      table,
+      key: 'id',
+      // Events are kept for up to two days longer.
+      condition: sql`valid_to < now() - (${retentionDays}::int + 2) * interval '1 day'`,
+    });
 }

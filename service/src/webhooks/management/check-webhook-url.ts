@@ -6,7 +6,7 @@ import { isIPv4 } from 'node:net';
 import type { ChatFormat } from '../../contract/webhook-formats.ts';
 import type { Network } from '../../settings/config.ts';
 import type { Issue } from '../../errors.ts';
-import { normaliseHost, literalAddresses } from '../sending/host-name.ts';
+import { normaliseHost, literalAddresses } from '../sending/url-host.ts';
 import { isAllowedAddress } from '../sending/is-allowed-address.ts';
 
 export type GuardOptions = {

@@ -1,6 +1,6 @@
 /**
  * Explains why a webhook did or did not get an event. The conditions are those of fan-out (`may_receive` and
- * `takes_event`), over the settings that were valid then (`history/versions.ts`). An event that the app may not have gives
+ * `takes_event`), over the settings that were valid then (`webhook_versions` and `binding_versions`). An event that the app may not have gives
  * the same result as one that does not exist, from the same statement.
  */
 import type { Explanation } from '../../contract/explanation.ts';
@@ -11,7 +11,7 @@ import { sql, type Executor, type LeftJoined } from '../../database/database.ts'
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import { endedColumns, pendingColumns, type DeliveryRow } from './deliveries.ts';
-import { idBySlug } from './id-by-slug.ts';
+import { idBySlug } from './search-deliveries.ts';
 
 export type Explained = { appId: string; webhookId: string };
 /** An event that the caller cannot name by its id: one of the `subjectEvents`, and the slug of its subject. */

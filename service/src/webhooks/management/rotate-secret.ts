@@ -8,7 +8,7 @@ import { secretExpiresSoonHours } from '../../contract/periods.ts';
 import { coalesce } from '../../database/coalesce.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { type SecretBox } from '../../runtime/secret-box.ts';
-import { generateSecret } from './generate-secret.ts';
+import { generateSecret } from '../sending/sign.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { readWebhook, requireWebhook } from './webhooks.ts';
 

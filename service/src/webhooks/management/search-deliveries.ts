@@ -3,12 +3,12 @@
  * the newest deliveries that match the other filters, or for an id the first ones after it. Events that the app may no longer receive match neither a
  * subject nor a text.
  */
+import { slugReservedDays } from '../../contract/periods.ts';
 import { uuidPattern } from '../../contract/patterns.ts';
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { conditions, type DeliveryFilter } from './delivery-filter.ts';
-import { idBySlug } from './id-by-slug.ts';
 
 export type DeliverySearch = DeliveryFilter & {
   /** `500`, `5xx` or `none`. */
@@ -142,4 +142,23 @@ function matches(query: DeliverySearch) {
   if (error !== undefined) all.push(sql`last.error = ${error}`);
   if (text !== null) all.push(sql`position(lower(${text}) in lower(e.data)) > 0`);
   return sql.join(all, sql` and `);
+}
+
+type Statement = ReturnType<typeof sql>;
+
+/**
+ * An expression for the id of the organisation or alliance that has this slug, or had it while nobody else can get it. For an
+ * event of everybody, a slug from before the organisation was listed does not count: nobody outside may know it.
+ */
+export function idBySlug(kind: 'orgs' | 'alliances', slug: string, audience: Statement): Statement {
+  const mayBeKnown =
+    kind === 'orgs' ? sql`(${audience} <> 'global' or f.left_at > t.first_listed_at)` : sql`true`;
+  return sql`coalesce(
+    (select id from ${sql.table(kind)} where slug = ${slug}),
+    (
+      select t.id from former_slugs f join ${sql.table(kind)} t on t.id = f.entry_id
+      where f.kind = ${kind} and f.slug = ${slug} and ${mayBeKnown}
+        and f.left_at > now() - make_interval(days => ${slugReservedDays})
+    )
+  )`;
 }

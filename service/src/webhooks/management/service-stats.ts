@@ -1,7 +1,7 @@
 /** Reads how deliveries went over all webhooks together, for everybody: shares and delays, and nothing of a webhook. */
 import { sql, type Executor } from '../../database/database.ts';
 import { statusDays } from '../../contract/periods.ts';
-import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
+import { addLatency, latencyQuantile, type LatencyHistogram } from './delivery-stats.ts';
 
 export type ServicePeriod = {
   /** The share that succeeded, of those that succeeded or failed; null if there were none. */

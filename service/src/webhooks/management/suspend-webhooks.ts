@@ -9,8 +9,7 @@ import {
   suspend,
   type SuspensionSubject,
 } from '../../access/suspensions.ts';
-import { asUuid } from '../../database/as-uuid.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import { sql, type Transaction, asUuid } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { pauseProbes, resumeProbes } from '../queue/health/healing.ts';

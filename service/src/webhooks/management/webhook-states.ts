@@ -1,9 +1,7 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
 import type { WebhookFormat } from '../../contract/webhook-formats.ts';
 import type { WebhookHealth } from '../../contract/webhook.ts';
-import { asUuid } from '../../database/as-uuid.ts';
-import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
-import { pageOf } from '../../database/page-of.ts';
+import { sql, type Executor, type LeftJoined, asUuid, pageOf } from '../../database/database.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';

@@ -21,8 +21,8 @@ import {
   type Executor,
   type LeftJoined,
   type Transaction,
+  pageOf,
 } from '../../database/database.ts';
-import { pageOf } from '../../database/page-of.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import {
   catalogue,
@@ -37,12 +37,11 @@ import type { OwnHeaders } from '../../contract/own-headers.ts';
 import { checkRequest } from './check-chat-url.ts';
 import type { GuardOptions } from './check-webhook-url.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
-import { generateSecret } from './generate-secret.ts';
+import { generateSecret } from '../sending/sign.ts';
 import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 import { maskUrl, platforms, urlOwner } from '../sending/chat-platforms.ts';
-import { normaliseHost } from '../sending/host-name.ts';
-import { urlHost } from '../sending/url-host.ts';
+import { urlHost, normaliseHost } from '../sending/url-host.ts';
 
 type WebhookRow = Required<Dated<Webhook>>;
 

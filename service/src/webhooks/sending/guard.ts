@@ -7,7 +7,7 @@ import { connect as connectTls, createSecureContext, type SecureContext } from '
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../settings/config.ts';
-import { normaliseHost, isLoopbackName, literalAddresses } from './host-name.ts';
+import { normaliseHost, isLoopbackName, literalAddresses } from './url-host.ts';
 import { isAllowedAddress } from './is-allowed-address.ts';
 import type { Resolve } from './resolve.ts';
 import { createTlsSessions, type TlsSessions } from './tls-sessions.ts';

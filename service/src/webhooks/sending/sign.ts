@@ -1,5 +1,5 @@
 /** Signs a delivery in GitHub's and in Standard Webhooks' format. Pure. */
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 
 /** The two signing keys of one secret. */
 export type SigningKey = {
@@ -85,4 +85,9 @@ export function deliveryHeaders(options: {
       .map((secret) => standardSignature(secret.standard, `${id}.${timestampSeconds}.`, body))
       .join(' '),
   };
+}
+
+/** `whsec_` and 32 random bytes in base64, the Standard Webhooks format. */
+export function generateSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../../../src/database/database.ts';
-import { countDeliveries } from '../../../src/webhooks/management/count-deliveries.ts';
+import { countDeliveries } from '../../../src/webhooks/management/find-page.ts';
 import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import type { DeliveryFilter } from '../../../src/webhooks/management/delivery-filter.ts';
 import { cancelPending } from '../../../src/webhooks/queue/cancel-pending.ts';

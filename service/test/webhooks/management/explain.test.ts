@@ -15,7 +15,7 @@ import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { requireAppOf } from '../../../src/webhooks/management/list-all-deliveries.ts';
 import { claimParked } from '../../../src/webhooks/queue/dispatch/claim.ts';
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
-import { dropOldVersions } from '../../../src/webhooks/history/versions.ts';
+import { dropOldVersions } from '../../../src/webhooks/history/retention.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { fanOutParked } from '../../support/queue.ts';

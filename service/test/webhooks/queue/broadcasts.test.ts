@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { unbindApp } from '../../../src/access/bindings.ts';
 import { openDatabase, sql } from '../../../src/database/database.ts';
-import { countDeliveries } from '../../../src/webhooks/management/count-deliveries.ts';
+import { countDeliveries } from '../../../src/webhooks/management/find-page.ts';
 import type { DeliveryFilter } from '../../../src/webhooks/management/delivery-filter.ts';
 import { readDeliveryStats } from '../../../src/webhooks/management/delivery-stats.ts';
 import { explainEvent } from '../../../src/webhooks/management/explain.ts';

@@ -13,7 +13,7 @@ import { maskUrl, urlOwner } from '../../../src/webhooks/sending/chat-platforms.
 import { deliver } from '../../../src/webhooks/sending/deliver.ts';
 import type { Deliverable } from '../../../src/webhooks/sending/deliverable.ts';
 import { createSecretBox } from '../../../src/runtime/secret-box.ts';
-import { generateSecret } from '../../../src/webhooks/management/generate-secret.ts';
+import { generateSecret } from '../../../src/webhooks/sending/sign.ts';
 import { headersOwner, sealedText } from '../../../src/webhooks/sending/own-headers.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';

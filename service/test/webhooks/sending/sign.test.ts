@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { createSecretBox } from '../../../src/runtime/secret-box.ts';
-import { generateSecret } from '../../../src/webhooks/management/generate-secret.ts';
 import {
   deliveryHeaders,
   githubSignature,
   renderBody,
   signingKey,
+  generateSecret,
 } from '../../../src/webhooks/sending/sign.ts';
 
 test("the signature is GitHub's, by its published vector", () => {

@@ -8,8 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../../settings/config.ts';
 import type { Database } from '../../../database/database.ts';
-import { createEvery } from '../../../runtime/every.ts';
-import { createFloor } from '../../../runtime/floor.ts';
+import { createFloor, createEvery } from '../../../runtime/floor.ts';
 import type { Rejection } from '../../../events/published-events.ts';
 import { isolateRefused } from '../../../events/set-aside.ts';
 import {

@@ -1,1 +1,0 @@
-export { escapeControls, escapeLines, toJsonLine } from '@orgdir/client/command/escape-controls';
