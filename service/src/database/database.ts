@@ -208,6 +208,11 @@ export function unavailable(cause: unknown): ServiceError {
   return new ServiceError('unavailable', undefined, { headers: { 'retry-after': '5' }, cause });
 }
 
+/** How many rows a statement has inserted, updated or deleted. */
+export function changedRows({ numAffectedRows = 0n }: { numAffectedRows?: bigint }): number {
+  return Number(numAffectedRows);
+}
+
 /**
  * A text as an id, for a comparison that an index answers; for any other text null, which no id equals. Comparing the
  * column as text reads the whole table instead.
@@ -217,7 +222,7 @@ export function asUuid(text: string) {
 }
 
 /** The entries and the total of a statement that joins one page to its total: a page past the last has one row without an entry. */
-export function pageOf<Entry extends { id: string }>(
+export function pageOf<Entry extends { id: string | number }>(
   rows: ({ total: number } & LeftJoined<Entry>)[],
 ): { entries: Entry[]; total: number } {
   const total = rows[0]?.total ?? 0;

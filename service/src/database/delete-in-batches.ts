@@ -1,4 +1,4 @@
-import { sql, type Database } from './database.ts';
+import { changedRows, sql, type Database } from './database.ts';
 import type { RawBuilder } from 'kysely';
 
 const batchSize = 10_000;
@@ -12,16 +12,13 @@ export async function deleteInBatches(
   { table, key, condition }: { table: string; key: string; condition: RawBuilder<unknown> },
 ): Promise<number> {
   for (let deleted = 0; ;) {
-    const { rows } = await sql<{ count: number }>`
-      with gone as (
-        delete from ${sql.table(table)} where ${sql.ref(key)} in (
-          select ${sql.ref(key)} from ${sql.table(table)} where ${condition}
-          limit ${batchSize} for update skip locked
-        ) returning 1
+    const gone = await sql`
+      delete from ${sql.table(table)} where ${sql.ref(key)} in (
+        select ${sql.ref(key)} from ${sql.table(table)} where ${condition}
+        limit ${batchSize} for update skip locked
       )
-      select count(*) as count from gone
     `.execute(database);
-    const count = rows[0]?.count ?? 0;
+    const count = changedRows(gone);
     deleted += count;
     if (count < batchSize) return deleted;
   }

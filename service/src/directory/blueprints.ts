@@ -1,6 +1,6 @@
 /** Stores, reads and writes blueprints. A source identifies a blueprint by its key. */
 import { type Blueprint, blueprintFields, blueprintSearch } from '../contract/blueprint.ts';
-import { type Executor, type Transaction, sql } from '../database/database.ts';
+import { changedRows, type Executor, type Transaction, sql } from '../database/database.ts';
 import {
   columnList,
   columnTypes,
@@ -116,5 +116,5 @@ export async function retireBlueprints(tx: Transaction, isGone: Sql): Promise<nu
   const result = await sql`
     update blueprints b set active = false, retired_at = now() where b.active and ${isGone}
   `.execute(tx);
-  return Number(result.numAffectedRows ?? 0n);
+  return changedRows(result);
 }

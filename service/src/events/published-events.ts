@@ -4,7 +4,7 @@
  * drops them.
  */
 import { cutText } from '../contract/cut-text.ts';
-import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { changedRows, sql, type Executor, type Transaction } from '../database/database.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
 import type { EventFilter } from './list-events.ts';
 
@@ -121,24 +121,18 @@ export async function listRejected(
 
 /** Lets intake take rejected entries again. Returns how many. */
 export async function retryRejected(tx: Transaction, ids: string[]): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with back as (
-      -- A new "xid", so that looks that have passed the old one find the entry.
-      update published_events set rejected_at = null, reason = null, xid = default
-      where id = any(${ids}::uuid[]) and rejected_at is not null returning 1
-    )
-    select count(*) as count from back
+  const retried = await sql`
+    -- A new "xid", so that looks that have passed the old one find the entry.
+    update published_events set rejected_at = null, reason = null, xid = default
+    where id = any(${ids}::uuid[]) and rejected_at is not null
   `.execute(tx);
-  return rows[0]?.count ?? 0;
+  return changedRows(retried);
 }
 
 /** Returns how many. */
 export async function dropRejected(tx: Transaction, ids: string[]): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with gone as (
-      delete from published_events where id = any(${ids}::uuid[]) and rejected_at is not null returning 1
-    )
-    select count(*) as count from gone
+  const dropped = await sql`
+    delete from published_events where id = any(${ids}::uuid[]) and rejected_at is not null
   `.execute(tx);
-  return rows[0]?.count ?? 0;
+  return changedRows(dropped);
 }

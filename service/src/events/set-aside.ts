@@ -6,6 +6,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { cutText } from '../contract/cut-text.ts';
 import {
+  changedRows,
   isConnectionFault,
   sql,
   type Database,
@@ -221,17 +222,13 @@ export async function retrySetAside(tx: Transaction, ids: string[]): Promise<num
 async function moveBack(tx: Transaction, { source, ids, columns }: Group): Promise<number> {
   const names = sql.join(columns.map((column) => sql.ref(column)));
   const values = sql.join(columns.map((column) => sql.ref(`r.${column}`)));
-  const { rows } = await sql<{ count: number }>`
-    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning id, stage, original),
-    back as (
-      insert into ${sql.table(source)} (${names})
-      select ${values} from (select * from gone order by id) in_order
-      cross join lateral jsonb_populate_record(null::${sql.table(source)}, original || ${resets(source)}::jsonb) r
-      returning 1
-    )
-    select count(*) as count from back
+  const back = await sql`
+    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning id, stage, original)
+    insert into ${sql.table(source)} (${names})
+    select ${values} from (select * from gone order by id) in_order
+    cross join lateral jsonb_populate_record(null::${sql.table(source)}, original || ${resets(source)}::jsonb) r
   `.execute(tx);
-  return rows[0]?.count ?? 0;
+  return changedRows(back);
 }
 
 /**
@@ -248,11 +245,8 @@ function resets(source: Source): Statement {
 
 /** Drops rows for good. Returns how many. */
 export async function dropSetAside(tx: Transaction, ids: string[]): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with gone as (delete from set_aside where id = any(${ids}::uuid[]) returning 1)
-    select count(*) as count from gone
-  `.execute(tx);
-  return rows[0]?.count ?? 0;
+  const dropped = await sql`delete from set_aside where id = any(${ids}::uuid[])`.execute(tx);
+  return changedRows(dropped);
 }
 
 /** Lists rows, newest first, without their data. */

@@ -7,6 +7,7 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
 import {
+  changedRows,
   isConnectionFault,
   isLockTimeout,
   isStatementTimeout,
@@ -419,17 +420,13 @@ async function queueMissed(
   eventIds: string[],
   dueTimes: Date[],
 ): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    with queued as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
-      select uuid_v7(e.fanned_out_at), e.id, e.name, ${webhookId}, 'redelivery', e.fanned_out_at, g.due_at
-      from unnest(${eventIds}::uuid[], ${dueTimes.map((at) => at.toISOString())}::timestamptz[]) as g(event_id, due_at)
-      join events e on e.id = g.event_id
-      where ${hasNoDelivery(sql`${webhookId}::uuid`, sql`e.fanned_out_at`, sql`e.fanned_out_at`)}
-      returning 1
-    )
-    select count(*) as count from queued
+  const queued = await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
+    select uuid_v7(e.fanned_out_at), e.id, e.name, ${webhookId}, 'redelivery', e.fanned_out_at, g.due_at
+    from unnest(${eventIds}::uuid[], ${dueTimes.map((at) => at.toISOString())}::timestamptz[]) as g(event_id, due_at)
+    join events e on e.id = g.event_id
+    where ${hasNoDelivery(sql`${webhookId}::uuid`, sql`e.fanned_out_at`, sql`e.fanned_out_at`)}
   `.execute(tx);
   await sql`select pg_notify(${queueChannel}, '')`.execute(tx);
-  return rows[0]?.count ?? 0;
+  return changedRows(queued);
 }

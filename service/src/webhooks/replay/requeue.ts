@@ -3,7 +3,7 @@
  * nothing; the worker claims them and checks permission as usual.
  */
 import { requireNotSuspended } from '../../access/suspensions.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import { changedRows, sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { queueChannel } from '../../events/queue-channel.ts';
 
@@ -24,7 +24,7 @@ export async function requeue(
   dueAt: Date[] | null = null,
 ): Promise<number> {
   await requireActive(tx, appId, webhookId, sql`for share`);
-  const { rows } = await sql<{ count: number }>`
+  const queued = await sql`
     with chosen as materialized (
       -- In order of ids, so that two requests for the same deliveries wait for each other instead of deadlocking.
       select id from deliveries
@@ -34,17 +34,13 @@ export async function requeue(
     ended as (
       delete from deliveries where id = any(array(select id from chosen))
       returning id, event_id, event, webhook_id, attempt_count, created_at
-    ),
-    queued as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
-      select id, event_id, event, webhook_id, 'redelivery', attempt_count, coalesce(g.due_at, queue_now()), created_at
-      from ended join unnest(${deliveryIds}::uuid[], ${dueAt?.map((at) => at.toISOString()) ?? null}::timestamptz[]) as g(id, due_at) using (id)
-      returning 1
     )
-    select count(*) as count from queued
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
+    select id, event_id, event, webhook_id, 'redelivery', attempt_count, coalesce(g.due_at, queue_now()), created_at
+    from ended join unnest(${deliveryIds}::uuid[], ${dueAt?.map((at) => at.toISOString()) ?? null}::timestamptz[]) as g(id, due_at) using (id)
   `.execute(tx);
   await sql`select pg_notify(${queueChannel}, '')`.execute(tx);
-  return rows[0]?.count ?? 0;
+  return changedRows(queued);
 }
 
 /** Throws `not_found`, `suspended`, and `conflict` for a deactivated webhook. */

@@ -3,7 +3,7 @@
  * attempt follows after the normal backoff. Next: `record.ts`.
  */
 import { arrayLiteral } from '../../../database/array-literal.ts';
-import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
+import { changedRows, sql, type Database, type LeftJoined } from '../../../database/database.ts';
 import { describeError, type ErrorDescription } from '../../../events/set-aside.ts';
 import { systemClock, type Clock } from '../../sending/clock.ts';
 import type { RecordedAttempt } from '../../sending/deliver.ts';
@@ -122,20 +122,16 @@ function interrupted(
 /** After the database's clock was put back: what was due at `would`, or would be due by now, is due again. */
 export async function renewDueTimes(database: Database, would: Date): Promise<void> {
   for (let count = renewMax; count === renewMax;) {
-    const { rows } = await sql<{ count: number }>`
-      with renewed as (
-        update pending_deliveries set due_at = queue_now()
-        where ctid = any(array(
-          select ctid from pending_deliveries
-          where lease_token is null and not parked and due_at > (select queue_now()) and due_at <= ${would.toISOString()}::timestamptz
-          order by due_at limit ${sql.lit(renewMax)}
-          for update skip locked
-        ))
-        returning 1
-      )
-      select count(*) as count from renewed
+    const renewed = await sql`
+      update pending_deliveries set due_at = queue_now()
+      where ctid = any(array(
+        select ctid from pending_deliveries
+        where lease_token is null and not parked and due_at > (select queue_now()) and due_at <= ${would.toISOString()}::timestamptz
+        order by due_at limit ${sql.lit(renewMax)}
+        for update skip locked
+      ))
     `.execute(database);
-    count = rows[0]?.count ?? 0;
+    count = changedRows(renewed);
   }
 }
 
