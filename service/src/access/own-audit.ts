@@ -1,16 +1,9 @@
 /** Reads the audit log of a member's apps, and of deleted apps for their last owners. Operators are not named. */
-import { sql, type Executor, type LeftJoined } from '../database/database.ts';
+import { pageOf, sql, type Executor, type LeftJoined } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
+import { withTextTimes } from '../contract/text-times.ts';
 
-type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
-  at: Date;
-  is_you: boolean;
-  actor_kind: PortalAuditEntry['actor']['kind'];
-  actor_name: string | null;
-  subject_kind: string;
-  subject_id: string | null;
-  subject_name: string | null;
-};
+type Row = Omit<PortalAuditEntry, 'at'> & { at: Date };
 
 /** Returns one page, newest first, and the total. */
 export async function listOwnAudit(
@@ -42,25 +35,27 @@ export async function listOwnAudit(
     select totals.total, entries.*
     from (select count(*) as total from own join audit_log l on l.app_id = own.id) totals
     left join (
-      select l.id, l.at, l.action, l.app_id as "appId", page.name as "appName", page.deleted as "appDeleted",
-        l.actor_kind, l.subject_kind, l.subject_id, l.details,
-        -- Not by the address, which somebody else may have had.
-        l.actor_kind = 'user' and l.actor_id is not distinct from (select id::text from users where email = ${email}) as is_you,
-        coalesce(l.details->>'host', l.details->>'name', l.details->>'email') as subject_name,
-        case
-          -- Only members change an app in the portal.
-          when l.actor_kind = 'user' then l.actor_name
-          -- The key may be deleted with its app, but all its log entries name the app.
-          when l.actor_kind = 'key' and l.app_id = (
-            select app_id from audit_log where subject_id = l.actor_id and subject_kind = 'key' limit 1
-          ) then l.actor_name
-        end as actor_name
+      select l.id, l.at, json_build_object(
+          'kind', l.actor_kind,
+          'name', case
+            -- Only members change an app in the portal.
+            when l.actor_kind = 'user' then l.actor_name
+            -- The key may be deleted with its app, but all its log entries name the app.
+            when l.actor_kind = 'key' and l.app_id = (
+              select app_id from audit_log where subject_id = l.actor_id and subject_kind = 'key' limit 1
+            ) then l.actor_name
+          end,
+          -- Not by the address, which somebody else may have had.
+          'isYou', l.actor_kind = 'user' and l.actor_id is not distinct from (select id::text from users where email = ${email})
+        ) as actor, l.action, l.app_id as "appId", page.name as "appName", page.deleted as "appDeleted",
+        json_build_object('kind', l.subject_kind, 'id', l.subject_id,
+          'name', coalesce(l.details->>'host', l.details->>'name', l.details->>'email')) as subject, l.details
       from page join audit_log l on l.id = page.id
     ) entries on true
     order by entries.at desc, entries.id desc
   `.execute(executor);
-  const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, entries: found.map(toEntry) };
+  const { entries, total } = pageOf<Row>(rows);
+  return { total, entries: entries.map((row) => withTextTimes(row)) };
 }
 
 /** When the account with this address was created, or its address last changed. Null if there is no account. */
@@ -70,22 +65,4 @@ function hasAddressSince(email: string) {
       on c.subject_kind = 'account' and c.subject_id = u.id::text and c.action = 'account.address_changed'
     where u.email = ${email} group by u.id
   )`;
-}
-
-function toEntry(row: Row): PortalAuditEntry {
-  return {
-    id: row.id,
-    at: row.at.toISOString(),
-    actor: {
-      kind: row.actor_kind,
-      name: row.actor_name,
-      isYou: row.is_you,
-    },
-    action: row.action,
-    appId: row.appId,
-    appName: row.appName,
-    appDeleted: row.appDeleted,
-    subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
-    details: row.details,
-  };
 }

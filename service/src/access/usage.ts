@@ -11,10 +11,11 @@ import {
 } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { usageWrittenSeconds } from '../contract/periods.ts';
+import { fromRow } from '../contract/text-times.ts';
 import {
+  UsedApp,
   usedKeysMax,
   type AppUsage,
-  type UsedApp,
   type UsedDay,
   type UsedKey,
 } from '../contract/usage.ts';
@@ -191,10 +192,6 @@ export async function listUsedApps(
     ) page on true
     order by page.place
   `.execute(executor);
-  const apps = rows.flatMap((row) => (row.place === null ? [] : [toUsedApp(row)]));
+  const apps = rows.flatMap((row) => (row.place === null ? [] : fromRow(UsedApp, row)));
   return { apps, total: rows[0]?.total ?? 0 };
-}
-
-function toUsedApp({ appId, name, requests, errors, bytes, events, deliveries }: UsedApp): UsedApp {
-  return { appId, name, requests, errors, bytes, events, deliveries };
 }
