@@ -14,7 +14,7 @@ import { readDelivery } from './deliveries.ts';
 import type { Room } from '../queue/dispatch/room.ts';
 import { openSecrets, openUrl } from '../sending/signing-keys.ts';
 import { recordAttempts } from '../queue/record/record.ts';
-import { requireSampleEvent, requireWebhook } from './webhooks.ts';
+import { requireSampleEvent, requireWebhook, type SendingWebhook } from './webhooks.ts';
 
 export type TestDependencies = DeliverDependencies & {
   database: Database;
@@ -65,8 +65,8 @@ export async function testWebhook(
       url,
       latencyMs: null,
       secret: webhook.secret,
-      previousSecret: webhook.previous_secret,
-      ownHeaders: webhook.own_headers,
+      previousSecret: webhook.previousSecret,
+      ownHeaders: webhook.ownHeaders,
       chat,
     };
     const attempt = await deliver(dependencies, delivery);
@@ -88,13 +88,7 @@ async function readOwner(database: Database, appId: string): Promise<string> {
 /** Runs before anything is written; otherwise a delivery that cannot be signed would stay without an attempt. */
 function requireReadable(
   dependencies: TestDependencies,
-  {
-    id: webhookId,
-    sealed_url: sealedUrl,
-    secret,
-    previous_secret: previousSecret,
-    own_headers: ownHeaders,
-  }: Awaited<ReturnType<typeof requireWebhook>>,
+  { id: webhookId, sealedUrl, secret, previousSecret, ownHeaders }: SendingWebhook,
 ): void {
   const isReadable = sealedUrl
     ? openUrl(dependencies, webhookId, sealedUrl)
@@ -110,9 +104,8 @@ function requireReadable(
 /** Null unless the webhook posts into a chat channel. Throws `conflict` while the platform has to be left alone. */
 async function readChat(
   { database }: TestDependencies,
-  webhook: Awaited<ReturnType<typeof requireWebhook>>,
+  { id, format, sealedUrl }: SendingWebhook,
 ): Promise<Chat | null> {
-  const { id, format, sealed_url: sealedUrl } = webhook;
   if (format === 'json' || sealedUrl === null) return null;
   const gate = await readGate(database, id);
   if (gate === null) return null;
@@ -132,27 +125,12 @@ async function createLeased(
   { database, leaseMs }: TestDependencies,
   webhookId: string,
   data: string,
-): Promise<
-  Pick<
-    Deliverable,
-    | 'id'
-    | 'leaseToken'
-    | 'leaseEndsAt'
-    | 'eventId'
-    | 'eventCreatedAt'
-    | 'createdAtMs'
-    | 'traceparent'
-  >
-> {
+) {
   const span = traceEvent('webhook.test');
   const leaseToken = randomUUID();
   const leaseEndsAt = performance.now() + leaseMs;
-  const { rows } = await sql<{
-    id: string;
-    eventId: string;
-    eventCreatedAt: Date;
-    createdAtMs: number;
-  }>`
+  type Row = Pick<Deliverable, 'id' | 'eventId' | 'createdAtMs'> & { eventCreatedAt: Date };
+  const { rows } = await sql<Row>`
     with event as (
       insert into events (id, name, audience, data, traceparent)
       values (uuid_v7(), 'webhook.test', 'webhook', ${data}, ${span.traceparent})

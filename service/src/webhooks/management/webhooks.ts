@@ -41,6 +41,7 @@ import { generateSecret } from '../sending/sign.ts';
 import { sealOwnHeaders, type HeaderOptions } from './seal-own-headers.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 import { maskUrl, platforms, urlOwner } from '../sending/chat-platforms.ts';
+import type { Deliverable } from '../sending/deliverable.ts';
 import { urlHost, normaliseHost } from '../sending/url-host.ts';
 
 type WebhookRow = Required<Dated<Webhook>>;
@@ -315,19 +316,21 @@ export async function readWebhook(executor: Executor, appId: string, id: string)
   return withTextTimes(row);
 }
 
-/** Checks that the app has this webhook, and returns its URL. Throws `not_found`. */
-export async function requireWebhook(executor: Executor, appId: string, id: string) {
-  const { rows } = await sql<{
-    id: string;
-    url: string;
-    format: WebhookFormat;
-    sealed_url: Buffer | null;
-    secret: Buffer;
-    previous_secret: Buffer | null;
-    own_headers: Buffer | null;
-  }>`
-    select id, url, format, sealed_url, secret,
-      case when previous_secret_expires_at > now() then previous_secret end as previous_secret, own_headers
+/** What a request of a webhook is made of. */
+export type SendingWebhook = Pick<
+  Deliverable,
+  'url' | 'secret' | 'previousSecret' | 'ownHeaders'
+> & { id: string; format: WebhookFormat; sealedUrl: Buffer | null };
+
+/** Checks that the app has this webhook, and returns what its requests need. Throws `not_found`. */
+export async function requireWebhook(
+  executor: Executor,
+  appId: string,
+  id: string,
+): Promise<SendingWebhook> {
+  const { rows } = await sql<SendingWebhook>`
+    select id, url, format, sealed_url as "sealedUrl", secret,
+      case when previous_secret_expires_at > now() then previous_secret end as "previousSecret", own_headers as "ownHeaders"
     from webhooks where id = ${id} and app_id = ${appId}
   `.execute(executor);
   const [row] = rows;
