@@ -28,59 +28,7 @@ export type OutcomeClass =
   | 'reset'
   | 'interrupted';
 
-export type Metrics = {
-  attempted(attempt: {
-    outcome: OutcomeClass;
-    trigger: 'event' | 'test' | 'redelivery' | 'probe';
-    durationMs: number;
-  }): void;
-  /** How many deliveries one claim found; not called for an empty claim. */
-  claimed(deliveries: number): void;
-  /** How many attempts one transaction recorded. */
-  recorded(attempts: number): void;
-  fannedOut(done: { events: number; deliveries: number }): void;
-  /** Events published by SQL that this process rejected. */
-  rejected(events: number): void;
-  cancelled(deliveries: number): void;
-  /** A delivery that waits because its webhook's secret, headers or URL cannot be decrypted. */
-  unreadable(): void;
-  leasesRecovered(deliveries: number): void;
-  deactivated(reason: 'failing' | 'gone'): void;
-  /** One sync run of this process. */
-  synced(run: { kind: SyncKind; outcome: 'succeeded' | 'failed' }): void;
-  /** Sets the function that counts the running attempts of this process at a scrape. */
-  inFlight(read: () => number): void;
-  /** Sets the function that counts the open streams of events of this process. */
-  eventStreams(read: () => number): void;
-  /** Sets the functions that read the queue at a scrape, and that resolve while the database answers at all. */
-  queue(read: () => Promise<QueueState>, ping: () => Promise<unknown>): void;
-  /** Sets the function that reads for how long a day has been past retention that nothing needs, in seconds. */
-  retention(read: () => Promise<number>): void;
-  /** Sets the function that counts, by kind, keys that are in use and expire soon. */
-  expiringKeys(read: () => Promise<Record<string, number>>): void;
-  /** Sets the function that counts webhooks whose previous secret expires soon. */
-  expiringSecrets(read: () => Promise<number>): void;
-  /** Sets the function that reads how often a standby has become the primary, and how many other hosts accept writes. */
-  primary(read: () => { moves: number; others: number }): void;
-  /** Sets the function that reads when each sync with a schedule last succeeded. */
-  lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
-  /** Sets the function that reads the metrics of the worker processes that this process started. */
-  workers(read: () => Promise<ProcessMetrics[]>): void;
-  /** Counts ends of a worker process that nobody asked for. Zero makes its counter appear: a rate needs one to rise from. */
-  workerEnded(worker: number, times: number): void;
-  /** Counts HTTP requests between two scrapes. */
-  requests: RequestCounts;
-  /** Sets the function that reads how often the response cache was asked. */
-  responseCache(read: () => { hit: number; miss: number }): void;
-  /** One step of a sign-in. */
-  signedIn(step: { method: SignInMethod; outcome: SignInOutcome }): void;
-  /** The media type of what `render` returns. */
-  contentType: string;
-  /** All metrics in Prometheus' text format, with those of the worker processes. */
-  render(): Promise<string>;
-  /** The metrics of this process alone, as worker process `number`; without those that all processes share. */
-  ofWorker(number: number): Promise<ProcessMetrics>;
-};
+export type Metrics = ReturnType<typeof createMetrics>;
 
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
 
@@ -113,7 +61,7 @@ const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 /** The timer that measures the lag of the event loop. At the default of 10 ms it took a third of an idle process's CPU. */
 const lagTimerMs = 100;
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   // The same in all processes, so worker processes do not report them.
   const shared = new Registry();
@@ -128,40 +76,46 @@ export function createMetrics(): Metrics {
     ...createReaders(registry),
     ...createSharedReaders(shared),
     ...createHttpMetrics(registry),
-    queue(read, ping) {
+    /** Sets the functions that read the queue at a scrape, and that resolve while the database answers at all. */
+    queue(read: () => Promise<QueueState>, ping: () => Promise<unknown>): void {
       collectQueue = createQueueMetrics(shared, read, ping);
     },
-    workers: (read) => void (readWorkers = read),
+    /** Sets the function that reads the metrics of the worker processes that this process started. */
+    workers: (read: () => Promise<ProcessMetrics[]>) => void (readWorkers = read),
+    /** The media type of what `render` returns. */
     contentType: registry.contentType,
-    async render() {
+    /** All metrics in Prometheus' text format, with those of the worker processes. */
+    async render(): Promise<string> {
       await collectQueue?.();
       const all = Registry.merge([registry, shared]);
       if (!readWorkers) return all.metrics();
       return joinMetrics([await all.getMetricsAsJSON(), ...(await readWorkers())]).metrics();
     },
-    async ofWorker(number) {
+    /** The metrics of this process alone, as worker process `number`; without those that all processes share. */
+    async ofWorker(number: number): Promise<ProcessMetrics> {
       registry.setDefaultLabels({ worker: String(number) });
       return registry.getMetricsAsJSON();
     },
   };
 }
 
-/** Read from this process when they are asked for. */
+/** Sets functions that read from this process at a scrape. */
 function createReaders(registry: Registry) {
   return {
-    inFlight: (read) =>
+    inFlight: (read: () => number) =>
       registerGauge(registry, {
         name: 'orgdir_delivery_attempts_in_flight',
         help: 'Attempts in progress in this process.',
         read: () => [[{}, read()]],
       }),
-    eventStreams: (read) =>
+    eventStreams: (read: () => number) =>
       registerGauge(registry, {
         name: 'orgdir_event_streams',
         help: 'Open streams of events in this process.',
         read: () => [[{}, read()]],
       }),
-    primary(read) {
+    /** How often a standby has become the primary, and how many other hosts accept writes. */
+    primary(read: () => { moves: number; others: number }) {
       registerCounter(registry, {
         name: 'orgdir_database_moves_total',
         help: 'How often this process has moved to another host, which was promoted.',
@@ -173,39 +127,42 @@ function createReaders(registry: Registry) {
         read: () => [[{}, read().others]],
       });
     },
-  } satisfies Partial<Metrics>;
+  };
 }
 
-/** Read from the database when they are asked for. */
+/** Sets functions that read from the database at a scrape. */
 function createSharedReaders(shared: Registry) {
   return {
-    retention: (read) =>
+    /** For how many seconds a day has been past retention that nothing needs. */
+    retention: (read: () => Promise<number>) =>
       registerGauge(shared, {
         name: 'orgdir_retention_overdue_seconds',
         help: 'For how long the oldest day of history has been past retention. 0 if there is none, or if pending deliveries need it.',
         read: async () => [[{}, await read()]],
       }),
-    expiringSecrets: (read) =>
+    expiringSecrets: (read: () => Promise<number>) =>
       registerGauge(shared, {
         name: 'orgdir_webhook_secrets_expiring',
         help: 'Active webhooks whose previous secret expires soon.',
         read: async () => [[{}, await read()]],
       }),
-    expiringKeys: (read) =>
+    /** By kind. */
+    expiringKeys: (read: () => Promise<Record<string, number>>) =>
       registerGauge(shared, {
         name: 'orgdir_keys_in_use_expiring',
         help: 'API keys that were used within a day and expire soon, by kind.',
         labelNames: ['kind'],
         read: async () => Object.entries(await read()).map(([kind, keys]) => [{ kind }, keys]),
       }),
-    lastSyncs: (read) =>
+    /** When each sync with a schedule last succeeded. */
+    lastSyncs: (read: () => Promise<{ kind: SyncKind; at: Date }[]>) =>
       registerGauge(shared, {
         name: 'orgdir_sync_last_success_timestamp_seconds',
         help: 'When the sync, which has a schedule here, last succeeded in any process, in seconds since 1970. 0 if it never has.',
         labelNames: ['kind'],
         read: async () => (await read()).map(({ kind, at }) => [{ kind }, at.getTime() / 1000]),
       }),
-  } satisfies Partial<Metrics>;
+  };
 }
 
 /** Labels separate the processes: a sum over them would drop, which reads as a reset, whenever one is restarted. */
@@ -214,6 +171,12 @@ function joinMetrics(processes: ProcessMetrics[]): Registry {
     processes.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'first' }))),
   );
 }
+
+type AttemptCount = {
+  outcome: OutcomeClass;
+  trigger: 'event' | 'test' | 'redelivery' | 'probe';
+  durationMs: number;
+};
 
 function createAttemptMetrics(registry: Registry) {
   const registers = [registry];
@@ -231,11 +194,11 @@ function createAttemptMetrics(registry: Registry) {
     registers,
   });
   return {
-    attempted({ outcome, trigger, durationMs }) {
+    attempted({ outcome, trigger, durationMs }: AttemptCount) {
       attempts.inc({ outcome, trigger });
       durations.observe({ outcome }, durationMs / 1000);
     },
-  } satisfies Partial<Metrics>;
+  };
 }
 
 function createBatchMetrics(registry: Registry) {
@@ -247,9 +210,11 @@ function createBatchMetrics(registry: Registry) {
   );
   const records = batches('record_batch_attempts', 'Attempts recorded per transaction.');
   return {
-    claimed: (count) => claims.observe(count),
-    recorded: (count) => records.observe(count),
-  } satisfies Partial<Metrics>;
+    /** How many deliveries one claim found; not called for an empty claim. */
+    claimed: (count: number) => claims.observe(count),
+    /** How many attempts one transaction recorded. */
+    recorded: (count: number) => records.observe(count),
+  };
 }
 
 function createHttpMetrics(registry: Registry) {
@@ -264,16 +229,19 @@ function createHttpMetrics(registry: Registry) {
   for (const method of signInMethods)
     for (const outcome of signInOutcomes) signIns.inc({ method, outcome }, 0);
   return {
+    /** Counts HTTP requests between two scrapes. */
     requests,
-    responseCache: (read) =>
+    /** Sets the function that reads how often the response cache was asked. */
+    responseCache: (read: () => { hit: number; miss: number }) =>
       registerCounter(registry, {
         name: 'orgdir_response_cache_lookups_total',
         help: 'Responses that were in memory (hit), and that had to be loaded or waited for (miss).',
         labelNames: ['result'],
         read: () => Object.entries(read()).map(([result, value]) => [{ result }, value]),
       }),
-    signedIn: (step) => signIns.inc(step),
-  } satisfies Partial<Metrics>;
+    /** One step of a sign-in. */
+    signedIn: (step: { method: SignInMethod; outcome: SignInOutcome }) => signIns.inc(step),
+  };
 }
 
 function registerRequests(registry: Registry, { operations, rateLimited }: RequestCounts): void {
@@ -395,10 +363,11 @@ function createOutcomeMetrics(registry: Registry) {
   for (const kind of ['blueprints', 'chat'])
     for (const outcome of ['succeeded', 'failed']) syncRuns.inc({ kind, outcome }, 0);
   return {
-    deactivated: (reason) => deactivations.inc({ reason }),
-    synced: (run) => syncRuns.inc(run),
-    workerEnded: (worker, times) => workerEnds.inc({ worker }, times),
-  } satisfies Partial<Metrics>;
+    deactivated: (reason: 'failing' | 'gone') => deactivations.inc({ reason }),
+    synced: (run: { kind: SyncKind; outcome: 'succeeded' | 'failed' }) => syncRuns.inc(run),
+    /** Ends that nobody asked for. Zero makes the counter appear. */
+    workerEnded: (worker: number, times: number) => workerEnds.inc({ worker }, times),
+  };
 }
 
 function createTotals(registry: Registry) {
@@ -420,15 +389,16 @@ function createTotals(registry: Registry) {
     'Deliveries recovered from expired leases, whose worker died or froze.',
   );
   return {
-    fannedOut(done) {
+    fannedOut(done: { events: number; deliveries: number }) {
       events.inc(done.events);
       deliveries.inc(done.deliveries);
     },
-    rejected: (count) => rejections.inc(count),
-    cancelled: (count) => cancellations.inc(count),
+    rejected: (count: number) => rejections.inc(count),
+    cancelled: (count: number) => cancellations.inc(count),
+    /** A delivery that waits because its webhook's secret, headers or URL cannot be decrypted. */
     unreadable: () => unreadable.inc(),
-    leasesRecovered: (count) => leases.inc(count),
-  } satisfies Partial<Metrics>;
+    leasesRecovered: (count: number) => leases.inc(count),
+  };
 }
 
 /** Read from the database at each scrape, and absent while that fails: old values would hide it. */
