@@ -10,6 +10,7 @@ import {
 } from '../../src/database/database.ts';
 import type { MigrationEstimate } from '../../src/database/estimate-locks.ts';
 import { listApplied, migrate } from '../../src/database/migrate.ts';
+import { countRows } from '../support/count-rows.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { runHere } from '../support/run-here.ts';
@@ -166,10 +167,7 @@ test('an index is created on every partition while others write, also after an i
     from pg_index where indexrelid = 'events_by_name'::regclass
   `.execute(database);
   assert.deepEqual(rows, [{ is_valid: true, has_parts: true }]);
-  const { rows: applied } = await sql`
-    select from migrations where name = '9000_index.sql'
-  `.execute(database);
-  assert.equal(applied.length, 1);
+  assert.equal(await countRows(database, sql`migrations where name = '9000_index.sql'`), 1);
 });
 
 test('an index that waits for a transaction of somebody names it after a while', async (t) => {

@@ -31,6 +31,7 @@ import {
   startCommand,
   type Command,
 } from '../support/command.ts';
+import { countRows } from '../support/count-rows.ts';
 import {
   createDatabase,
   dropDatabase,
@@ -198,8 +199,7 @@ test(
     assert.equal(existsSync(file), false);
 
     const target = open({ connectionString: url });
-    const { rows } = await sql`select from orgs`.execute(target);
-    assert.equal(rows.length, 0);
+    assert.equal(await countRows(target, sql`orgs`), 0);
     const source = await readRows(opened.database);
     await opened.close();
     const repeated = await runHere(['database', 'move', '--to', url], env);
@@ -292,7 +292,7 @@ test(
         await sql`select pg_advisory_lock(70420003)`.execute(session);
         return command;
       });
-      await eventually(async () => (await sql`select from orgs`.execute(session)).rows.length > 0);
+      await eventually(async () => (await countRows(session, sql`orgs`)) > 0);
       moving.signal('SIGKILL');
       await moving.ended;
       await sql`select pg_advisory_unlock(70420003)`.execute(session);
@@ -374,8 +374,7 @@ test('a restore keeps what somebody writes to the target meanwhile', options, as
     restoring.stderr,
     /^somebody has written to published_events of the target meanwhile/,
   );
-  const { rows } = await sql`select from published_events`.execute(database);
-  assert.equal(rows.length, 1);
+  assert.equal(await countRows(database, sql`published_events`), 1);
 });
 
 test('a target in use is refused, and so is a source whose service runs', options, async () => {
@@ -639,12 +638,11 @@ async function deliverAll(home: Home, secretKeys: Buffer[], key: string, after_:
     beside: { ...home, secretKeys },
   });
   const isEmpty = async (table: string) =>
-    (await sql`select from ${sql.table(table)}`.execute(home.database)).rows.length === 0;
+    (await countRows(home.database, sql`${sql.table(table)}`)) === 0;
   await eventually(() => isEmpty('published_events'));
   await queueDrained(home.database);
   await eventually(() => isEmpty('delivery_changes'));
-  const { rows } = await sql`select from set_aside`.execute(home.database);
-  assert.equal(rows.length, 0);
+  assert.equal(await countRows(home.database, sql`set_aside`), 0);
   await requireTotals(home.database);
   const page = await readEvents(service, key, after_);
   await stopParts(service);

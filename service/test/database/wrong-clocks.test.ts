@@ -8,6 +8,7 @@ import { sql } from '../../src/database/database.ts';
 import { createPasswordHashing } from '../../src/sign-in/auth.ts';
 import { testActor } from '../support/actor.ts';
 import { startCommand } from '../support/command.ts';
+import { countRows } from '../support/count-rows.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { endedDelivery, eventually } from '../support/eventually.ts';
@@ -93,10 +94,9 @@ for (const offset of ['+30d', '-30d'])
       const publish = startCommand(['events', 'publish', 'org.created', '--org', 'acme'], { env });
       assert.equal((await publish.ended).code, 0, publish.stderr);
       await receiver.waitFor(5);
-      await eventually(async () => {
-        const { rows: left } = await sql`select from pending_deliveries`.execute(opened.database);
-        return left.length === 0;
-      });
+      await eventually(
+        async () => (await countRows(opened.database, sql`pending_deliveries`)) === 0,
+      );
       const sent = receiver.received.map(({ headers }) => headers['webhook-id']);
       assert.equal(sent.length, 5, 'nothing is sent twice');
       assert.deepEqual(sent.slice(0, 3), Array(3).fill(sent[0]), 'two attempts and a redelivery');

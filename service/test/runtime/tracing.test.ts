@@ -8,6 +8,7 @@ import { sql } from '../../src/database/database.ts';
 import { OtlpTracing } from '../../src/runtime/otlp-tracing.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { testActor } from '../support/actor.ts';
+import { countRows } from '../support/count-rows.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
@@ -112,10 +113,7 @@ test('request, event, delivery and attempts are one trace over processes', async
   );
   const event = await publish(api.internalUrl, { traceparent });
   const [first, second] = await receiver.waitFor(2);
-  await eventually(async () => {
-    const { rows } = await sql`select from pending_deliveries`.execute(opened.database);
-    return rows.length === 0;
-  });
+  await eventually(async () => (await countRows(opened.database, sql`pending_deliveries`)) === 0);
   for (const { command } of [api, worker]) {
     command.signal('SIGTERM');
     await command.ended;

@@ -13,6 +13,7 @@ import {
   rotatePartitions,
   type KeptDay,
 } from '../../../src/webhooks/history/retention.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -182,8 +183,7 @@ test('a day is dropped as a whole, and its events a day later than its deliverie
     `events_${second}`,
   ]);
   const { eventId } = await readDelivery(database, app, app, id);
-  const { rows } = await sql`select from events where id = ${eventId}`.execute(database);
-  assert.equal(rows.length, 1);
+  assert.equal(await countRows(database, sql`events where id = ${eventId}`), 1);
 });
 
 test('a delivery whose event has been dropped is shown without a body', async () => {

@@ -7,6 +7,7 @@ import { dropOldSetAside, setAside, take } from '../../../src/events/set-aside.t
 import { findOverdueDay, rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { renewProbes } from '../../../src/webhooks/queue/health/healing.ts';
 import { queueSettings } from '../../../src/webhooks/queue/worker.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { eventually } from '../../support/eventually.ts';
 import { fanOutWith } from '../../support/queue-steps.ts';
@@ -183,9 +184,7 @@ for (const [what, code] of [
   `.execute(own);
     start();
     await logged('worker.failed');
-    await eventually(
-      async () => (await sql`select from webhook_stats`.execute(own)).rows.length === 0,
-    );
+    await eventually(async () => (await countRows(own, sql`webhook_stats`)) === 0);
   });
 
 test('the totals of a dropped day go with it, and those of the next stay', async () => {

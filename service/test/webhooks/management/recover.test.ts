@@ -5,6 +5,7 @@ import { sql, type Transaction } from '../../../src/database/database.ts';
 import { countRecoverable, recover } from '../../../src/webhooks/replay/replay.ts';
 import { redeliver } from '../../../src/webhooks/replay/redeliver.ts';
 import { testActor } from '../../support/actor.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
 
@@ -109,8 +110,5 @@ test('recovery chooses without blocking recording, and checks again before it mo
   release();
   await recording;
   assert.equal(((await recovering) as { code: string }).code, 'conflict');
-  const { rows } = await sql`select from pending_deliveries where webhook_id = ${id}`.execute(
-    database,
-  );
-  assert.equal(rows.length, 0);
+  assert.equal(await countRows(database, sql`pending_deliveries where webhook_id = ${id}`), 0);
 });

@@ -9,6 +9,7 @@ import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer } from '../../../src/runtime/mail.ts';
 import { sendNotices } from '../../../src/webhooks/notifications/notice-mail.ts';
 import { testActor } from '../../support/actor.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { makeKey } from '../../support/service.ts';
 import { mailSettings, startSmtpServer, type SmtpServer } from '../../support/smtp-server.ts';
@@ -172,6 +173,5 @@ test('mail that nobody sent within a day is not sent, and two days later notices
   assert.deepEqual(sentTo(server), []);
   await pass('25 hours');
   await dropOldNotices(database);
-  const { rows } = await sql`select from notices`.execute(database);
-  assert.equal(rows.length, 0);
+  assert.equal(await countRows(database, sql`notices`), 0);
 });

@@ -12,6 +12,7 @@ import {
   listWebhookStates,
   webhookStatesMax,
 } from '../../../src/webhooks/management/webhook-states.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase, toUrl } from '../../support/database.ts';
 import { put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -210,11 +211,7 @@ test('expired events are deleted in batches', async () => {
 
 test('operational events are deleted with their webhook and app', async () => {
   const mine = await makeKey(opened);
-  const count = async () => {
-    const { rows } = await sql<{ n: number }>`
-      select count(*) as n from operational_events where app_id = ${mine.appId}`.execute(database);
-    return rows[0]?.n;
-  };
+  const count = () => countRows(database, sql`operational_events where app_id = ${mine.appId}`);
   for (const doomed of ['webhooks', 'apps'] as const) {
     const id = await makeWebhook();
     await sql`update webhooks set app_id = ${mine.appId} where id = ${id}`.execute(database);

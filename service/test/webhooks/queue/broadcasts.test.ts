@@ -15,6 +15,7 @@ import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-delive
 import { countReplay, runReplay } from '../../../src/webhooks/replay/replay.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
 import { testActor } from '../../support/actor.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { announce, put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -291,8 +292,7 @@ test('retention keeps the event of a broadcast until its last slice', async () =
   const kept: string[] = [];
   await rotatePartitions(database, 30, ({ reason }) => kept.push(reason));
   assert.deepEqual(kept, ['broadcast']);
-  const stored = async () =>
-    (await sql`select from events where id = ${rows[0]?.id}`.execute(database)).rows.length;
+  const stored = () => countRows(database, sql`events where id = ${rows[0]?.id}`);
   assert.equal(await stored(), 1);
   await advanceToEnd();
   await sql`delete from pending_deliveries`.execute(database);

@@ -9,6 +9,7 @@ import { openDatabase, sql } from '../../../src/database/database.ts';
 import { ChatLimits } from '../../../src/webhooks/queue/dispatch/chat-limits.ts';
 import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
 import { queueSettings } from '../../../src/webhooks/queue/worker.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { pagesOf } from '../../support/pages.ts';
 
@@ -72,10 +73,7 @@ test('a delivery that failed for want of a text takes none of the others along',
     select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '2 days', queue_now(), true
     from generate_series(1, 2)
   `.execute(database);
-  const pending = async () => {
-    const { rows } = await sql`select from pending_deliveries`.execute(database);
-    return rows.length;
-  };
+  const pending = () => countRows(database, sql`pending_deliveries`);
   const limits = new ChatLimits({ database, room: new Room({ timeoutMs: 10_000 }), log });
   for (const [openAt, left] of [
     [0, 2],
@@ -100,10 +98,7 @@ test('a webhook that cannot be read is left alone; after a day what has waited f
       union all select interval '8 days' from generate_series(1, 10_010)
     ) as ages(age)
   `.execute(database);
-  const pending = async () => {
-    const { rows } = await sql`select from pending_deliveries`.execute(database);
-    return rows.length;
-  };
+  const pending = () => countRows(database, sql`pending_deliveries`);
   const room = new Room({ timeoutMs: 10_000 });
   const limits = new ChatLimits({ database, room, log });
   limits.leaveUnreadable(webhookId);

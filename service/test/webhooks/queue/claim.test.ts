@@ -15,6 +15,7 @@ import {
 } from '../../../src/webhooks/queue/dispatch/claim.ts';
 import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { testActor } from '../../support/actor.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { announce, put } from '../../support/directory.ts';
 import {
   claimWith,
@@ -77,12 +78,8 @@ function countByWebhook({ leased }: Pick<Claim, 'leased'>): Record<string, numbe
   return counts;
 }
 
-async function countParked(webhookId: string): Promise<number | undefined> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from pending_deliveries where webhook_id = ${webhookId} and parked
-  `.execute(database);
-  return rows[0]?.count;
-}
+const countParked = (webhookId: string) =>
+  countRows(database, sql`pending_deliveries where webhook_id = ${webhookId} and parked`);
 
 test('a delivery is claimed by one process, and its attempt is counted before it is made', async () => {
   await clear();

@@ -13,6 +13,7 @@ import { Dispatcher } from '../../../src/webhooks/queue/dispatch/dispatcher.ts';
 import { startProbes } from '../../../src/webhooks/queue/health/healing.ts';
 import { Room } from '../../../src/webhooks/queue/dispatch/room.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';
 import { announce, put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -79,12 +80,7 @@ async function publish(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) await announce(database);
 }
 
-async function waitingEvents(): Promise<number | undefined> {
-  const { rows } = await sql<{ count: number }>`select count(*) as count from outbox`.execute(
-    database,
-  );
-  return rows[0]?.count;
-}
+const waitingEvents = () => countRows(database, sql`outbox`);
 
 async function register(url: string): Promise<string> {
   return (await service.call('/webhooks', { method: 'POST', json: { url } })).body.data.id;
@@ -481,14 +477,11 @@ test('an entry that was locked when it was due is found by the next full look', 
     await sql`select from outbox for update`.execute(tx);
     await dispatcher.fanOutAll(0);
   });
-  const waiting = async () =>
-    (await sql<{ count: number }>`select count(*) as count from outbox`.execute(database)).rows[0]
-      ?.count;
   // A short look may skip it: that depends on the transactions of others.
   await dispatcher.fanOutAll(0);
   time.pass(60_000);
   await dispatcher.fanOutAll(0);
-  assert.equal(await waiting(), 0);
+  assert.equal(await waitingEvents(), 0);
   await receiver.waitFor(1);
 });
 
@@ -543,8 +536,7 @@ test('a process that only helps leaves a broadcast to the one that has just made
   assert.equal(await dispatcher.fanOutAll(60_000), null);
   await eventually(async () => {
     await dispatcher.fanOutAll(0);
-    const { rows } = await sql`select from broadcasts`.execute(database);
-    return rows.length === 0;
+    return (await countRows(database, sql`broadcasts`)) === 0;
   });
 });
 

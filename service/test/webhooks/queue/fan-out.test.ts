@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../../src/database/database.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { announce, put } from '../../support/directory.ts';
 import {
   failed,
@@ -57,12 +58,7 @@ async function positions(ids: string[]): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-async function waitingEvents(): Promise<number | undefined> {
-  const { rows } = await sql<{ count: number }>`select count(*) as count from outbox`.execute(
-    database,
-  );
-  return rows[0]?.count;
-}
+const waitingEvents = () => countRows(database, sql`outbox`);
 
 test('an event is fanned out once, however many processes try, and positions follow the order of commit', async () => {
   await clear();

@@ -9,6 +9,7 @@ import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
 import { recoverLeases } from '../../../src/webhooks/queue/record/recover-leases.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
 import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { announce, put } from '../../support/directory.ts';
 import {
   attemptOf,
@@ -331,12 +332,7 @@ test("a success is noted if it may change what is known of its webhook's health"
   await clear();
   const webhook = await register();
   const noted = async (...outcomes: (typeof succeeded | typeof failed)[]) => {
-    const count = async () => {
-      const { rows } = await sql<{ count: number }>`
-        select count(*) as count from webhook_outcomes where webhook_id = ${webhook}
-      `.execute(database);
-      return rows[0]?.count ?? 0;
-    };
+    const count = () => countRows(database, sql`webhook_outcomes where webhook_id = ${webhook}`);
     const before = await count();
     const attempts = [];
     for (const outcome of outcomes)

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../../src/database/database.ts';
 import { sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { announce, put } from '../../support/directory.ts';
 import { fanOutWith } from '../../support/queue-steps.ts';
@@ -66,8 +67,7 @@ test('events of the same batch are delivered while a broadcast waits for silent 
   await silent.waitFor(640);
   await publish(database, ['{}', bad, '{}', '{}']);
   await quick.waitFor(3);
-  const { rows } = await sql`select from broadcasts`.execute(database);
-  assert.equal(rows.length, 1, 'the broadcast still waits');
+  assert.equal(await countRows(database, sql`broadcasts`), 1, 'the broadcast still waits');
   for (const response of held.splice(0)) response.end();
   silent.respond = (response) => void response.end();
   await silent.waitFor(2 * sliceMax);

@@ -8,6 +8,7 @@ import { loadDeliveries } from '../../../src/webhooks/queue/dispatch/load-delive
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
 import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
+import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import {
   attemptOf,
@@ -68,12 +69,7 @@ async function healthOf(webhookId: string): Promise<{ failing: boolean; exhauste
   return rows[0] ?? { failing: false, exhausted: 0 };
 }
 
-async function outcomesLeft(): Promise<number | undefined> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from webhook_outcomes
-  `.execute(database);
-  return rows[0]?.count;
-}
+const outcomesLeft = () => countRows(database, sql`webhook_outcomes`);
 
 async function countDeliveries(
   webhook: { id: string; key: string },
