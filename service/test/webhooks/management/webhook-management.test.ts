@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
@@ -7,11 +8,14 @@ import { changesPerMinute } from '../../../src/http/webhooks/app-limits.ts';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
+import { version } from '../../../src/runtime/version.ts';
 import { githubSignature } from '../../../src/webhooks/sending/sign.ts';
 import { testActor } from '../../support/actor.ts';
-import { put } from '../../support/directory.ts';
+import { countRows } from '../../support/count-rows.ts';
+import { blueprint, put } from '../../support/directory.ts';
 import { endedDelivery, eventually } from '../../support/eventually.ts';
-import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
+import { checkDelivery } from '../../support/openapi-check.ts';
+import { loopbackAllowed, startReceiver, type Received } from '../../support/receiver.ts';
 import { makeKey, startTestService, testPublicUrl } from '../../support/service.ts';
 
 const service = await startTestService({
@@ -20,7 +24,7 @@ const service = await startTestService({
 });
 const { database } = service;
 await put(database, 'orgs', [
-  { slug: 'acme', name: 'Acme' },
+  { slug: 'acme', name: 'Acme, "Ünïcode" & 北京 <script>' },
   { slug: 'rival', name: 'Rival' },
 ]);
 const acme = (await findOrg(database, 'acme'))!;
@@ -37,10 +41,145 @@ const post = (path: string, json?: unknown, key = service.key) =>
 const patch = (path: string, json: unknown, key = service.key) =>
   service.call(path, { method: 'PATCH', key, json });
 
-async function register(url: string, key = service.key) {
-  const { body } = await post('/webhooks', { url }, key);
+async function register(url: string, key = service.key, events: string[] | null = null) {
+  const { body } = await post('/webhooks', { url, events }, key);
   return body.data as { id: string; secret: string };
 }
+
+test('a published event arrives once, in the exact format, with both signatures', async () => {
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url, service.key, ['org.created']);
+  const eventId = await publish();
+  const [delivery] = (await receiver.waitFor(1)) as [Received];
+  const ended = await endedDelivery(service, webhook.id);
+
+  assert.equal(delivery.method, 'POST');
+  const text = delivery.body.toString();
+  const message = JSON.parse(text);
+  assert.deepEqual(Object.keys(message), ['id', 'event', 'createdAt', 'data']);
+  assert.equal(message.id, ended.id);
+  checkDelivery('org.created', message);
+  const direct = await service.call('/orgs/acme');
+  assert.deepEqual(
+    message.data,
+    direct.body.data,
+    'the object of an event is the object of a read',
+  );
+
+  const { headers } = delivery;
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(headers['user-agent'], `Service-Webhooks/${version}`);
+  assert.ok(delivery.rawHeaders.includes('X-Service-Event'));
+  assert.equal(headers['x-service-event'], 'org.created');
+  assert.equal(headers['x-service-delivery'], message.id);
+  assert.equal(
+    headers['x-service-signature'],
+    `sha256=${createHmac('sha256', webhook.secret).update(delivery.body).digest('hex')}`,
+  );
+  assert.doesNotThrow(() => new StandardWebhook(webhook.secret).verify(text, headers));
+  assert.throws(() => new StandardWebhook(webhook.secret).verify(`${text} `, headers));
+
+  const { rows } = await sql<{ data: string; position: number; deliveries: number }>`
+    select data, position, (select count(*) from deliveries d where d.event_id = e.id) as deliveries
+    from events e where id = ${eventId}
+  `.execute(database);
+  assert.ok(rows[0]);
+  assert.equal(
+    text,
+    `{"id":"${message.id}","event":"org.created","createdAt":"${message.createdAt}","data":${rows[0].data}}`,
+  );
+  assert.equal(rows[0].deliveries, 1);
+  assert.ok(rows[0].position > 0);
+  await service.call(`/webhooks/${webhook.id}`, { method: 'DELETE' });
+});
+
+test('a failed attempt is retried with the same bytes, six attempts at most, all recorded', async () => {
+  const receiver = await startReceiver((response) =>
+    response.writeHead(500, { 'x-reason': 'broken' }).end('no\0\xff'),
+  );
+  const webhook = await register(receiver.url, service.key, ['org.created']);
+  await publish();
+  const ended = await endedDelivery(service, webhook.id);
+  assert.equal(ended.status, 'failed');
+  assert.equal(ended.attempt_count, 6);
+  assert.equal(receiver.received.length, 6);
+  for (const each of receiver.received) assert.deepEqual(each.body, receiver.received[0]?.body);
+  assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1);
+  const { rows } = await sql<{
+    number: number;
+    status_code: number;
+    error: null;
+    headers: string;
+    response_body: Buffer;
+  }>`
+    select number, status_code, error, convert_from(response_headers, 'utf8') as headers, response_body
+    from attempts where delivery_id = ${ended.id} order by number
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ number }) => number),
+    [1, 2, 3, 4, 5, 6],
+  );
+  for (const row of rows) {
+    assert.equal(row.status_code, 500);
+    assert.equal(row.error, null);
+    assert.equal(JSON.parse(row.headers)['x-reason'], 'broken');
+    assert.ok(row.response_body.includes(0), 'a NUL in an answer is kept');
+  }
+  // Simulates many redeliveries.
+  await sql`
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code)
+    select ${ended.id}, n, 'redelivery', now(), 1, 200 from generate_series(7, 150) as n
+  `.execute(database);
+  const detail = await service.call(`/webhooks/${webhook.id}/deliveries/${ended.id}`);
+  assert.deepEqual(
+    detail.body.data.attempts.map(({ number }: { number: number }) => number),
+    Array.from({ length: 100 }, (_, index) => 51 + index),
+  );
+  await service.call(`/webhooks/${webhook.id}`, { method: 'DELETE' });
+});
+
+test('of what is deleted, an alliance and a blueprint are still sent, and an organisation is not', async () => {
+  await put(database, 'orgs', [{ slug: 'brief', name: 'Brief' }]);
+  await put(database, 'alliances', [{ slug: 'brief', name: 'Brief' }]);
+  const receiver = await startReceiver();
+  const events = ['org.created', 'alliance.created', 'blueprint.updated'];
+  const webhook = await register(receiver.url, service.key, events);
+  await publish('org.created', 'brief');
+  await database.transaction().execute((tx) =>
+    publishEvent(tx, {
+      name: 'alliance.created',
+      org: null,
+      alliance: 'brief',
+      data: null,
+      publicUrl: testPublicUrl,
+    }),
+  );
+  await put(database, 'blueprints', [blueprint({ key: 'brief', slug: 'brief' })], {
+    emitEvents: true,
+  });
+  const ended = await eventually(async () => {
+    const { rows } = await sql<{ id: string; event: string }>`
+      select id, event from deliveries where webhook_id = ${webhook.id} and status = 'succeeded' order by event
+    `.execute(database);
+    return rows.length === events.length && rows;
+  });
+  for (const table of ['orgs', 'alliances', 'blueprints'])
+    await sql`delete from ${sql.table(table)} where slug = 'brief'`.execute(database);
+  const redelivered: Record<string, number> = {};
+  for (const { id, event } of ended) {
+    const path = `/webhooks/${webhook.id}/deliveries/${id}`;
+    const { body } = await service.call(path);
+    const { status } = await service.call(`${path}/redeliver`, { method: 'POST' });
+    redelivered[event] = status;
+    assert.equal(body.data.body === null, event === 'org.created', event);
+  }
+  assert.deepEqual(redelivered, {
+    'alliance.created': 202,
+    'blueprint.updated': 202,
+    'org.created': 409,
+  });
+  await service.call(`/webhooks/${webhook.id}`, { method: 'DELETE' });
+});
 
 test('a webhook is read, changed, deactivated and activated', async () => {
   const receiver = await startReceiver();
@@ -72,12 +211,10 @@ test('a webhook is read, changed, deactivated and activated', async () => {
   assert.equal(offAgain.body.data.deactivatedAt, off.body.data.deactivatedAt);
   const eventId = await publish();
   // To whom an event goes is settled when it is fanned out, which must be while the webhook is off.
-  await eventually(async () => {
-    const { rows } = await sql`
-      select 1 from events where id = ${eventId} and position is not null
-    `.execute(database);
-    return rows.length === 1;
-  });
+  await eventually(
+    async () =>
+      (await countRows(database, sql`events where id = ${eventId} and position is not null`)) === 1,
+  );
   const on = await patch(`/webhooks/${id}`, { active: true, events: null });
   assert.deepEqual(
     [on.body.data.active, on.body.data.deactivatedReason, on.body.data.events],
@@ -302,42 +439,28 @@ test('a redelivery has the same id and bytes, in a new cycle', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
 
-test('a delivery that outlives its event is shown and cannot be redelivered', async () => {
-  const receiver = await startReceiver();
-  const { key } = await makeKey(service);
-  const { id } = await register(receiver.url, key);
-  await publish();
-  const ended = await endedDelivery(service, id);
-  await sql`
-    delete from events where id = (select event_id from deliveries where id = ${ended.id})
-  `.execute(database);
-  const path = `/webhooks/${id}/deliveries/${ended.id}`;
-  const shown = await service.call(path, { key });
-  assert.deepEqual([shown.status, shown.body.data.body], [200, null]);
-  const again = await post(`${path}/redeliver`, undefined, key);
-  assert.equal(again.status, 409);
-  assert.match(again.body.error.message, /can no longer get this event/);
-  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
-});
-
-test('an event that an app may no longer have is neither shown nor redelivered', async () => {
-  const receiver = await startReceiver();
-  const { key, owner } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
-  const { id } = await register(receiver.url, key);
-  await publish('application.created', 'acme', application);
-  const { id: deliveryId } = await endedDelivery(service, id);
-  const read = () => service.call(`/webhooks/${id}/deliveries/${deliveryId}`, { key });
-  assert.match((await read()).body.data.body, /applicantHandle/);
-  await database
-    .transaction()
-    .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id: acme.id }, owner));
-  const after = await read();
-  assert.deepEqual([after.body.data.body, after.text.includes('applicantHandle')], [null, false]);
-  assert.equal(
-    (await post(`/webhooks/${id}/deliveries/${deliveryId}/redeliver`, undefined, key)).status,
-    409,
-  );
-  await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+test('an event that is gone, or that the app may no longer have, is neither shown nor redelivered', async () => {
+  for (const isGone of [true, false]) {
+    const receiver = await startReceiver();
+    const subject = { kind: 'organization', id: acme.id } as const;
+    const { key, owner } = await makeKey(service, { bindTo: subject });
+    const { id } = await register(receiver.url, key);
+    await publish('application.created', 'acme', application);
+    const { id: deliveryId, event_id: eventId } = await endedDelivery(service, id);
+    const path = `/webhooks/${id}/deliveries/${deliveryId}`;
+    assert.match((await service.call(path, { key })).body.data.body, /applicantHandle/);
+    if (isGone) await sql`delete from events where id = ${eventId}`.execute(database);
+    else await database.transaction().execute((tx) => removeManager(tx, testActor, subject, owner));
+    const { status, body, text } = await service.call(path, { key });
+    assert.deepEqual(
+      [status, body.data.body, text.includes('applicantHandle')],
+      [200, null, false],
+    );
+    const again = await post(`${path}/redeliver`, undefined, key);
+    assert.equal(again.status, 409);
+    assert.match(again.body.error.message, /can no longer get this event/);
+    await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
+  }
 });
 
 test('recovery redelivers failed deliveries and those that a deactivation cancelled', async () => {
@@ -347,7 +470,12 @@ test('recovery redelivers failed deliveries and those that a deactivation cancel
   const { id } = await register(receiver.url, key);
   const since = new Date().toISOString();
   for (let index = 0; index < 5; index += 1) await publish();
-  await eventually(async () => !(await service.call(`/webhooks/${id}`, { key })).body.data.active);
+  const deactivated = await eventually(async () => {
+    const { data } = (await service.call(`/webhooks/${id}`, { key })).body;
+    return !data.active && data;
+  });
+  assert.deepEqual([deactivated.deactivatedReason, deactivated.exhaustedInARow], ['failing', 5]);
+  assert.equal(deactivated.updatedAt, deactivated.deactivatedAt);
   assert.equal(
     (await post(`/webhooks/${id}/recover`, { since }, key)).status,
     409,
@@ -424,8 +552,8 @@ test('an app makes a limited number of changes per minute, each of which is kept
   assert.match(refused.body.error.message, new RegExp(`${changesPerMinute} changes per minute`));
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   assert.equal((await call('GET', path)).status, 200);
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from audit_log where subject_id = ${body.data.id}
-  `.execute(service.database);
-  assert.equal(rows[0]?.count, changesPerMinute);
+  assert.equal(
+    await countRows(service.database, sql`audit_log where subject_id = ${body.data.id}`),
+    changesPerMinute,
+  );
 });
