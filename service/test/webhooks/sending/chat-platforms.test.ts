@@ -98,6 +98,8 @@ const rows: [string, ChatFormat, Given, Partial<typeof nothing>][] = [
     { status: 404, body: 'no_active_hooks' },
     { gone: true, webhookMs: minute },
   ],
+  ['an archived channel', 'slack', { status: 410, body: 'channel_is_archived' }, { gone: true }],
+  ['410', 'teams', { status: 410 }, { gone: true }],
   ['a word that begins as a code', 'slack', { status: 410, body: 'no_service_yet' }, {}],
   [
     'a deleted workflow',
