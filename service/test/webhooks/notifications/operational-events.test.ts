@@ -163,21 +163,6 @@ test('an event is recorded only together with the health that it tells of', asyn
   assert.deepEqual(rows, [{ written: 0, noted: 1 }]);
 });
 
-test('processes that record concurrently record each event once', async () => {
-  const ids = await Promise.all(Array.from({ length: 6 }, makeWebhook));
-  // One batch with both would only report the deactivation.
-  await updateHealth(...ids.map((id) => exhausted(id)));
-  await Promise.all(
-    Array.from({ length: 10 }, () => updateHealth(...ids.map((id) => exhausted(id)))),
-  );
-  await updateHealth();
-  for (const id of ids)
-    assert.deepEqual(
-      (await eventsOf(id)).map(({ kind }) => kind),
-      ['webhook.failing', 'webhook.deactivated'],
-    );
-});
-
 test('a webhook that keeps failing and recovering keeps a hundred events, one of which waits for its mail', async () => {
   const id = await makeWebhook();
   for (let times = 0; times < 105; times += 1)
