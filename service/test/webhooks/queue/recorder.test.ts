@@ -21,7 +21,7 @@ import {
   succeeded,
 } from '../../support/queue-steps.ts';
 
-function startRecorder(database: Database, giveUpAfterMs = 600) {
+function startRecorder(giveUpAfterMs = 600, on: Database = database) {
   const logged: string[] = [];
   const output = new Writable({
     write(chunk: Buffer, _, done) {
@@ -30,13 +30,30 @@ function startRecorder(database: Database, giveUpAfterMs = 600) {
     },
   });
   const recorder = new Recorder({
-    database,
+    database: on,
     giveUpAfterMs,
     outcomesFloor: () => '0',
     log: pino({}, output),
     metrics: createMetrics(),
   });
   return { recorder, logged };
+}
+
+const { database } = await openTestDatabase();
+
+/** A leased delivery that was sent. */
+async function sent(more: Parameters<typeof insertLeased>[2] = {}): Promise<RecordedAttempt> {
+  return attemptOf(await insertLeased(database, uuidv7(), more), succeeded);
+}
+
+/** Writes nothing any more until the test lets it. */
+async function withoutTimers(act: () => Promise<unknown>): Promise<void> {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    await act();
+  } finally {
+    mock.timers.reset();
+  }
 }
 
 function unknown(): RecordedAttempt {
@@ -57,7 +74,7 @@ function unknown(): RecordedAttempt {
 test('the recorder waits once for an unavailable database, for all batches', async () => {
   const { opened, cut } = await openCuttableDatabase();
   cut();
-  const { recorder, logged } = startRecorder(opened.database);
+  const { recorder, logged } = startRecorder(600, opened.database);
   await Promise.all(Array.from({ length: 1_200 }, () => recorder.record(unknown())));
   const count = (msg: string) => logged.filter((each) => each === msg).length;
   assert.deepEqual([count('attempts.waiting'), logged.at(-1)], [1, 'attempts.lost']);
@@ -68,7 +85,7 @@ test('after an outage that lost attempts, the recorder waits for the database ag
   const { opened, cut, mend } = await openCuttableDatabase();
   const delivery = await insertLeased(opened.database, uuidv7());
   cut();
-  const { recorder, logged } = startRecorder(opened.database, 2_000);
+  const { recorder, logged } = startRecorder(2_000, opened.database);
   await recorder.record(unknown());
   const recorded = recorder.record(attemptOf(delivery, succeeded));
   await eventually(async () => logged.length === 3);
@@ -78,20 +95,18 @@ test('after an outage that lost attempts, the recorder waits for the database ag
   assert.equal((await attemptsMade(opened.database, delivery.id)).length, 1);
 });
 
-test('an attempt that the database refuses is set aside and does not fail its batch', async () => {
-  const { database } = await openTestDatabase();
+test('an attempt that the database refuses is set aside and does not fail its batch', async (t) => {
   const leaseToken = randomUUID();
-  const insert = () => insertLeased(database, uuidv7(), { leaseToken });
-  const first = attemptOf(await insert(), succeeded);
-  const good = [attemptOf(await insert(), succeeded), attemptOf(await insert(), failed)];
-  const refused = attemptOf(await insert(), { statusCode: 99_999, verdict: { kind: 'failed' } });
+  const good = [await sent({ leaseToken }), await sent({ leaseToken }), await sent({ leaseToken })];
+  const refused = { ...(await sent({ leaseToken })), ...failed, statusCode: 99_999 };
   await sql`alter table attempts add constraint known check (status_code < 1000)`.execute(database);
+  t.after(() => sql`alter table attempts drop constraint known`.execute(database));
   const aside: (string | null)[] = [];
   const stop = onSetAside(({ deliveryId }) => aside.push(deliveryId));
-  const { recorder, logged } = startRecorder(database);
+  const { recorder, logged } = startRecorder();
   // The first is a batch alone; the others arrive while it is written.
-  await Promise.all([first, ...good, refused].map((attempt) => recorder.record(attempt)));
-  for (const { delivery } of [first, ...good])
+  await Promise.all([...good, refused].map((attempt) => recorder.record(attempt)));
+  for (const { delivery } of good)
     assert.equal((await attemptsMade(database, delivery.id)).length, 1);
   assert.deepEqual(await attemptsMade(database, refused.delivery.id), []);
   stop();
@@ -102,14 +117,12 @@ test('an attempt that the database refuses is set aside and does not fail its ba
   assert.deepEqual(rows, [{ id: refused.delivery.id }]);
 });
 
-test('what is set aside is told although the rest of its batch has to wait', async () => {
-  const { database } = await openTestDatabase();
+test('what is set aside is told although the rest of its batch has to wait', async (t) => {
   const leaseToken = randomUUID();
-  const insert = () => insertLeased(database, uuidv7(), { leaseToken });
   const [first, refused, full] = [
-    attemptOf(await insert(), succeeded),
-    attemptOf(await insert(), { statusCode: 599 }),
-    attemptOf(await insert(), { statusCode: 507 }),
+    await sent({ leaseToken }),
+    { ...(await sent({ leaseToken })), statusCode: 599 },
+    { ...(await sent({ leaseToken })), statusCode: 507 },
   ];
   await sql`create sequence tries`.execute(database);
   await sql`
@@ -123,9 +136,10 @@ test('what is set aside is told although the rest of its batch has to wait', asy
   await sql`
     create trigger refuse before insert on attempts for each row execute function refuse_attempt()
   `.execute(database);
+  t.after(() => sql`drop function refuse_attempt cascade`.execute(database));
   const aside: (string | null)[] = [];
   const stop = onSetAside(({ deliveryId }) => aside.push(deliveryId));
-  const { recorder, logged } = startRecorder(database, 5_000);
+  const { recorder, logged } = startRecorder(5_000);
   await Promise.all([first, refused, full].map((attempt) => recorder.record(attempt)));
   stop();
   assert.deepEqual([logged, aside], [['attempts.waiting'], [refused.delivery.id]]);
@@ -133,10 +147,8 @@ test('what is set aside is told although the rest of its batch has to wait', asy
 });
 
 test('an attempt whose row somebody has locked is recorded later, and holds up no others', async () => {
-  const { database } = await openTestDatabase();
-  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
-  const [locked, free] = [await insert(), await insert()];
-  const { recorder, logged } = startRecorder(database);
+  const [locked, free] = [await sent(), await sent()];
+  const { recorder, logged } = startRecorder();
   const later = await database.transaction().execute(async (tx) => {
     await sql`select from pending_deliveries where id = ${locked.delivery.id} for share`.execute(
       tx,
@@ -154,9 +166,8 @@ test('an attempt whose row somebody has locked is recorded later, and holds up n
 });
 
 test('a process that stops does not wait for a row that somebody has locked', async () => {
-  const { database } = await openTestDatabase();
-  const locked = attemptOf(await insertLeased(database, uuidv7()), succeeded);
-  const { recorder, logged } = startRecorder(database);
+  const locked = await sent();
+  const { recorder, logged } = startRecorder();
   await database.transaction().execute(async (tx) => {
     await sql`select from pending_deliveries for update`.execute(tx);
     await recorder.stop(recorder.record(locked));
@@ -165,11 +176,9 @@ test('a process that stops does not wait for a row that somebody has locked', as
 });
 
 test('few attempts are collected for a moment, and then written together', async () => {
-  const { database } = await openTestDatabase();
-  const { recorder } = startRecorder(database);
-  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
+  const { recorder } = startRecorder();
   const all: RecordedAttempt[] = [];
-  for (let count = 0; count < 20; count += 1) all.push(await insert());
+  for (let count = 0; count < 20; count += 1) all.push(await sent());
   // Slower than they are written.
   const recorded = all.map(async (attempt, index) => {
     await wait(10 * index);
@@ -178,6 +187,7 @@ test('few attempts are collected for a moment, and then written together', async
   await Promise.all(recorded);
   const { rows } = await sql<{ writes: number }>`
     select count(distinct xmin::text)::int as writes from attempts
+    where delivery_id = any(${all.map(({ delivery }) => delivery.id)}::uuid[])
   `.execute(database);
   assert.ok((rows[0]?.writes ?? 0) < all.length / 2, `${rows[0]?.writes} writes`);
 });
@@ -187,32 +197,17 @@ for (const [what, verdict] of [
   ['may not be sent', { kind: 'cancelled', by: 'permission' }],
 ] as const)
   test(`a delivery that ${what} waits for no other`, async () => {
-    const { database } = await openTestDatabase();
-    const { recorder } = startRecorder(database);
-    const insert = () => insertLeased(database, uuidv7());
-    const [sent, unsent] = [await insert(), await insert()];
-    await recorder.record(attemptOf(await insert(), succeeded));
-    mock.timers.enable({ apis: ['setTimeout'] });
-    try {
-      const both = [attemptOf(sent, succeeded), attemptOf(unsent, { verdict })];
-      await Promise.all(both.map((attempt) => recorder.record(attempt)));
-    } finally {
-      mock.timers.reset();
-    }
-    assert.equal((await attemptsMade(database, sent.id)).length, 1);
+    const { recorder } = startRecorder();
+    const attempts = [await sent(), { ...(await sent()), verdict }];
+    await recorder.record(await sent());
+    await withoutTimers(() => Promise.all(attempts.map((attempt) => recorder.record(attempt))));
+    assert.equal((await attemptsMade(database, attempts[0]!.delivery.id)).length, 1);
   });
 
 test('a stop writes at once what was collected', async () => {
-  const { database } = await openTestDatabase();
-  const { recorder } = startRecorder(database);
-  const insert = async () => attemptOf(await insertLeased(database, uuidv7()), succeeded);
-  const [first, second] = [await insert(), await insert()];
+  const { recorder } = startRecorder();
+  const [first, second] = [await sent(), await sent()];
   await recorder.record(first);
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    await recorder.stop(recorder.record(second));
-  } finally {
-    mock.timers.reset();
-  }
+  await withoutTimers(() => recorder.stop(recorder.record(second)));
   assert.equal((await attemptsMade(database, second.delivery.id)).length, 1);
 });
