@@ -186,16 +186,6 @@ test('a day is dropped as a whole, and its events a day later than its deliverie
   assert.equal(await countRows(database, sql`events where id = ${eventId}`), 1);
 });
 
-test('a delivery whose event has been dropped is shown without a body', async () => {
-  await makeDays(-30, -30);
-  const { id, app } = await insertEnded(-30);
-  await sql`delete from events where id = (select event_id from deliveries where id = ${id})`.execute(
-    database,
-  );
-  const { body, status } = await readDelivery(database, app, app, id);
-  assert.deepEqual({ body, status }, { body: null, status: 'failed' });
-});
-
 test('a redelivery keeps a day that is about to be dropped', async () => {
   await makeDays(-31, -31);
   const { id } = await insertEnded(-31);

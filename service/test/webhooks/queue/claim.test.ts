@@ -97,17 +97,6 @@ test('a delivery is claimed by one process, and its attempt is counted before it
   assert.deepEqual(rows, [{ token: claimed[0]?.leaseToken, number: 1, cycle: 1, leaseMs: 60_000 }]);
 });
 
-test('claims at the same time take different deliveries', async () => {
-  await clear();
-  const webhooks = Array.from({ length: 40 }, () => uuidv7());
-  for (const id of webhooks) await queue(id, 2);
-  const claims = await Promise.all(Array.from({ length: 8 }, () => claim()));
-  const claimed = [...claims.flatMap(({ leased }) => leased), ...(await claimRest())];
-  const ids = claimed.map(({ id }) => id);
-  assert.equal(new Set(ids).size, ids.length);
-  assert.equal(ids.length, 80);
-});
-
 test('a claim that meets rows locked by another session takes the next ones', async () => {
   await clear();
   const [locked, free] = [uuidv7(), uuidv7()];
@@ -373,28 +362,6 @@ test('a delivery whose event was dropped is refused', async () => {
   const [event] = await publish();
   await sql`delete from events where id = ${event}`.execute(database);
   assert.deepEqual(await refusedBy(await claim()), ['permission']);
-});
-
-test('a delivery of a deactivated or deleted webhook is refused, for that reason', async () => {
-  await clear();
-  const [off, deleted, on] = [await register(), await register(), await register()];
-  await publish();
-  await sql`update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${off}`.execute(
-    database,
-  );
-  await sql`delete from webhooks where id = ${deleted}`.execute(database);
-  const claimed = await claim();
-  const { deliverable, refused } = await loadDeliveries(database, claimed.leased);
-  assert.deepEqual(
-    deliverable.map(({ webhookId }) => webhookId),
-    [on],
-  );
-  assert.deepEqual(
-    Object.fromEntries(
-      refused.map(({ delivery, cancelledBy }) => [delivery.webhookId, cancelledBy]),
-    ),
-    { [off]: 'deactivation', [deleted]: 'deletion' },
-  );
 });
 
 test('permission is checked before every attempt', async () => {

@@ -13,7 +13,7 @@ import {
   succeeded,
 } from '../../support/queue-steps.ts';
 import { updateWebhookHealth } from '../../../src/webhooks/queue/health/update-webhook-health.ts';
-import { makeKey, startTestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 
 const service = await startTestService();
 const { database } = service;
@@ -22,9 +22,9 @@ await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const publish = () => announce(database);
 const fanOut = (options: Parameters<typeof fanOutWith>[1] = {}) => fanOutWith(database, options);
 
-async function register(key = service.key, events: string[] | null = null): Promise<string> {
-  const json = { url: 'https://example.org/', ...(events && { events }) };
-  return (await service.call('/webhooks', { method: 'POST', key, json })).body.data.id;
+async function register(): Promise<string> {
+  const json = { url: 'https://example.org/' };
+  return (await service.call('/webhooks', { method: 'POST', json })).body.data.id;
 }
 
 async function clear(): Promise<void> {
@@ -239,34 +239,6 @@ test('a fan-out takes as many events as there is room for, and at least one', as
   const second = await fanOut({ room: { ...room, total: 1, unknown: 1 } });
   assert.deepEqual([second.events, second.leased.length], [1, 1]);
   assert.equal((await fanOut()).events, 3);
-});
-
-test('an event that no webhook wants gets its position, and no delivery', async () => {
-  await clear();
-  await register(service.key, ['blueprint.sync.completed']);
-  const event = await publish();
-  const { events, deliveries } = await fanOut();
-  assert.deepEqual([events, deliveries, await pending()], [1, 0, []]);
-  assert.deepEqual(await positions([event]), [event]);
-});
-
-test("an organisation's event goes to the webhooks of its bound apps", async () => {
-  await clear();
-  const { rows } = await sql<{ id: string }>`select id from orgs where slug = 'acme'`.execute(
-    database,
-  );
-  const subject = { kind: 'organization', id: rows[0]?.id ?? '' } as const;
-  const webhookId = await register((await makeKey(service, { bindTo: subject })).key);
-  await register();
-  await sql`
-    insert into outbox (id, name, audience, org_id, data)
-    values (uuid_v7(), 'org.member.joined', 'organization', ${subject.id}, '{}')
-  `.execute(database);
-  const { leased } = await fanOut();
-  assert.deepEqual(
-    leased.map((one) => one.webhookId),
-    [webhookId],
-  );
 });
 
 test('a process that was not notified leaves young events to the one that was', async () => {
