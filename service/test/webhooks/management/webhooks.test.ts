@@ -3,17 +3,11 @@ import { test } from 'node:test';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { put } from '../../support/directory.ts';
-import { startDnsServer } from '../../support/dns-server.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
 
 const strict = await startTestService();
-const { address } = await startDnsServer(() => 'NXDOMAIN');
-const service = await startTestService({
-  env: { ...loopbackAllowed, WEBHOOK_TIMEOUT_MS: '3000' },
-  senderOptions: { nameServers: [address] },
-  beside: strict,
-});
+const service = await startTestService({ env: loopbackAllowed, beside: strict });
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const acme = (await findOrg(service.database, 'acme'))!;
 
@@ -57,48 +51,8 @@ test('the secret is encrypted at rest', async () => {
 });
 
 test('private and unusable URLs are rejected with the field', async () => {
-  const refused = [
-    'http://example.org/',
-    'ftp://example.org/',
-    'https://user:pass@example.org/',
-    'https://example.org/#part',
-    'https://example.org:25/',
-    'https://127.0.0.1/',
-    'https://localhost/',
-    'https://LOCALHOST./',
-    'https://a.localhost/',
-    'https://[::1]/',
-    'https://0x7f.1/',
-    'https://2130706433/',
-    'https://10.0.0.1/',
-    'https://172.16.0.1/',
-    'https://192.168.1.1/',
-    'https://169.254.169.254/latest/meta-data',
-    'https://100.64.0.1/',
-    'https://224.0.0.1/',
-    'https://0.0.0.0/',
-    'https://255.255.255.255/',
-    'https://192.0.2.1/',
-    'https://198.18.0.1/',
-    'https://203.0.113.9/',
-    'https://240.0.0.1/',
-    'https://[::ffff:127.0.0.1]/',
-    'https://[::ffff:a00:1]/',
-    'https://[64:ff9b::7f00:1]/',
-    'https://[2002:7f00:1::]/',
-    'https://[fc00::1]/',
-    'https://[fe80::1]/',
-    'https://[2001:db8::1]/',
-    'https://[ff02::1]/',
-    'https://[::]/',
-    'https://[fec0::1]/',
-    'https://[2001::1]/',
-    'https://192.88.99.1/',
-    'not an address',
-    `https://example.org/${'x'.repeat(2048)}`,
-    'https://',
-  ];
-  for (const url of refused) {
+  // All others: check-webhook-url.test.ts.
+  for (const url of ['http://example.org/', 'https://10.0.0.1/', 'https://[::1]/', 'no address']) {
     const { status, body } = await create(strict, { url });
     assert.equal(status, 400, url);
     assert.equal(body.error.code, 'validation_failed');
@@ -230,33 +184,18 @@ test('a test is sent in one attempt and returns its record', async () => {
 });
 
 test('a failed test has its error, is not retried, and does not affect health', async () => {
-  const silent = await startReceiver(() => {});
   const broken = await startReceiver((response) => response.socket?.destroy());
-  const cases: [string, string][] = [
-    [silent.url, 'timeout'],
-    [broken.url, 'reset'],
-    ['https://name.invalid/', 'dns'],
-    ['http://127.0.0.1:2/', 'connect'],
-    [broken.url.replace('http:', 'https:'), 'tls'],
-  ];
   const { key } = await makeKey(service);
-  for (const [url, error] of cases) {
-    const { body: created } = await create(service, { url }, key);
-    const { status, body } = await service.call(`/webhooks/${created.data.id}/test`, {
-      method: 'POST',
-      key,
-    });
-    assert.equal(status, 200, url);
-    const [attempt] = body.data.attempts;
-    assert.deepEqual(
-      [body.data.status, body.data.nextAttemptAt, attempt.statusCode, attempt.error],
-      ['failed', null, null, error],
-      url,
-    );
-    const list = await service.call('/webhooks?limit=100', { key });
-    const found = list.body.data.find((each: { id: string }) => each.id === created.data.id);
-    assert.deepEqual([found.exhaustedInARow, found.lastFailureAt, found.active], [0, null, true]);
-  }
+  const { body: created } = await create(service, { url: broken.url }, key);
+  const path = `/webhooks/${created.data.id}`;
+  const { status, body } = await service.call(`${path}/test`, { method: 'POST', key });
+  const [attempt] = body.data.attempts;
+  assert.deepEqual(
+    [status, body.data.status, body.data.nextAttemptAt, attempt.statusCode, attempt.error],
+    [200, 'failed', null, null, 'reset'],
+  );
+  const { exhaustedInARow, lastFailureAt, active } = (await service.call(path, { key })).body.data;
+  assert.deepEqual([exhaustedInARow, lastFailureAt, active], [0, null, true]);
 });
 
 test('a private address is blocked at sending, even if it was registered', async () => {
