@@ -105,15 +105,6 @@ test('an installation with a full queue moves to another server and back', optio
   await home.close();
 });
 
-test('a second backup into one file says that it exists', options, async () => {
-  const source = await startTestService();
-  const file = join(dirname(await newFolder()), 'orgdir.backup');
-  const env = { DATABASE_URL: toUrl(source.connection) };
-  const twice = await Promise.all([0, 1].map(() => runCommand(['backup', file], { env })));
-  assert.deepEqual(twice.map(({ code }) => code).sort(), [0, 1]);
-  assert.match(twice.map(({ stderr }) => stderr).join(''), /orgdir.backup exists; name a new one/);
-});
-
 test(
   'a restore that waits for another one does not keep it from building indexes',
   options,
@@ -498,7 +489,7 @@ test('a backup for which the disk has no room leaves nothing, and says so', opti
 });
 
 test(
-  'a backup is written where files have no links, and replaces none there',
+  'a backup is written where files have no links, and replaces none, there or elsewhere',
   options,
   async () => {
     const { connection } = await openTestDatabase();
@@ -506,9 +497,12 @@ test(
     const folder = dirname(await newFolder());
     const file = join(folder, 'orgdir.backup');
     const later = join(folder, 'later.backup');
-    const link = mock.method(files, 'link', async (_from: string, to: string) => {
+    const raced = join(folder, 'raced.backup');
+    const { link: original } = files;
+    const link = mock.method(files, 'link', async (from: string, to: string) => {
       // Somebody else writes a file of this name at the last moment.
-      if (to === later) await writeFile(to, 'theirs');
+      if (to === later || to === raced) await writeFile(to, 'theirs');
+      if (to === raced) return original(from, to);
       throw Object.assign(new Error('not permitted'), { code: 'EPERM', syscall: 'link' });
     });
     const { rename } = files;
@@ -523,11 +517,14 @@ test(
       assert.deepEqual([code, stderr], [0, '']);
       assert.equal((await runHere(['backup', failing], env)).code, 1, 'and leaves nothing behind');
       assert.equal((await stat(file)).mode & 0o777, 0o600);
-      const refused = await runHere(['backup', later], env);
-      assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /later\.backup exists; name a new one/);
-      assert.equal(await readFile(later, 'utf8'), 'theirs');
-      assert.deepEqual((await readdir(folder)).sort(), ['later.backup', 'orgdir.backup']);
+      for (const other of [later, raced]) {
+        const refused = await runHere(['backup', other], env);
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /(later|raced)\.backup exists; name a new one/);
+        assert.equal(await readFile(other, 'utf8'), 'theirs');
+      }
+      const names = ['later.backup', 'orgdir.backup', 'raced.backup'];
+      assert.deepEqual((await readdir(folder)).sort(), names);
     } finally {
       link.mock.restore();
       renamed.mock.restore();
