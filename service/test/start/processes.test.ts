@@ -96,21 +96,6 @@ test('a revoked key is rejected by every process within a second', async () => {
   await withinASecond(async () => (await statuses()).every((status) => status === 401));
 });
 
-test('a webhook created through one process can be tested through another', async () => {
-  const receiver = await startReceiver();
-  const { key } = await makeKey(opened);
-  const made = await call(`${first.url}/api/v1/webhooks`, {
-    key,
-    method: 'POST',
-    json: { url: receiver.url },
-  });
-  const { id } = made.body.data;
-  const tested = await call(`${second.url}/api/v1/webhooks/${id}/test`, { key, method: 'POST' });
-  assert.deepEqual([tested.status, tested.body.data.status], [200, 'succeeded']);
-  const removed = await call(`${second.url}/api/v1/webhooks/${id}`, { key, method: 'DELETE' });
-  assert.equal(removed.status, 200);
-});
-
 test('workers that stop one after another miss no delivery and send none twice', async () => {
   const events = 300;
   const receiver = await startReceiver();
