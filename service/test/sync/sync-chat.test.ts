@@ -173,27 +173,23 @@ test('a failed request to Discord is retried', async () => {
   assert.deepEqual(runOf(await run(discord)).counts?.['updated'], 1);
 });
 
-for (const how of ['header', 'json', 'global'] as const)
-  test(`a 429 that says by ${how} how long to wait is waited for`, async () => {
-    const guild: Guild = (response, number) =>
-      number === 1
-        ? discord.close(response, how === 'header' ? 1 : 0.2, how)
-        : sendGuild(response, '11', 3);
+for (const [what, seconds, how, status] of [
+  ['a 429 that says by header how long to wait', 1, 'header', null],
+  ['a 429 that says by json how long to wait', 0.2, 'json', null],
+  ['a 429 that says by global how long to wait', 0.2, 'global', null],
+  ['an exhausted bucket', 0.3, 'remaining', 500],
+] as const)
+  test(`${what} is waited for`, async () => {
+    const guild: Guild = (response, number) => {
+      if (number > 1) return sendGuild(response, '11', 3);
+      const closed = discord.close(response, seconds, how);
+      return status && send(closed, status, {});
+    };
     const discord = await stage({ '11': guild }, [org('a', '11')]);
     assert.equal(runOf(await run(discord)).counts?.['updated'], 1);
     assert.equal(discord.early, 0);
     assert.equal(discord.asked.length, 2);
   });
-
-test('an exhausted bucket is waited for', async () => {
-  const guild: Guild = (response, number) =>
-    number === 1
-      ? send(discord.close(response, 0.3, 'remaining'), 500, {})
-      : sendGuild(response, '11', 3);
-  const discord = await stage({ '11': guild }, [org('a', '11')]);
-  assert.equal(runOf(await run(discord)).counts?.['updated'], 1);
-  assert.equal(discord.early, 0);
-});
 
 test('no wait exceeds the run, and servers that were not reached count as failed', async () => {
   const discord = await stage({ '22': 7 }, [org('a', '11', 1), org('b', '22', 1)]);
