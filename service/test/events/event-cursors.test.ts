@@ -89,44 +89,6 @@ test('a cursor stays valid while SECRET_KEY contains its key, and then says how 
   );
 });
 
-test('the cursor and hasMore stay as they are while only others get events', async () => {
-  const service = await startTestService();
-  const { database } = service;
-  await put(database, 'orgs', [
-    { slug: 'acme', name: 'Acme' },
-    { slug: 'shy', name: 'Shy' },
-  ]);
-  const others = async () => {
-    await publish(database, 'application.created', 'acme', application);
-    await put(database, 'orgs', [{ slug: 'shy', name: 'Shy', listed: true }]);
-    await publish(database, 'org.created', 'shy');
-    await fanOutParked(database);
-    await put(database, 'orgs', [{ slug: 'shy', name: 'Shy', listed: false }]);
-  };
-  const beginning = await service.call('/events');
-  assert.deepEqual(beginning.body.pagination, { limit: 20, nextCursor: null, hasMore: false });
-  await others();
-  assert.equal((await service.call('/events')).text, beginning.text);
-  const id = await publish(database, 'org.created', 'acme');
-  await others();
-  const page = await service.call('/events?limit=1');
-  assert.deepEqual([page.body.data[0].id, page.body.pagination.hasMore], [id, false]);
-  const { nextCursor } = page.body.pagination;
-  const end = await service.call(`/events?after=${nextCursor}`);
-  assert.deepEqual(end.body.pagination, { limit: 20, nextCursor, hasMore: false });
-  await others();
-  const etag = end.headers.get('etag') ?? '';
-  const headers = { 'if-none-match': etag };
-  assert.equal((await service.call(`/events?after=${nextCursor}`, { headers })).status, 304);
-  // What is listed again can be read again.
-  await put(database, 'orgs', [{ slug: 'shy', name: 'Shy', listed: true }]);
-  const found = await service.call(`/events?after=${nextCursor}`);
-  assert.deepEqual(
-    found.body.data.map(({ data }: { data: { slug: string } }) => data.slug),
-    ['shy', 'shy'],
-  );
-});
-
 /** All responses that an unbound app gets, in the order of its requests. */
 async function run(privateEvents: number): Promise<string[]> {
   const opened = await openTestDatabase();
