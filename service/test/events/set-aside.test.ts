@@ -1,6 +1,5 @@
 /** One bad row never stops a stage: it is set aside, what comes after it is delivered, and an operator retries or drops it. */
 import assert from 'node:assert/strict';
-import { Writable } from 'node:stream';
 import { afterEach, test } from 'node:test';
 import { pino } from 'pino';
 import { sql } from '../../src/database/database.ts';
@@ -23,17 +22,14 @@ import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiv
 import { startTestService, testPublicUrl } from '../support/service.ts';
 
 const logged: SetAside[] = [];
-const output = new Writable({
-  write(chunk: Buffer, _, done) {
-    const line = JSON.parse(String(chunk)) as SetAside & { msg: string };
-    if (line.msg === 'row.set_aside') logged.push(line);
-    done();
-  },
-});
+const write = (text: string) => {
+  const line = JSON.parse(text) as SetAside & { msg: string };
+  if (line.msg === 'row.set_aside') logged.push(line);
+};
 const service = await startTestService({
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '100' },
   worker: true,
-  log: pino({ level: 'info' }, output),
+  log: pino({ level: 'info' }, { write }),
 });
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
@@ -84,10 +80,10 @@ async function refuse(
   return lift;
 }
 
-async function setAsideRows(): Promise<
-  { id: string; stage: string; source: string; reason: string }[]
-> {
-  const { rows } = await sql<{ id: string; stage: string; source: string; reason: string }>`
+type Row = { id: string; stage: string; source: string; reason: string };
+
+async function setAsideRows(): Promise<Row[]> {
+  const { rows } = await sql<Row>`
     select id, stage, source, reason from set_aside order by id
   `.execute(database);
   return rows;

@@ -1,7 +1,6 @@
 /** Tests webhooks of chat channels against servers that behave as the platforms document. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import type { ChatFormat } from '../../src/contract/webhook-formats.ts';
@@ -28,15 +27,7 @@ import { startTestService } from '../support/service.ts';
 
 const platform = await startChatPlatform();
 let logged = '';
-const log = pino(
-  { level: 'trace' },
-  new Writable({
-    write(chunk: Buffer, _, done) {
-      logged += String(chunk);
-      done();
-    },
-  }),
-);
+const log = pino({ level: 'trace' }, { write: (line: string) => void (logged += line) });
 const origins = [platform.origin];
 const chatOrigins = { discord: origins, slack: origins, teams: origins };
 const env = {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { openDatabase, sql } from '../../../src/database/database.ts';
@@ -19,9 +18,11 @@ const { rows: days } = await sql<{ day: string }>`
   select to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day
 `.execute(database);
 const partition = `events_${days[0]?.day}`;
+const makeDays = () =>
+  sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
 
 test('expired days are dropped as a whole, unless a pending delivery needs one', async () => {
-  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await makeDays();
   await sql`
     with old as (select uuid_v7(now() - interval '40 days') as id),
     event as (
@@ -51,7 +52,7 @@ test('expired days are dropped as a whole, unless a pending delivery needs one',
 });
 
 test('a change of totals that was set aside keeps its day', async () => {
-  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await makeDays();
   await sql`
     insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries)
     select uuid_v7(), 'org.created', 'succeeded', hour, hour, 1 from date_trunc('hour', now() - interval '39 days') as hour
@@ -81,7 +82,7 @@ test('an event that waits for fan-out survives the end of its day', async () => 
 });
 
 test('a probe that waits keeps no expired day, and stays due at its time', async () => {
-  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await makeDays();
   const { rows: made } = await sql<{ dueAt: Date }>`
     with app as (insert into apps (id, name) values (uuid_v7(), 'Herald') returning id),
     webhook as (
@@ -105,7 +106,7 @@ test('a probe that waits keeps no expired day, and stays due at its time', async
 });
 
 test('a large queue is not read to drop a day', async (t) => {
-  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await makeDays();
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
     select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', now() from generate_series(1, 5000)
@@ -134,13 +135,8 @@ type Line = { msg: string; reason?: string; rows?: number };
 /** A service whose worker starts with `start`, and the lines that it logs. */
 async function openService() {
   const lines: Line[] = [];
-  const output = new Writable({
-    write(chunk: Buffer, _, done) {
-      lines.push(JSON.parse(String(chunk)) as Line);
-      done();
-    },
-  });
-  const service = await startTestService({ log: pino({ level: 'info' }, output) });
+  const write = (line: string) => void lines.push(JSON.parse(line) as Line);
+  const service = await startTestService({ log: pino({ level: 'info' }, { write }) });
   const logged = (name: string) => eventually(async () => lines.find((line) => line.msg === name));
   return { ...service, start: () => service.worker.start(), logged };
 }
@@ -188,7 +184,7 @@ for (const [what, code] of [
   });
 
 test('the totals of a dropped day go with it, and those of the next stay', async () => {
-  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await makeDays();
   const at = (day: number) =>
     sql`(current_date - ${day}::int)::timestamp at time zone 'utc' + hour * interval '1 hour'`;
   for (const day of [40, 39, 20])

@@ -1,7 +1,6 @@
 /** Headers that owners add to their deliveries: what is sent, shown, stored and refused. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import {
@@ -20,15 +19,9 @@ import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { startTestService } from '../../support/service.ts';
 
 const lines: string[] = [];
-const output = new Writable({
-  write(chunk: Buffer, _, done) {
-    lines.push(String(chunk));
-    done();
-  },
-});
 const service = await startTestService({
   worker: true,
-  log: pino({ level: 'debug' }, output),
+  log: pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) }),
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
 });
 const { database } = service;

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { mock, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -23,17 +22,12 @@ import {
 
 function startRecorder(giveUpAfterMs = 600, on: Database = database) {
   const logged: string[] = [];
-  const output = new Writable({
-    write(chunk: Buffer, _, done) {
-      logged.push((JSON.parse(String(chunk)) as { msg: string }).msg);
-      done();
-    },
-  });
+  const write = (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg);
   const recorder = new Recorder({
     database: on,
     giveUpAfterMs,
     outcomesFloor: () => '0',
-    log: pino({}, output),
+    log: pino({}, { write }),
     metrics: createMetrics(),
   });
   return { recorder, logged };

@@ -1,7 +1,6 @@
 /** Tests one delivery from claim to verdict: its log line, invalid addresses and unreadable keys. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { after, test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/settings/config.ts';
@@ -27,13 +26,8 @@ const webhookId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
 
 function prepare(secretBox = box) {
   const lines: Record<string, unknown>[] = [];
-  const output = new Writable({
-    write(chunk: Buffer, _, done) {
-      lines.push(JSON.parse(String(chunk)) as Record<string, unknown>);
-      done();
-    },
-  });
-  const log = pino({ base: {} }, output);
+  const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  const log = pino({ base: {} }, { write });
   const dependencies = {
     sender,
     webhooks,
