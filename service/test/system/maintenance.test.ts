@@ -24,7 +24,7 @@ test('maintenance is seen by every process within a second, and so is its end', 
   await withinASecond(answersWith(200));
 });
 
-test('during maintenance everything except the status and the OpenAPI document is a 503', async () => {
+test('during maintenance everything except the status and the OpenAPI document is a 503, and 404 and 405 stay', async () => {
   const expectedEnd = new Date(Date.now() + 120_000);
   await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
   await eventually(answersWith(503));
@@ -59,9 +59,6 @@ test('during maintenance everything except the status and the OpenAPI document i
   assert.equal(body.data.status, 'maintenance');
   assert.equal(body.data.maintenance.message, 'Moving house.');
   assert.equal(body.data.maintenance.expectedEnd, expectedEnd.toISOString());
-});
-
-test('404 and 405 stay the same during maintenance', async () => {
   assert.equal((await service.call('/nothing')).status, 404);
   assert.equal((await service.call('/orgs', { method: 'PUT' })).status, 405);
   await disableMaintenance(service.database, testActor);
