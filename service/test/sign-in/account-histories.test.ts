@@ -16,7 +16,15 @@ import { testActor } from '../support/actor.ts';
 import { codeOf, createDevice, type Device } from '../support/authenticator.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
-import { addressTokenOf, callPortal, cookiesOf, postPortal, tokenOf } from '../support/portal.ts';
+import {
+  addressTokenOf,
+  ageSessions,
+  callPortal,
+  comeBack,
+  cookiesOf,
+  postPortal,
+  tokenOf,
+} from '../support/portal.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService, type Answer } from '../support/service.ts';
 
@@ -24,14 +32,7 @@ const histories = Number(process.env['ACCOUNT_HISTORIES'] ?? 50);
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
 const service = await startTestService({
-  env: {
-    TRUST_PROXY: '127.0.0.0/8',
-    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-    MAIL_FROM: 'Directory <no-reply@example.org>',
-    OIDC_ISSUER_URL: provider.issuer,
-    OIDC_CLIENT_ID: provider.client.id,
-    OIDC_CLIENT_SECRET: provider.client.secret,
-  },
+  env: { TRUST_PROXY: '127.0.0.0/8', ...smtp.env, ...provider.env },
 });
 
 const people = ['ada', 'bob', 'mallory'] as const;
@@ -507,12 +508,10 @@ async function comeFromProvider(
   const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
   const path = link ? '/account/methods' : '/sign-in/provider';
   const begun = await post(path, json, link?.begun.cookie);
-  assert.equal(begun.status, 200, begun.text);
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
-  const cookie = [link?.back.cookie, cookiesOf(begun)].filter(Boolean).join('; ');
-  const options = { headers: elsewhere() };
-  const answer = await callPortal(service, `/auth/callback/oidc${search}`, options, cookie);
+  const answer = await comeBack(service, begun, {
+    cookie: link?.back.cookie,
+    headers: elsewhere(),
+  });
   const failed = answer.headers.get('location')?.includes('error=') ?? true;
 
   const linked = [...world.accounts.values()].find(({ subjects }) => subjects.has(subject));
@@ -598,16 +597,7 @@ test("nobody ever has a session of another user's account", async () => {
 });
 
 type Factor = { email: string; cookie: string; codes: string[]; spent: string[]; device: Device };
-type FactorCommand =
-  | 'sign in with a recovery code'
-  | 'replace the recovery codes'
-  | 'sign in with the passkey'
-  | 'reset the password'
-  | 'attack with the password'
-  | 'attack with an old session'
-  | 'attack with a recovery code alone'
-  | 'attack with a passkey';
-const factorCommands: FactorCommand[] = [
+const factorCommands = [
   'sign in with a recovery code',
   'replace the recovery codes',
   'sign in with the passkey',
@@ -616,7 +606,8 @@ const factorCommands: FactorCommand[] = [
   'attack with an old session',
   'attack with a recovery code alone',
   'attack with a passkey',
-];
+] as const;
+type FactorCommand = (typeof factorCommands)[number];
 /** The attacker knows it all the time. */
 const knownPassword = 'correct horse battery staple';
 
@@ -650,14 +641,6 @@ async function withPasskey(device: Device): Promise<Answer> {
 
 async function isOpen(cookie: string): Promise<boolean> {
   return (await callPortal(service, '/apps', {}, cookie)).status === 200;
-}
-
-/** As if the last proof of all sessions were 31 minutes ago. */
-async function ageSessions({ email }: Factor): Promise<void> {
-  await sql`
-    update sessions set proven_at = now() - interval '31 minutes'
-    where user_id = (select id from users where email = ${email})
-  `.execute(service.database);
 }
 
 async function performFactor(factor: Factor, step: FactorCommand): Promise<void> {
@@ -700,7 +683,7 @@ async function performFactor(factor: Factor, step: FactorCommand): Promise<void>
       return;
     }
     case 'attack with an old session': {
-      await ageSessions(factor);
+      await ageSessions(service, email);
       const proof = await post('/account/proof/mailed-code', { code: '00000000' }, factor.cookie);
       assert.equal(proof.status, 400);
       for (const path of ['/account/recovery-codes', '/account/passkeys/options']) {

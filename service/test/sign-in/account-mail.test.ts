@@ -13,15 +13,10 @@ const local = await startTestService();
 const { database } = local;
 const changedText = 'Your password was changed';
 
-const envOf = (port: number) => ({
-  SMTP_URL: `smtp://127.0.0.1:${port}`,
-  MAIL_FROM: 'Directory <no-reply@example.org>',
-});
-
 test('a notice that the mail server defers is sent later, with the same text', async () => {
   let isBusy = true;
   const smtp = await startSmtpServer({ refuseRecipient: () => (isBusy ? 451 : null) });
-  const service = await startTestService({ beside: local, env: envOf(smtp.port) });
+  const service = await startTestService({ beside: local, env: smtp.env });
   await signUp(local, 'ada@example.org');
   const ada = await signInAs(service, 'ada@example.org');
   const json = { currentPassword: password, newPassword: `${password} 2` };
@@ -48,7 +43,7 @@ test('a notice that is cut off by a stop is sent by another process', async () =
       return new Promise(() => {});
     },
   });
-  const service = await startTestService({ beside: local, env: envOf(smtp.port) });
+  const service = await startTestService({ beside: local, env: smtp.env });
   await signUp(local, 'eve@example.org');
   const eve = await signInAs(service, 'eve@example.org');
   const json = { currentPassword: password, newPassword: `${password} 2` };
@@ -56,7 +51,7 @@ test('a notice that is cut off by a stop is sent by another process', async () =
   await arrived.promise;
   await stopParts(service);
   const next = await startSmtpServer();
-  const worker = await startTestService({ beside: local, env: envOf(next.port) });
+  const worker = await startTestService({ beside: local, env: next.env });
   worker.mailSender?.start();
   const [mail] = await next.received(1);
   assert.deepEqual(mail?.to, [eve.email]);
@@ -68,7 +63,7 @@ test('what the mail server leaves waiting replaces no code and no invitation', a
   const smtp = await startSmtpServer({
     refuseMessage: () => (isSilent ? new Promise(() => {}) : null),
   });
-  const service = await startTestService({ beside: local, env: envOf(smtp.port) });
+  const service = await startTestService({ beside: local, env: smtp.env });
   await signUp(local, 'kim@example.org');
   const kim = await signInAs(service, 'kim@example.org');
   const post = (path: string, json: unknown) => kim.call(path, { method: 'POST', json });

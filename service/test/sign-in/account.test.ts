@@ -2,12 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesPerMinute } from '../../src/http/webhooks/app-limits.ts';
 import { sql } from '../../src/database/database.ts';
-import { eventually } from '../support/eventually.ts';
-import { toUrl } from '../support/database.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import {
-  callPortal,
-  cookiesOf,
+  comeBack,
   password,
   postPortal,
   signInAs,
@@ -15,50 +12,37 @@ import {
   tokenOf,
   type Person,
 } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
-import { startSmtpServer, type SmtpServer } from '../support/smtp-server.ts';
+import { commandsOn } from '../support/run-here.ts';
+import { startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService } from '../support/service.ts';
+import { eventually } from '../support/eventually.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
-const oidc = {
-  OIDC_ISSUER_URL: provider.issuer,
-  OIDC_CLIENT_ID: provider.client.id,
-  OIDC_CLIENT_SECRET: provider.client.secret,
-  OIDC_NAME: 'Example Login',
-};
 /** Prints its links, for signing up. */
-const local = await startTestService({ env: oidc });
+const local = await startTestService({ env: provider.env });
 const { database } = local;
-const service = await startTestService({
-  env: {
-    ...oidc,
-    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-    MAIL_FROM: 'Directory <no-reply@example.org>',
-  },
-  beside: local,
-});
+const service = await startTestService({ env: { ...provider.env, ...smtp.env }, beside: local });
 const newPassword = 'another horse entirely';
 const page = '/profile/developer/account';
+const returning = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
 
 async function person(email: string): Promise<Person> {
   await signUp(local, email);
   return signInAs(service, email);
 }
 
-async function link(who: Person, sub: string): Promise<void> {
-  provider.person = { sub, email: who.email, email_verified: true };
-  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
-  const begun = await who.call('/account/methods', { method: 'POST', json });
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
-  const cookie = `${who.credentials['cookie']}; ${cookiesOf(begun)}`;
-  const back = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
-  assert.equal(back.headers.get('location'), `http://directory.localhost${page}`);
-}
-
-async function mailTo({ mails }: SmtpServer, email: string, words: RegExp): Promise<void> {
-  await eventually(async () => mails.some(({ to, text }) => to[0] === email && words.test(text)));
+/** Begins in the session, and comes back in it. Returns where to. */
+async function link(
+  { email, call, credentials }: Person,
+  sub: string,
+  meanwhile?: () => Promise<unknown>,
+): Promise<string | null> {
+  provider.person = { sub, email, email_verified: true };
+  const begun = await call('/account/methods', { method: 'POST', json: returning });
+  const cookie = credentials['cookie'] ?? '';
+  return (await comeBack(service, begun, { cookie, meanwhile })).headers.get('location');
 }
 
 async function actionsOf(who: Person): Promise<string[]> {
@@ -68,8 +52,8 @@ async function actionsOf(who: Person): Promise<string[]> {
 
 test('sign-in methods are added and removed, and each change is mailed and audited', async () => {
   const ada = await person('ada@example.org');
-  await link(ada, 'ada-1');
-  await mailTo(smtp, ada.email, /You can now sign in with Example Login/);
+  assert.equal(await link(ada, 'ada-1'), `http://directory.localhost${page}`);
+  await smtp.mailTo(ada.email, /You can now sign in with Example Login/);
   const { body } = await ada.call('/account/methods');
   assert.deepEqual(
     body.data.map((method: { provider: string }) => method.provider),
@@ -78,7 +62,7 @@ test('sign-in methods are added and removed, and each change is mailed and audit
   const [own, linked] = body.data;
   const removed = await ada.call(`/account/methods/${linked.id}`, { method: 'DELETE' });
   assert.equal(removed.status, 200);
-  await mailTo(smtp, ada.email, /You can no longer sign in with Example Login/);
+  await smtp.mailTo(ada.email, /You can no longer sign in with Example Login/);
   const last = await ada.call(`/account/methods/${own.id}`, { method: 'DELETE' });
   assert.equal(last.status, 409);
   const gone = await ada.call(`/account/methods/${linked.id}`, { method: 'DELETE' });
@@ -104,39 +88,15 @@ test('concurrent removals never remove the last sign-in method', async () => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
 });
 
-test('adding and removing a method requires a recent proof', async () => {
-  const late = await person('late@example.org');
-  await link(late, 'late-1');
-  const { body } = await late.call('/account/methods');
-  await sql`
-    update sessions set proven_at = now() - interval '31 minutes'
-    where user_id = (select id from users where email = ${late.email})
-  `.execute(database);
-  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
-  const answers = [
-    await late.call(`/account/methods/${body.data[1].id}`, { method: 'DELETE' }),
-    await late.call('/account/methods', { method: 'POST', json }),
-  ];
-  for (const { status, body: refused } of answers) {
-    assert.equal(status, 403);
-    assert.equal(refused.error.code, 'proof_required');
-  }
-});
-
 test('a link to a provider that was started before a reset adds nothing after it', async () => {
   const email = 'begun@example.org';
   const victim = await person(email);
-  provider.person = { sub: 'attacker', email: 'attacker@example.org', email_verified: true };
-  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
-  const begun = await victim.call('/account/methods', { method: 'POST', json });
-  await local.signIn.accounts.requestLink(email);
-  const token = tokenOf(local.printed.at(-1) ?? '');
-  await postPortal(local, '/password', { token, password: newPassword });
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
-  const cookie = `${victim.credentials['cookie']}; ${cookiesOf(begun)}`;
-  const back = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
-  assert.match(back.headers.get('location') ?? '', /error=unable_to_link_account/);
+  const to = await link(victim, 'attacker', async () => {
+    await local.signIn.accounts.requestLink(email);
+    const token = tokenOf(local.printed.at(-1) ?? '');
+    await postPortal(local, '/password', { token, password: newPassword });
+  });
+  assert.match(to ?? '', /error=unable_to_link_account/);
   const owner = await signInAs(service, email, newPassword);
   assert.equal((await owner.call('/account/methods')).body.data.length, 1);
 });
@@ -144,26 +104,16 @@ test('a link to a provider that was started before a reset adds nothing after it
 test('a link to a provider adds nothing if its session ends meanwhile and another one stays', async () => {
   const victim = await person('ended-link@example.org');
   const other = await signInAs(service, victim.email);
-  provider.person = { sub: 'late', email: 'late@example.org', email_verified: true };
-  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
-  const begun = await victim.call('/account/methods', { method: 'POST', json });
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
   const session = (await victim.call('/session')).body.data;
   const holder = await database.startTransaction().execute();
-  await sql`select from users where id = ${session.user.id} for update`.execute(holder);
-  const cookie = `${victim.credentials['cookie']}; ${cookiesOf(begun)}`;
-  const back = callPortal(service, `/auth/callback/oidc${search}`, {}, cookie);
-  await eventually(async () => {
-    const { rows } = await sql`
-      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
-    `.execute(database);
-    return rows.length > 0;
-  });
+  const back = link(victim, 'late', () =>
+    sql`select from users where id = ${session.user.id} for update`.execute(holder),
+  );
+  await waitingForLocks(database);
   const path = `/account/sessions/${session.id}`;
   assert.equal((await other.call(path, { method: 'DELETE' })).status, 200);
   await holder.commit().execute();
-  assert.equal((await back).headers.get('location'), null, 'not to the account');
+  assert.equal(await back, null, 'not to the account');
   assert.equal((await other.call('/account/methods')).body.data.length, 1);
 });
 
@@ -180,7 +130,7 @@ test('a password change requires the current one, ends other sessions, and is ma
   assert.equal((await change(password)).status, 200);
   assert.equal((await elsewhere.call('/session')).status, 401);
   assert.equal((await bob.call('/session')).status, 200);
-  await mailTo(smtp, bob.email, /Your password was changed[^]*remove passkeys and ways to sign in/);
+  await smtp.mailTo(bob.email, /Your password was changed[^]*remove passkeys and ways to sign in/);
   await signInAs(service, bob.email, newPassword);
 });
 
@@ -250,13 +200,9 @@ test("the account activity has IP addresses, pages, and only the user's entries"
 });
 
 test('`orgdir accounts link` prints a link that works once, and `audit list` names who made it', async () => {
-  const env = {
-    DATABASE_URL: toUrl(local.connection),
-    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
-    PUBLIC_URL: 'https://directory.test',
-  };
+  const { run, json } = commandsOn(local, { PUBLIC_URL: 'https://directory.test' });
   const email = 'handed@example.org';
-  const made = await runHere(['accounts', 'link', 'Handed@Example.org'], env);
+  const made = await run('accounts', 'link', 'Handed@Example.org');
   assert.equal(made.code, 0, made.stderr);
   assert.match(
     made.stdout,
@@ -265,14 +211,13 @@ test('`orgdir accounts link` prints a link that works once, and `audit list` nam
   const set = { token: tokenOf(made.stdout), password, name: 'H' };
   assert.equal((await postPortal(local, '/password', set)).status, 200);
   assert.equal((await postPortal(local, '/password', set)).status, 403);
-  const again = await runHere(['accounts', 'link', email, '--json'], env);
-  const printed = JSON.parse(again.stdout);
+  const printed = await json('accounts', 'link', email);
   assert.deepEqual([printed.email, printed.hasAccount], [email, true]);
-  const bad = await runHere(['accounts', 'link', 'no address'], env);
+  const bad = await run('accounts', 'link', 'no address');
   assert.equal(bad.code, 2);
   assert.match(bad.stderr, /must be an email address/);
-  const listed = await runHere(['audit', 'list', '--action', 'account', '--json'], env);
-  const entries = JSON.parse(listed.stdout) as { action: string; actor: { kind: string } }[];
+  const words = ['audit', 'list', '--action', 'account'];
+  const entries: { action: string; actor: { kind: string } }[] = await json(...words);
   const kinds = entries.filter(({ action }) => action === 'account.link_created');
   assert.deepEqual(
     kinds.map(({ actor }) => actor.kind),

@@ -4,13 +4,13 @@ import { addManager, removeManager } from '../../src/access/managers.ts';
 import { setMember } from '../../src/access/members.ts';
 import { sql } from '../../src/database/database.ts';
 import { testActor } from '../support/actor.ts';
-import { put } from '../support/directory.ts';
+import { addSubject } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import {
   addressTokenOf,
-  callPortal,
   choosePassword,
+  comeBack,
   cookiesOf,
   password,
   personOf,
@@ -29,20 +29,13 @@ const smtp = await startSmtpServer();
 const local = await startTestService();
 const { database } = local;
 const service = await startTestService({
-  env: {
-    TRUST_PROXY: '127.0.0.0/8',
-    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-    MAIL_FROM: 'Directory <no-reply@example.org>',
-    OIDC_ISSUER_URL: provider.issuer,
-    OIDC_CLIENT_ID: provider.client.id,
-    OIDC_CLIENT_SECRET: provider.client.secret,
-  },
+  env: { TRUST_PROXY: '127.0.0.0/8', ...smtp.env, ...provider.env },
   beside: local,
 });
-await put(database, 'orgs', [
-  { slug: 'acme', name: 'Acme' },
-  { slug: 'globex', name: 'Globex' },
-]);
+const subjects = {
+  acme: await addSubject(database, 'organization', { slug: 'acme', name: 'Acme' }),
+  globex: await addSubject(database, 'organization', { slug: 'globex', name: 'Globex' }),
+};
 
 async function person(email: string): Promise<Person> {
   await signUp(local, email);
@@ -68,23 +61,14 @@ async function requestToken(who: Person, email: string): Promise<string> {
   });
 }
 
-async function mailTo(email: string, words: RegExp): Promise<void> {
-  await eventually(async () =>
-    smtp.mails.some(({ to, text }) => to[0] === email && words.test(text)),
-  );
-}
+const { mailTo } = smtp;
 
 async function emailOf(who: Person): Promise<string> {
   return (await who.call('/session')).body.data.user.email;
 }
 
-async function manage(slug: string, email: string, does = addManager): Promise<void> {
-  const { rows } = await sql<{ id: string }>`select id from orgs where slug = ${slug}`.execute(
-    database,
-  );
-  const subject = { kind: 'organization', id: rows[0]?.id ?? '' } as const;
-  await database.transaction().execute((tx) => does(tx, testActor, subject, email));
-}
+const manage = (slug: keyof typeof subjects, email: string, does = addManager) =>
+  database.transaction().execute((tx) => does(tx, testActor, subjects[slug], email));
 
 async function createApp(who: Person, name: string, slug?: string): Promise<string> {
   const { body } = await who.call('/apps', { method: 'POST', json: { name } });
@@ -142,11 +126,6 @@ test('a link works once, for an hour, until a newer one, and only for the accoun
   };
   await refused(bob, replaced);
   await refused(mallory, token);
-  const signedOut = await callPortal(service, '/account/address', {
-    method: 'PUT',
-    json: { token },
-  });
-  assert.equal(signedOut.status, 401);
   assert.equal((await use(bob, token)).status, 200);
   await refused(bob, token);
 
@@ -337,10 +316,7 @@ test('whoever signs in with a provider that proves no address can add one', asyn
   const page = '/profile/developer/account';
   const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
   const signIn = async () => {
-    const begun = await postPortal(service, '/sign-in/provider', json);
-    const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-    const { search } = new URL(there.headers.get('location') ?? '');
-    const answer = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookiesOf(begun));
+    const answer = await comeBack(service, await postPortal(service, '/sign-in/provider', json));
     return personOf(service, 'unproven-1@oidc.invalid', cookiesOf(answer));
   };
   const jo = await signIn();
@@ -350,7 +326,7 @@ test('whoever signs in with a provider that proves no address can add one', asyn
   assert.ok(!smtp.mails.some(({ to }) => to[0]?.endsWith('.invalid')));
 });
 
-test('a change needs a recent sign-in, and its mails are bounded', async () => {
+test('the mails of changes are bounded', async () => {
   const kim = await person('kim@example.org');
   const from = (ip: string, email: string) =>
     kim.call('/account/address-changes', {
@@ -362,13 +338,6 @@ test('a change needs a recent sign-in, and its mails are bounded', async () => {
   for (let index = 0; index < 6; index += 1)
     statuses.push((await from(`192.0.2.${index}`, `kim-${index}@example.com`)).status);
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
-  const lea = await person('lea@example.org');
-  await sql`
-    update sessions set proven_at = now() - interval '31 minutes'
-    where user_id = (select id from users where email = ${lea.email})
-  `.execute(database);
-  const { status, body } = await request(lea, 'lea@example.com');
-  assert.deepEqual([status, body.error.code], [403, 'proof_required']);
 });
 
 test('a service without mail changes no address', async () => {

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { addManager } from '../../src/access/managers.ts';
 import { sql } from '../../src/database/database.ts';
 import { codeAt, matchingStep, toBase32 } from '../../src/sign-in/authenticators.ts';
-import { testActor } from '../support/actor.ts';
 import { codeOf, createDevice, wrongCodeOf, type Device } from '../support/authenticator.ts';
-import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
-import { eventually } from '../support/eventually.ts';
 import { portalOpenApi } from '../support/openapi-check.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import {
-  callPortal,
+  ageSessions,
   choosePassword,
+  comeBack,
   cookiesOf,
   password,
   personOf,
@@ -21,28 +18,23 @@ import {
   printedToken,
   type Person,
 } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
-const mailEnv = {
-  TRUST_PROXY: '127.0.0.0/8',
-  SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-  MAIL_FROM: 'Directory <no-reply@example.org>',
-};
-const oidc = {
-  OIDC_ISSUER_URL: provider.issuer,
-  OIDC_CLIENT_ID: provider.client.id,
-  OIDC_CLIENT_SECRET: provider.client.secret,
-};
+const mailEnv = { TRUST_PROXY: '127.0.0.0/8', ...smtp.env };
 /** Prints its links, for signing up. */
-const local = await startTestService({ env: oidc });
+const local = await startTestService({ env: provider.env });
 const { database } = local;
-const beside = { beside: local };
-const service = await startTestService({ env: { ...oidc, ...mailEnv }, ...beside });
+const startBeside = (env: Record<string, string>) =>
+  startTestService({ env: { ...provider.env, ...env }, beside: local });
+const service = await startBeside(mailEnv);
+const forAll = await startBeside({ REQUIRE_SECOND_FACTOR: 'all' });
+const forManagers = await startBeside({ REQUIRE_SECOND_FACTOR: 'managers' });
 const page = '/profile/developer';
+const back = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
 
 let ips = 0;
 
@@ -67,11 +59,7 @@ async function person(name: string, on: Pick<TestService, 'url'> = service): Pro
 const post = (who: Person, path: string, json: unknown = {}) =>
   who.call(path, { method: 'POST', json, headers: elsewhere() });
 
-async function mailTo(email: string, words: RegExp): Promise<string> {
-  const found = () => smtp.mails.find(({ to, text }) => to[0] === email && words.test(text));
-  await eventually(async () => found() !== undefined);
-  return found()?.text ?? '';
-}
+const { mailTo } = smtp;
 
 /** Adds an authenticator app, and returns its secret and the recovery codes. */
 async function addApp(who: Person): Promise<{ secret: string; recoveryCodes: string[] }> {
@@ -104,38 +92,20 @@ async function comeFromProvider(
   email?: string,
 ) {
   provider.person = { sub, ...(email && { email, email_verified: true }) };
-  const back = { provider: 'oidc', callbackURL: page, errorCallbackURL: `${page}/sign-in` };
-  const begun = await postPortal(on, '/sign-in/provider', back);
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
-  const answer = await callPortal(on, `/auth/callback/oidc${search}`, {}, cookiesOf(begun));
+  const answer = await comeBack(on, await postPortal(on, '/sign-in/provider', back));
   return personOf(on, email ?? `${sub}@oidc.invalid`, cookiesOf(answer));
 }
 
 const missing = async (who: Person) => (await who.call('/session')).body.data.missingFactor;
 const complete = (who: Person, code: string) => post(who, '/sign-in/second-factor', { code });
 
-/** The session opens nothing. */
+/** The session opens nothing; every other operation is tried in a test of its own. */
 async function assertClosed(who: Person): Promise<void> {
-  const reads = ['/apps', '/account/methods', '/account/second-factor', '/account/proof', '/audit'];
-  for (const path of reads) assert.equal((await who.call(path)).status, 401, path);
-  const writes = [
-    '/apps',
-    '/account/authenticator',
-    '/account/recovery-codes',
-    '/account/proof/mail',
-  ];
-  for (const path of writes) assert.equal((await post(who, path, { name: 'A' })).status, 401, path);
+  assert.equal((await who.call('/apps')).status, 401);
+  assert.equal((await post(who, '/account/authenticator')).status, 401);
 }
 
-/** As if the last proof were so long ago. */
-async function age(who: Person, minutes = 31): Promise<void> {
-  await sql`
-    update sessions set proven_at = now() - ${minutes} * interval '1 minute',
-      created_at = now() - ${minutes} * interval '1 minute'
-    where user_id = (select id from users where email = ${who.email})
-  `.execute(database);
-}
+const age = ({ email }: Person, minutes?: number) => ageSessions(local, email, minutes);
 
 const isProofRequired = ({ status, body }: { status: number; body: any }) =>
   status === 403 && body.error.code === 'proof_required';
@@ -404,13 +374,9 @@ test('a copied passkey is refused: its counter does not increase', async () => {
 
 test('a provider does not replace the second factor', async () => {
   const dan = await person('dan');
-  const back = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
   provider.person = { sub: 'dan', email: dan.email, email_verified: true };
   const begun = await post(dan, '/account/methods', back);
-  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-  const { search } = new URL(there.headers.get('location') ?? '');
-  const cookies = `${dan.credentials['cookie']}; ${cookiesOf(begun)}`;
-  await callPortal(service, `/auth/callback/oidc${search}`, {}, cookies);
+  await comeBack(service, begun, { cookie: dan.credentials['cookie'] });
   const { secret } = await addApp(dan);
   const again = await comeFromProvider('dan', service, dan.email);
   assert.equal(await missing(again), 'confirm');
@@ -421,24 +387,18 @@ test('a provider does not replace the second factor', async () => {
 
 test('a new password leaves the second factor, and a session waits for it for ten minutes', async () => {
   const eve = await person('eve');
-  const { secret } = await addApp(eve);
+  const { secret, recoveryCodes } = await addApp(eve);
+  const pending = await signInAs(service, eve.email);
   await choosePassword(local, eve.email);
   assert.equal((await eve.call('/session')).status, 401);
+  assert.equal((await complete(pending, recoveryCodes[0]!)).status, 401);
+  const unused = await signInAs(service, eve.email);
+  assert.equal((await complete(unused, recoveryCodes[0]!)).status, 200, 'it was not used up');
   const again = await signInAs(service, eve.email);
   await assertClosed(again);
   await age(again, 11);
   assert.equal((await again.call('/session')).status, 401);
   assert.equal((await complete(again, codeOf(secret))).status, 401);
-});
-
-test('a second factor is not proved for a session that a reset has ended', async () => {
-  const fay = await person('fay');
-  const { recoveryCodes } = await addApp(fay);
-  const pending = await signInAs(service, fay.email);
-  await choosePassword(local, fay.email);
-  assert.equal((await complete(pending, recoveryCodes[0]!)).status, 401);
-  const again = await signInAs(service, fay.email);
-  assert.equal((await complete(again, recoveryCodes[0]!)).status, 200, 'it was not used up');
 });
 
 test('sessions that miss the second factor are at most five, and end no complete one', async () => {
@@ -473,10 +433,9 @@ test('sessions that miss the second factor are at most five, and end no complete
 });
 
 test('sessions that still must set up a second factor are at most five', async () => {
-  for (const rule of ['all', 'managers']) {
-    const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: rule }, ...beside });
-    const first = await person(`sets-up-${rule}`, strict);
-    await put(database, 'orgs', [{ slug: `of-${rule}`, name: 'Org', managers: [first.email] }]);
+  for (const [rule, strict] of Object.entries({ forAll, forManagers })) {
+    const first = await person(`sets-up-${rule.toLowerCase()}`, strict);
+    await put(database, 'orgs', [{ name: 'Org', managers: [first.email] }]);
     const later: Person[] = [];
     for (let count = 0; count < 5; count += 1) later.push(await signInAs(strict, first.email));
     assert.equal((await first.call('/session')).status, 401, 'the oldest of six');
@@ -485,29 +444,22 @@ test('sessions that still must set up a second factor are at most five', async (
 });
 
 test('REQUIRE_SECOND_FACTOR=all: whoever has none sets one up, and can do nothing else before', async () => {
-  const strict = await startTestService({
-    env: { ...oidc, REQUIRE_SECOND_FACTOR: 'all' },
-    ...beside,
-  });
-  const gil = await person('gil', strict);
+  const gil = await person('gil', forAll);
   assert.equal(await missing(gil), 'set_up');
-  for (const path of ['/apps', '/account/methods', '/audit', '/overview'])
-    assert.equal((await gil.call(path)).status, 401, path);
-  assert.equal((await post(gil, '/apps', { name: 'A' })).status, 401);
+  assert.equal((await gil.call('/apps')).status, 401);
   await addApp(gil);
   assert.equal(await missing(gil), null);
   assert.equal((await gil.call('/apps')).status, 200);
 
-  const hal = await comeFromProvider('hal', strict);
+  const hal = await comeFromProvider('hal', forAll);
   assert.equal(await missing(hal), 'set_up', 'by a provider too');
   const { device } = await addPasskey(hal);
   assert.equal(await missing(hal), null);
-  assert.equal((await signInWithPasskey(device, strict)).status, 200);
+  assert.equal((await signInWithPasskey(device, forAll)).status, 200);
 });
 
 test('a session that misses its second factor may call what completes it, and no other operation', async () => {
-  const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: 'all' }, ...beside });
-  const unset = await person('val', strict);
+  const unset = await person('val', forAll);
   const xen = await person('xen');
   await addApp(xen);
   const half = await signInAs(service, xen.email);
@@ -550,13 +502,9 @@ test('a session that misses its second factor may call what completes it, and no
 });
 
 test('REQUIRE_SECOND_FACTOR=managers: who manages something needs one, at once', async () => {
-  const strict = await startTestService({ env: { REQUIRE_SECOND_FACTOR: 'managers' }, ...beside });
-  await put(database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme' }]);
-  const { rows } = await sql<{ id: string }>`select id from orgs`.execute(database);
-  const ida = await person('ida', strict);
+  const ida = await person('ida', forManagers);
   assert.equal(await missing(ida), null);
-  const org = { kind: 'organization', id: rows[0]!.id } as const;
-  await database.transaction().execute((tx) => addManager(tx, testActor, org, ida.email));
+  await put(database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme', managers: [ida.email] }]);
   assert.equal(await missing(ida), 'set_up');
   assert.equal((await ida.call('/apps')).status, 401);
 });
@@ -576,7 +524,6 @@ test('sensitive changes need a recent proof, and others do not', async () => {
   await age(jan);
   const write = (method: string) => (path: string, json?: unknown) =>
     jan.call(path, { method, ...(json !== undefined && { json }) });
-  const back = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
   const binding = { kind: 'organization', slug: 'acme-corporation' };
   const webhook = `/apps/${app}/webhooks/${hook}`;
   const refused = [
@@ -588,6 +535,9 @@ test('sensitive changes need a recent proof, and others do not', async () => {
     await write('PUT')(`/apps/${app}/binding`, binding),
     await write('DELETE')(`/apps/${app}`),
     await post(jan, '/account/methods', back),
+    await write('DELETE')(`/account/methods/${randomUUID()}`),
+    await post(jan, '/account/address-changes', { email: 'jan@example.com' }),
+    await post(jan, '/account/deletion', { email: jan.email, apps: [app] }),
     await post(jan, '/account/authenticator'),
     await post(jan, '/account/authenticator/confirm', { code: '123456' }),
     await post(jan, '/account/passkeys/options'),
@@ -711,16 +661,9 @@ test('an operator removes a second factor, which is audited and mailed', async (
   const pat = await person('pat');
   await addApp(pat);
   await addPasskey(pat);
-  const env = {
-    ...mailEnv,
-    DATABASE_URL: toUrl(local.connection),
-    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
-    PUBLIC_URL: 'https://directory.test',
-  };
-  const run = (...words: string[]) => runHere(['accounts', 'remove-second-factor', ...words], env);
-  const { code, stdout, stderr } = await run('Pat@Example.org', '--json');
-  assert.equal(code, 0, stderr);
-  assert.deepEqual(JSON.parse(stdout), {
+  const { run, json } = commandsOn(local, mailEnv);
+  const words = ['accounts', 'remove-second-factor'];
+  assert.deepEqual(await json(...words, 'Pat@Example.org'), {
     email: 'pat@example.org',
     passkeys: 1,
     authenticator: true,
@@ -737,7 +680,7 @@ test('an operator removes a second factor, which is audited and mailed', async (
     select actor_kind as kind from audit_log where action = 'account.second_factor_removed'
   `.execute(database);
   assert.deepEqual(rows, [{ kind: 'cli' }]);
-  const nobody = await run('nobody@example.org');
+  const nobody = await run(...words, 'nobody@example.org');
   assert.equal(nobody.code, 1);
   assert.match(nobody.stderr, /no account/);
 });
@@ -753,20 +696,13 @@ test('a provider is added by the session that began, complete and recently prove
   const uma = await person('uma');
   const other = await signInAs(service, uma.email);
   provider.person = { sub: 'uma', email: 'uma@elsewhere.example', email_verified: true };
-  const callbackURL = `${page}/account`;
-  const back = { provider: 'oidc', callbackURL, errorCallbackURL: callbackURL };
   /** Goes to the provider in the session, and comes back in the one of this cookie. */
   async function link(
-    meanwhile: () => Promise<unknown> = async () => {},
+    meanwhile?: () => Promise<unknown>,
     cookie = uma.credentials['cookie'],
   ): Promise<string | null> {
     const begun = await post(uma, '/account/methods', back);
-    assert.equal(begun.status, 200, begun.text);
-    const there = await fetch(begun.body.data.url, { redirect: 'manual' });
-    const { search } = new URL(there.headers.get('location') ?? '');
-    await meanwhile();
-    const cookies = [cookie, cookiesOf(begun)].filter(Boolean).join('; ');
-    const answer = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookies);
+    const answer = await comeBack(service, begun, { cookie, meanwhile });
     const { rows } = await sql<{ provider: string }>`
       select provider_id as provider from accounts a join users u on u.id = a.user_id
       where u.email = ${uma.email} and provider_id <> 'credential'
@@ -776,9 +712,9 @@ test('a provider is added by the session that began, complete and recently prove
     return error;
   }
   const refused = 'unable_to_link_account';
+  // Not its beginning, from which it waits for the second factor.
   const expire = () =>
-    sql`update sessions set proven_at = now() - interval '31 minutes'
-        where user_id = (select id from users where email = ${uma.email})`.execute(database);
+    sql`update sessions set proven_at = now() - interval '31 minutes'`.execute(database);
 
   assert.equal(await link(undefined, ''), refused, 'signed out');
   assert.equal(await link(undefined, other.credentials['cookie']), refused, 'another session');

@@ -16,11 +16,7 @@ import { startTestService } from '../support/service.ts';
 
 /** Links are read by the test from a mail server, as behind a proxy there are no printed ones. */
 const smtp = await startSmtpServer();
-const env = {
-  TRUST_PROXY: '127.0.0.0/8',
-  SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-  MAIL_FROM: 'Directory <no-reply@example.org>',
-};
+const env = { TRUST_PROXY: '127.0.0.0/8', ...smtp.env };
 const service = await startTestService({ env });
 /** Of the same installation, on a terminal: for signing up. */
 const local = await startTestService({ beside: service });
@@ -256,7 +252,7 @@ test('links are mailed, and the response does not wait for the mail server', asy
     },
   });
   const mailing = await startTestService({
-    env: { ...env, HOST: '0.0.0.0', SMTP_URL: `smtp://127.0.0.1:${slow.port}` },
+    env: { ...env, HOST: '0.0.0.0', ...slow.env },
     beside: service,
   });
   const { body } = await callPortal(mailing, '/sign-in-options');

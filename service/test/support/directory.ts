@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { importLines, type ImportKind, type ImportResult } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { readNdjson } from '../../src/directory/import-source.ts';
-import type { Database, Transaction } from '../../src/database/database.ts';
+import { sql, type Database, type Transaction } from '../../src/database/database.ts';
+import type { Subject } from '../../src/access/managers.ts';
 import { testPublicUrl } from './service.ts';
 
 export async function put(
@@ -30,6 +31,20 @@ export function putIn(
     allowDuplicates: true,
     publicUrl: testPublicUrl,
   });
+}
+
+/** Adds an organisation or an alliance, and returns it as what apps are bound to. */
+export async function addSubject(
+  database: Database,
+  kind: Subject['kind'],
+  fields: { slug: string; name: string; listed?: boolean; managers?: string[] },
+): Promise<Subject> {
+  const table = kind === 'organization' ? 'orgs' : 'alliances';
+  await put(database, table, [fields]);
+  const { rows } = await sql<{ id: string }>`
+    select id from ${sql.table(table)} where slug = ${fields.slug}
+  `.execute(database);
+  return { kind, id: rows[0]?.id ?? '' };
 }
 
 /** Announces a listed organisation again, as an operator does: an event for everyone. Returns the event's id. */

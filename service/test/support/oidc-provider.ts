@@ -12,6 +12,8 @@ type Grant = { nonce: string | null; challenge: string | null; claims: Claims };
 export type OidcProvider = {
   issuer: string;
   client: { id: string; secret: string };
+  /** The settings of a service that knows it. */
+  env: Record<string, string>;
   /** The next user to sign in. */
   person: Claims;
   /** Whether the token response has an ID token, as the standard requires. */
@@ -27,6 +29,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   const provider: OidcProvider = {
     issuer: '',
     client: { id: 'orgdir', secret: randomUUID() },
+    env: {},
     person: { sub: 'nobody' },
     withIdToken: true,
   };
@@ -109,6 +112,12 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   provider.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  provider.env = {
+    OIDC_ISSUER_URL: provider.issuer,
+    OIDC_CLIENT_ID: provider.client.id,
+    OIDC_CLIENT_SECRET: provider.client.secret,
+    OIDC_NAME: 'Example Login',
+  };
   after(() => {
     server.closeAllConnections();
     server.close();

@@ -1,5 +1,6 @@
 /** The portal as its pages use it: people who sign up and in, with their cookies, and every response checked against openapi.portal.json. */
 import assert from 'node:assert/strict';
+import { sql } from '../../src/database/database.ts';
 import { checkPortalAnswer } from './openapi-check.ts';
 import { send, testPublicUrl, type Answer, type CallOptions, type TestService } from './service.ts';
 
@@ -100,4 +101,39 @@ export function personOf(service: Pick<TestService, 'url'>, email: string, cooki
     credentials: { ...fromPortal, cookie },
     call: (path, options) => callPortal(service, path, options, cookie),
   };
+}
+
+/** Goes to the provider where a sign-in or an addition has begun, and comes back with the cookie of the caller. */
+export async function comeBack(
+  service: Pick<TestService, 'url'>,
+  begun: Answer,
+  {
+    cookie,
+    headers = {},
+    meanwhile,
+  }: {
+    cookie?: string | undefined;
+    headers?: Record<string, string>;
+    meanwhile?: (() => Promise<unknown>) | undefined;
+  } = {},
+): Promise<Answer> {
+  assert.equal(begun.status, 200, begun.text);
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  await meanwhile?.();
+  const cookies = [cookie, cookiesOf(begun)].filter(Boolean).join('; ');
+  return callPortal(service, `/auth/callback/oidc${search}`, { headers }, cookies);
+}
+
+/** As if the last proof of all sessions of the account were so long ago. */
+export async function ageSessions(
+  { database }: Pick<TestService, 'database'>,
+  email: string,
+  minutes = 31,
+): Promise<void> {
+  await sql`
+    update sessions set proven_at = now() - ${minutes} * interval '1 minute',
+      created_at = now() - ${minutes} * interval '1 minute'
+    where user_id = (select id from users where email = ${email})
+  `.execute(database);
 }

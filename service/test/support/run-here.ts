@@ -1,8 +1,11 @@
 /** Runs a command in the test's own process: for what is about its answer alone, a process for each would mostly start. */
+import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { createProgram } from '../../src/commands/program.ts';
 import { reportError } from '../../src/commands/report-error.ts';
+import { toUrl, type TestDatabase } from './database.ts';
 import type { CommandResult } from './run-command.ts';
+import { testPublicUrl } from './service.ts';
 
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
@@ -38,6 +41,21 @@ export async function runHere(
     for (const name of Object.keys(env)) delete process.env[name];
     Object.assign(process.env, before);
   }
+}
+
+/** Commands on a test's database: `run` has how one ended, and `json` what one printed that succeeded. */
+export function commandsOn(
+  { connection }: Pick<TestDatabase, 'connection'>,
+  env: Record<string, string> = {},
+) {
+  const run = (...words: string[]) =>
+    runHere(words, { DATABASE_URL: toUrl(connection), PUBLIC_URL: testPublicUrl, ...env });
+  const json = async (...words: string[]): Promise<any> => {
+    const { code, stdout, stderr } = await run(...words, '--json');
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  return { run, json };
 }
 
 function exitCodeNow(): number {

@@ -20,9 +20,13 @@ export type ReceivedMail = {
 
 export type SmtpServer = {
   port: number;
+  /** The settings of a service that sends by it. */
+  env: Record<string, string>;
   mails: ReceivedMail[];
   /** Resolves once so many mails have come, with all of them. */
   received(count: number): Promise<ReceivedMail[]>;
+  /** Resolves once a mail to the address whose text matches has come, with its text. */
+  mailTo: (address: string, words: RegExp) => Promise<string>;
   /** Connections open now. */
   connections(): number;
   stop(): Promise<void>;
@@ -88,13 +92,22 @@ export async function startSmtpServer(behaviour: SmtpBehaviour = {}): Promise<Sm
       server.close(resolve);
     }));
   after(stop);
+  const { port } = server.server.address() as AddressInfo;
   return {
-    port: (server.server.address() as AddressInfo).port,
+    port,
+    env: {
+      SMTP_URL: `smtp://127.0.0.1:${port}`,
+      MAIL_FROM: 'Directory <no-reply@example.org>',
+    },
     mails,
     async received(count) {
       await eventually(async () => mails.length >= count);
       return mails;
     },
+    mailTo: (address, words) =>
+      eventually(
+        async () => mails.find(({ to, text }) => to[0] === address && words.test(text))?.text,
+      ),
     connections: () => server.connections.size,
     stop,
   };
