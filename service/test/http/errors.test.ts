@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { openApi } from '../support/openapi-check.ts';
 import { rawRequest, sendBytes } from '../support/raw-request.ts';
 import { makeKey, startTestService } from '../support/service.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const service = await startTestService();
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
@@ -143,12 +144,7 @@ test('of two changes that wait for each other, one is made and the other is a 50
   const created = await database.transaction().execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(3)`.execute(tx);
     const both = ['a', 'b'].map(create);
-    await eventually(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
-      `.execute(database);
-      return rows.length === both.length;
-    });
+    await waitingForLocks(database, both.length);
     return { both };
   });
   const answers = await Promise.all(created.both);
@@ -206,6 +202,7 @@ test('query values are used as given or rejected, never clamped or ignored', asy
     '/status?x',
     '/openapi.json?pretty=1',
     '/blueprints?active=maybe',
+    '/blueprints?sort=memberCount',
     '/webhooks?search=x',
   ];
   for (const path of refused) {
