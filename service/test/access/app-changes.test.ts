@@ -4,30 +4,18 @@ import { deleteApp } from '../../src/access/apps.ts';
 import { listAudit } from '../../src/access/audit-log.ts';
 import { addManager } from '../../src/access/managers.ts';
 import { sql } from '../../src/database/database.ts';
-import { findOrg } from '../../src/directory/orgs.ts';
 import { recordOperationalEvents } from '../../src/webhooks/notifications/operational-events.ts';
 import { testActor } from '../support/actor.ts';
-import { toUrl } from '../support/database.ts';
-import { put } from '../support/directory.ts';
+import { addSubject } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { makeKey, startTestService } from '../support/service.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const service = await startTestService();
 const { database } = service;
-await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
-const env = {
-  DATABASE_URL: toUrl(service.connection),
-  SECRET_KEY: Buffer.alloc(32).toString('base64'),
-};
-const run = (...words: string[]) => runHere([...words, '--json'], env);
-
-async function json(...words: string[]): Promise<any> {
-  const { code, stdout, stderr } = await run(...words);
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
+const acme = await addSubject(database, 'organization', { slug: 'acme', name: 'Acme' });
+const { run, json } = commandsOn(service);
 
 test('commands rename, bind, unbind and delete an app, and the audit log has each change', async () => {
   const { appId, key, keyId, owner } = await makeKey(service);
@@ -74,12 +62,7 @@ test('an app can be deleted while a worker records an event for its owner', asyn
     await sql`select from webhooks where id = ${webhookId} for update`.execute(worker);
     const asked = database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
     asked.catch(() => {});
-    await eventually(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
-      `.execute(database);
-      return rows.length > 0;
-    });
+    await waitingForLocks(database);
     await recordOperationalEvents(worker, [
       {
         appId,
@@ -106,7 +89,7 @@ test('commands report missing apps and organisations', async () => {
     ['apps', 'bind', 'none', '--org', 'acme'],
     ['apps', 'unbind', 'none'],
   ]) {
-    const { code, stderr } = await run(...words);
+    const { code, stderr } = await run(...words, '--json');
     assert.equal(code, 1, words.join(' '));
     assert.equal(JSON.parse(stderr).error.code, 'not_found');
   }

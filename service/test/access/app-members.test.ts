@@ -10,9 +10,7 @@ import { listOwnApps } from '../../src/access/own-apps.ts';
 import type { AppRole } from '../../src/contract/app-roles.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
 import { testActor } from '../support/actor.ts';
-import { toUrl } from '../support/database.ts';
-import { put } from '../support/directory.ts';
-import { eventually } from '../support/eventually.ts';
+import { addSubject } from '../support/directory.ts';
 import {
   addressTokenOf,
   password,
@@ -21,17 +19,15 @@ import {
   signInAs,
   type Person,
 } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { startTestService, type Answer } from '../support/service.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const service = await startTestService();
 const { database, printed } = service;
-await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
-const acme = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
-await put(database, 'alliances', [{ slug: 'league', name: 'League' }]);
-const { rows: alliances } = await sql<{ id: string }>`select id from alliances`.execute(database);
-const league = { kind: 'alliance', id: alliances[0]?.id ?? '' } as const;
+const acme = await addSubject(database, 'organization', { slug: 'acme', name: 'Acme' });
+const league = await addSubject(database, 'alliance', { slug: 'league', name: 'League' });
+const commands = commandsOn(service);
 
 let people = 0;
 const nextAddress = () => `person-${(people += 1)}@example.org`;
@@ -144,13 +140,11 @@ test('keys of a removed member stay valid, or are revoked with the removal', asy
   const all = [theirs, rotated, mine, other];
   assert.deepEqual(await Promise.all(all.map(isValid)), [false, false, true, true]);
 
-  const env = { DATABASE_URL: toUrl(service.connection) };
   await inTransaction((tx) =>
     setMember(tx, testActor, { appId, email: kept.email, role: 'viewer' }),
   );
   const words = ['apps', 'members', 'remove', appId, '--email', kept.email, '--revoke-keys'];
-  const { stdout } = await runHere([...words, '--json'], env);
-  assert.deepEqual(JSON.parse(stdout), { changed: true, revokedKeys: 1 });
+  assert.deepEqual(await commands.json(...words), { changed: true, revokedKeys: 1 });
   await service.settled();
   assert.equal(await isValid(other), false);
   const revoked = (await audited(appId)).filter(
@@ -364,25 +358,6 @@ test('five invitations by one account do not keep an address from its mails', as
   await send(owner, 'POST', `${other.path}/invitations`, json);
 });
 
-test('the last owner cannot leave, be removed or get another role', async () => {
-  const owner = await next();
-  const other = await next();
-  const { appId, path, pathOf } = await makeApp(owner, { [other.email]: 'developer' });
-  assert.equal(await refuse(owner, 'DELETE', `${path}/membership`), 'conflict');
-  assert.equal(await refuse(owner, 'DELETE', pathOf(owner.email)), 'conflict');
-  assert.equal(await refuse(owner, 'PATCH', pathOf(owner.email), { role: 'viewer' }), 'conflict');
-  await assert.rejects(
-    inTransaction((tx) => removeMember(tx, testActor, { appId, email: owner.email })),
-    { code: 'conflict' },
-  );
-  await assert.rejects(sql`delete from app_members where app_id = ${appId}`.execute(database));
-  assert.equal((await send(owner, 'GET', path)).isLastOwner, true);
-  await send(owner, 'PATCH', pathOf(other.email), { role: 'owner' });
-  assert.equal((await send(owner, 'GET', path)).isLastOwner, false);
-  await send(owner, 'DELETE', `${path}/membership`);
-  assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner' });
-});
-
 test('of two owners who leave at the same time, one stays', async () => {
   for (let round = 0; round < 5; round += 1) {
     const emails = [nextAddress(), nextAddress()];
@@ -461,40 +436,22 @@ test('a binding and an invitation end with the ownership of whoever made them', 
   }
 });
 
-for (const [slug, subject] of [
-  ['acme', acme],
-  ['league', league],
-] as const)
-  test(`only an owner who manages the ${subject.kind} binds the app to it`, async () => {
-    const owner = await next();
-    const manager = await next();
-    const { path, pathOf } = await makeApp(owner, { [manager.email]: 'developer' });
-    await inTransaction((tx) => addManager(tx, testActor, subject, manager.email));
-    const json = { kind: subject.kind, slug };
-    for (const person of [owner, manager])
-      assert.equal(await refuse(person, 'PUT', `${path}/binding`, json), 'forbidden');
-    await send(owner, 'PATCH', pathOf(manager.email), { role: 'owner' });
-    assert.equal(await refuse(owner, 'PUT', `${path}/binding`, json), 'forbidden');
-    const bound = await send(manager, 'PUT', `${path}/binding`, json);
-    const { binding } = bound;
-    assert.deepEqual(
-      [binding.kind, binding.slug, binding.boundBy],
-      [subject.kind, slug, manager.email],
-    );
-  });
-
-test('a transfer makes the other the owner and the caller a developer', async () => {
+test('only an owner who manages an alliance binds the app to it', async () => {
   const owner = await next();
-  const other = await next();
-  const { appId, path, pathOf } = await makeApp(owner, { [other.email]: 'viewer' });
-  const transfer = (email: string) => ({ memberId: pathOf(email).split('/').at(-1) });
-  assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(owner.email)), 'conflict');
-  const { memberId = '' } = transfer(other.email);
-  const json = { memberId: memberId.toUpperCase() };
-  const app = await send(owner, 'POST', `${path}/transfer`, json);
-  assert.equal(app.role, 'developer');
-  assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner', [owner.email]: 'developer' });
-  assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(other.email)), 'forbidden');
+  const manager = await next();
+  const { path, pathOf } = await makeApp(owner, { [manager.email]: 'developer' });
+  await inTransaction((tx) => addManager(tx, testActor, league, manager.email));
+  const json = { kind: 'alliance', slug: 'league' };
+  for (const person of [owner, manager])
+    assert.equal(await refuse(person, 'PUT', `${path}/binding`, json), 'forbidden');
+  await send(owner, 'PATCH', pathOf(manager.email), { role: 'owner' });
+  assert.equal(await refuse(owner, 'PUT', `${path}/binding`, json), 'forbidden');
+  const bound = await send(manager, 'PUT', `${path}/binding`, json);
+  const { binding } = bound;
+  assert.deepEqual(
+    [binding.kind, binding.slug, binding.boundBy],
+    ['alliance', 'league', manager.email],
+  );
 });
 
 test('a member of 100 apps becomes the owner of one of them', async () => {
@@ -531,17 +488,12 @@ test('a request that waits while a member is removed or demoted changes nothing'
       if (later === null) await removeMember(tx, testActor, member);
       else await setMember(tx, testActor, { ...member, role: later });
       answer = other.call(at, { method, json });
-      await eventually(async () => {
-        const { rows } = await sql`
-          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        `.execute(database);
-        return rows.length === 1;
-      });
+      await waitingForLocks(database);
     });
     assert.equal((await answer)?.status, later === null ? 404 : 403, at);
   }
-  const { keyCount, webhookCount } = await send(owner, 'GET', path);
-  assert.deepEqual([keyCount, webhookCount], [0, 0]);
+  const { keyCount, webhookCount, isLastOwner } = await send(owner, 'GET', path);
+  assert.deepEqual([keyCount, webhookCount, isLastOwner], [0, 0, true]);
 });
 
 test('nobody becomes the owner of more than ten apps, in any way', async () => {
@@ -563,18 +515,18 @@ test('nobody becomes the owner of more than ten apps, in any way', async () => {
 test('each member chooses whether to get failure mails', async () => {
   const owner = await next();
   const other = await next();
-  const { path } = await makeApp(owner, { [other.email]: 'developer' });
+  const { path } = await makeApp(owner, { [other.email]: 'owner' });
   const changed = await send(other, 'PATCH', `${path}/membership`, { failureMails: false });
-  assert.equal(changed.failureMails, false);
-  assert.equal((await send(owner, 'GET', path)).failureMails, true);
+  assert.deepEqual([changed.failureMails, changed.isLastOwner], [false, false]);
+  const unchanged = await send(owner, 'GET', path);
+  assert.deepEqual([unchanged.failureMails, unchanged.isLastOwner], [true, false]);
 });
 
 test('commands list, add and remove members, and change their roles', async () => {
   const [owner, other] = [nextAddress(), nextAddress()];
   const appId = await inTransaction((tx) => createApp(tx, testActor, { name: 'Herald', owner }));
-  const env = { DATABASE_URL: toUrl(service.connection) };
   const run = async (...words: string[]) => {
-    const { code, stdout, stderr } = await runHere(['apps', 'members', ...words, '--json'], env);
+    const { code, stdout, stderr } = await commands.run('apps', 'members', ...words, '--json');
     return code === 0 ? JSON.parse(stdout) : stderr;
   };
   const email = ['--email', ` ${other.toUpperCase()} `];

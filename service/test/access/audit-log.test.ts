@@ -6,29 +6,22 @@ import { createApp, deleteApp, renameApp } from '../../src/access/apps.ts';
 import { listAudit, recordAudit, type AuditEntry } from '../../src/access/audit-log.ts';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { createKey, revokeKey } from '../../src/access/keys.ts';
-import { addManager, removeManager } from '../../src/access/managers.ts';
+import { addManager, removeManager, type Subject } from '../../src/access/managers.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
-import { findAlliance } from '../../src/directory/alliances.ts';
-import { findOrg } from '../../src/directory/orgs.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
-import { toUrl } from '../support/database.ts';
-import { put } from '../support/directory.ts';
+import { addSubject, put } from '../support/directory.ts';
 import { startInternalApi } from '../support/internal-api.ts';
-import { eventually } from '../support/eventually.ts';
 import { queueDrained } from '../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { makeKey, startTestService } from '../support/service.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
 const { database } = service;
-await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-await put(database, 'alliances', [{ slug: 'league', name: 'League' }]);
-const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
-const league = {
-  kind: 'alliance',
-  id: (await findAlliance(database, 'league'))?.id ?? '',
-} as const;
+const addOrg = (slug: string) => addSubject(database, 'organization', { slug, name: slug });
+const acme = await addOrg('acme');
+const league = await addSubject(database, 'alliance', { slug: 'league', name: 'League' });
 
 const ada: Actor = { kind: 'user', id: 'u-1', name: 'ada@example.org' };
 const operator: Actor = { kind: 'cli', id: null, name: 'root' };
@@ -129,14 +122,14 @@ test('changes to apps, keys, managers and bindings are audited with their actor'
 
 test('every end of a role audits the end of its binding, with reason and actor', async () => {
   const owner = 'bea@example.org';
-  const bound = (subject: typeof acme | typeof league) =>
+  const bound = (subject: Subject) =>
     inTransaction(async (tx) => {
       const id = await createApp(tx, ada, { name: 'Bound', owner });
       await addManager(tx, ada, subject, owner);
       await bindApp(tx, ada, id, subject);
       return id;
     });
-  const causes: [typeof acme | typeof league, string, (tx: Transaction) => Promise<unknown>][] = [
+  const causes: [Subject, string, (tx: Transaction) => Promise<unknown>][] = [
     [acme, 'role lost', (tx) => removeManager(tx, operator, acme, owner)],
     [league, 'role lost', (tx) => removeManager(tx, operator, league, owner)],
     [
@@ -160,8 +153,7 @@ test('every end of a role audits the end of its binding, with reason and actor',
     await inTransaction((tx) => deleteApp(tx, ada, appId));
   }
   const appId = await inTransaction((tx) => createApp(tx, ada, { name: 'Deleted', owner }));
-  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-  const again = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
+  const again = await addOrg('acme');
   await inTransaction((tx) => addManager(tx, ada, again, owner));
   await inTransaction((tx) => bindApp(tx, ada, appId, again));
   const entries = await entriesOf(() => inTransaction((tx) => deleteApp(tx, operator, appId)));
@@ -179,29 +171,20 @@ test('every end of a role audits the end of its binding, with reason and actor',
 });
 
 test('adding a manager to a deleted organisation is rejected', async () => {
-  await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting' }]);
-  const { id } = (await findOrg(database, 'fleeting'))!;
-  const subject = { kind: 'organization', id } as const;
+  const subject = await addOrg('fleeting');
   let added: Promise<unknown> | undefined;
   await inTransaction(async (tx) => {
-    await sql`delete from orgs where id = ${id}`.execute(tx);
-    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+    await sql`delete from orgs where id = ${subject.id}`.execute(tx);
     added = inTransaction((other) => addManager(other, operator, subject, 'ada@example.org'));
     added.catch(() => {});
-    await eventually(async () => {
-      const waiting = await sql`
-        select from pg_stat_activity where ${rows[0]?.pid}::int = any(pg_blocking_pids(pid))
-      `.execute(database);
-      return waiting.rows.length > 0;
-    });
+    await waitingForLocks(database);
   });
   await assert.rejects(async () => added, { code: 'not_found', message: /no longer exists/ });
 });
 
 test('changes over the internal API, and their effects, are audited under the platform key', async () => {
   const internal = await startInternalApi(service);
-  await put(database, 'orgs', [{ slug: 'fed', name: 'Fed' }]);
-  const fed = { kind: 'organization', id: (await findOrg(database, 'fed'))?.id ?? '' } as const;
+  const fed = await addOrg('fed');
   const { owner, appId } = await makeKey(service, { bindTo: fed });
   const actor = { kind: 'key', id: internal.keyId, name: 'Platform' };
   const entries = await entriesOf(async () => {
@@ -346,10 +329,7 @@ test('a deactivation by workers has one audit entry, with its reason', async () 
   const { length } = await listAudit(first.database, { ...everything, appId });
   assert.equal(length, ['app', 'key', failing, gone, healthy, ...entries].length);
 
-  const { stdout } = await runHere(['audit', 'list', '--action', 'webhook.deactivated'], {
-    DATABASE_URL: toUrl(first.connection),
-    SECRET_KEY: Buffer.alloc(32).toString('base64'),
-  });
+  const { stdout } = await commandsOn(first).run('audit', 'list', '--action', filter.action);
   const line = new RegExp(
     `system delivery worker +webhook\\.deactivated +webhook ${failing.id} +${appId} +host=${failing.host} reason=failing$`,
     'm',
@@ -422,19 +402,13 @@ test('audit entries are listed newest first, filtered by actor, action, subject,
 });
 
 test('a command is audited under its user, and `audit list` shows it', async () => {
-  const env = {
-    DATABASE_URL: toUrl(service.connection),
-    SECRET_KEY: Buffer.alloc(32).toString('base64'),
-  };
+  const commands = commandsOn(service);
   const me = userInfo().username;
-  const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runHere(args, env);
-    assert.equal(code, 0, stderr);
-    return stdout;
-  };
-  const flags = ['--org', 'acme', '--email', 'dora@example.org'];
-  await run('managers', 'add', ...flags);
-  const lines = (await run('audit', 'list', '--action', 'manager', '--actor', me)).split('\n');
+  const list = (...words: string[]) => commands.run('audit', 'list', ...words);
+  const listJson = (...words: string[]) => commands.json('audit', 'list', ...words);
+  const added = ['--org', 'acme', '--email', 'dora@example.org'];
+  await commands.json('managers', 'add', ...added);
+  const lines = (await list('--action', 'manager', '--actor', me)).stdout.split('\n');
   assert.match(lines[0] ?? '', /^TIME +ACTOR +ACTION +SUBJECT +APP +DETAILS$/);
   assert.match(
     lines[1] ?? '',
@@ -442,15 +416,14 @@ test('a command is audited under its user, and `audit list` shows it', async () 
   );
   for (const wanted of ['key', 'key.created'])
     assert.deepEqual(
-      JSON.parse(await run('audit', 'list', '--action', wanted, '--json')),
+      await listJson('--action', wanted),
       JSON.parse(JSON.stringify(await listAudit(database, { ...everything, action: wanted }))),
     );
-  const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
-  assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
+  const [entry] = await listJson('--limit', '1');
+  assert.deepEqual(entry.actor, { kind: 'cli', id: null, name: me });
   const subject = entry.subject.id ?? '';
-  const ofSubject = await run('audit', 'list', '--subject', subject.toUpperCase(), '--json');
   assert.deepEqual(
-    JSON.parse(ofSubject),
+    await listJson('--subject', subject.toUpperCase()),
     JSON.parse(JSON.stringify(await listAudit(database, { ...everything, subjectId: subject }))),
   );
   const name = 'Herald\u001b[2J\r\nsecond line\u202e';
@@ -463,12 +436,11 @@ test('a command is audited under its user, and `audit list` shows it', async () 
       details: { name, owner: 'e@example.org' },
     }),
   );
-  const shown = await run('audit', 'list', '--limit', '1');
   assert.match(
-    shown,
+    (await list('--limit', '1')).stdout,
     /name=Herald\\u001b\[2J\\u000d\\u000asecond line\\u202e owner=e@example\.org$/m,
   );
-  const { code, stderr } = await runHere(['audit', 'list', '--action', 'nothing'], env);
+  const { code, stderr } = await list('--action', 'nothing');
   assert.equal(code, 2);
   assert.match(
     stderr,

@@ -260,7 +260,8 @@ function requestOf(
     case 'remove':
       return ['DELETE', `${app}/members/${idOf(step.at)}`];
     case 'transfer':
-      return ['POST', `${app}/transfer`, { memberId: idOf(step.at) }];
+      // The case of an id does not matter.
+      return ['POST', `${app}/transfer`, { memberId: idOf(step.at).toUpperCase() }];
     default:
       return ['PATCH', `${app}/members/${idOf(step.at)}`, { role: step.role }];
   }

@@ -3,15 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quoteName } from '../../src/contract/quote-name.ts';
 import { sql } from '../../src/database/database.ts';
-import { toUrl } from '../support/database.ts';
 import { signUp } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { startTestService } from '../support/service.ts';
 
 const service = await startTestService();
 const { database } = service;
 const ada = await signUp(service, 'ada@example.org');
-const env = { DATABASE_URL: toUrl(service.connection) };
+const { run } = commandsOn(service);
 
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 const characters = Array.from({ length: 0xffff }, (_, index) => String.fromCharCode(index + 1));
@@ -53,7 +52,7 @@ test('names of apps, keys and accounts, and descriptions of webhooks, are plain'
     ['apps', 'rename', id, 'Her\u2066ald'],
     ['keys', 'create', '--app', id, '--name', 'Her\u0007ald', '--scope', 'read:directory'],
   ]) {
-    const { stderr, code } = await runHere(words, env);
+    const { stderr, code } = await run(...words);
     assert.notEqual(code, 0);
     assert.match(stderr, /must not have control characters/);
   }

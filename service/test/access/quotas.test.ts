@@ -6,19 +6,14 @@ import { createKey } from '../../src/access/keys.ts';
 import { setMember } from '../../src/access/members.ts';
 import { sql, type Transaction } from '../../src/database/database.ts';
 import { testActor } from '../support/actor.ts';
-import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually, withinASecond } from '../support/eventually.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { makeKey, startTestService, type TestService } from '../support/service.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 
 const mailbox = await startSmtpServer();
-const env = {
-  RATE_LIMIT_PER_MINUTE: '20',
-  SMTP_URL: `smtp://127.0.0.1:${mailbox.port}`,
-  MAIL_FROM: 'orgdir@example.org',
-};
+const env = { RATE_LIMIT_PER_MINUTE: '20', ...mailbox.env };
 const service = await startTestService({ env });
 const beside = await startTestService({ beside: service, env });
 const unlimited = await startTestService({ beside: service });
@@ -26,14 +21,9 @@ const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 service.mailSender?.start();
 
-const runQuotas = (...words: string[]) =>
-  runHere(['quotas', ...words], { DATABASE_URL: toUrl(service.connection) });
-
-async function run(...words: string[]): Promise<any[]> {
-  const { code, stdout, stderr } = await runQuotas(...words, '--json');
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
+const commands = commandsOn(service);
+const runQuotas = (...words: string[]) => commands.run('quotas', ...words);
+const run = (...words: string[]): Promise<any[]> => commands.json('quotas', ...words);
 const set = (appId: string, ...flags: string[]) => run('set', appId, ...flags);
 
 /** What the app of a key has of everything that is counted, and how it gets one more. */

@@ -11,12 +11,11 @@ import { openClient, sql } from '../../src/database/database.ts';
 import { dropOldStats } from '../../src/webhooks/history/fold-delivery-changes.ts';
 import { testActor } from '../support/actor.ts';
 import { openCuttableDatabase } from '../support/cuttable-database.ts';
-import { toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';
 import { signUp } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { makeKey, startTestService } from '../support/service.ts';
 
 const service = await startTestService();
@@ -208,18 +207,18 @@ test('orgdir usage prints the same', async () => {
   const { appId, key } = await makeKey(service);
   await service.call('/orgs', { key });
   await usedToday(appId, 1);
-  const env = { DATABASE_URL: toUrl(service.connection) };
-  const apps = await runHere(['usage', '--days', '1', '--json'], env);
-  assert.ok(JSON.parse(apps.stdout).some((app: any) => app.appId === appId));
-  const { stdout } = await runHere(['usage', '--app', appId, '--days', '2'], env);
+  const { run, json } = commandsOn(service);
+  const apps = await json('usage', '--days', '1');
+  assert.ok(apps.some((app: any) => app.appId === appId));
+  const { stdout } = await run('usage', '--app', appId, '--days', '2');
   assert.match(
     stdout,
     /^DAY +REQUESTS +ERRORS +BYTES +EVENTS +DELIVERIES\n[\d-]+ +0 .*\n[\d-]+ +1 +0 /,
   );
   assert.match(stdout, /\nKEY +NAME .*\n.* Test key +1 +0 /);
-  const refused = await runHere(['usage', '--days', '91'], env);
+  const refused = await run('usage', '--days', '91');
   assert.match(refused.stderr, /whole number from 1 to 90/);
-  const strange = await runHere(['usage', '--app', crypto.randomUUID()], env);
+  const strange = await run('usage', '--app', crypto.randomUUID());
   assert.equal(strange.code, 1);
 });
 
