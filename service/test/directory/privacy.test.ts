@@ -200,22 +200,3 @@ test('an organisation that becomes unlisted disappears at once, also from the ca
     assert.notEqual(status, 304, path);
   }
 });
-
-test('no response has the name or value of a private field', async () => {
-  await put(database, 'orgs', [
-    {
-      slug: 'careful',
-      name: 'Careful',
-      alliance: 'east',
-      contactEmail: 'sentinel@example.org',
-      chatServerId: 'sentinel-chat',
-      notes: 'sentinel notes',
-    },
-  ]);
-  await service.settled();
-  for (const path of ['/orgs/careful', '/orgs?limit=100', '/alliances/east', '/alliances']) {
-    const { text } = await service.call(path);
-    assert.doesNotMatch(text, /sentinel|"(listed|contactEmail|chatServerId|notes|managers)"/);
-  }
-  assert.equal((await service.call('/orgs?search=sentinel')).body.pagination.total, 0);
-});
