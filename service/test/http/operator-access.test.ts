@@ -197,6 +197,8 @@ test('the session of an operator is worth nothing with keys, on the internal lis
   const headers = operator?.credentials ?? {};
   const reach = async (url: string, call: Call) =>
     (await fetch(url + call.path, { method: call.method, headers, redirect: 'manual' })).status;
+  for (const path of ['/profile/operator', '/portal/api/operator/overview'])
+    assert.equal(await reach(internal.url, { operationId: '', method: 'GET', path }), 404, path);
   const publicNames = { slug: 'acme', key: 'acme' };
   for (const [url, document] of [
     [service.url, openApi],

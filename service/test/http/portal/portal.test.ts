@@ -8,7 +8,7 @@ import { disableMaintenance, enableMaintenance } from '../../../src/system/maint
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { eventually } from '../../support/eventually.ts';
-import { callPortal, signUp } from '../../support/portal.ts';
+import { ageSessions, callPortal, signUp } from '../../support/portal.ts';
 import { queueDrained } from '../../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../../support/receiver.ts';
 import { makeKey, startTestService } from '../../support/service.ts';
@@ -61,10 +61,7 @@ test('an app is created, bound, and given a key for the public API', async () =>
 test('a temporary key needs no recent proof, and only reads the directory for 15 minutes', async () => {
   const reader = await signUp(service, 'reader@example.org');
   const app = await reader.call('/apps', { method: 'POST', json: { name: 'Reader' } });
-  await sql`
-    update sessions set proven_at = now() - interval '31 minutes'
-    where user_id = (select id from users where email = ${reader.email})
-  `.execute(service.database);
+  await ageSessions(service, reader.email);
   const before = Date.now();
   const created = await reader.call(`/apps/${app.body.data.id}/temporary-keys`, { method: 'POST' });
   const { key, scopes, expiresAt } = created.body.data;
