@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { toUrl } from '../support/database.ts';
 import {
   postPortal,
   printedToken,
@@ -13,26 +12,21 @@ import {
   tokenOf,
   password,
 } from '../support/portal.ts';
-import { runHere } from '../support/run-here.ts';
-import { startTestService, testPublicUrl } from '../support/service.ts';
+import { commandsOn } from '../support/run-here.ts';
+import { startTestService } from '../support/service.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
 
 const service = await startTestService();
 const mailbox = await startSmtpServer();
 const mailing = await startTestService({
   beside: service,
-  env: { SMTP_URL: `smtp://127.0.0.1:${mailbox.port}`, MAIL_FROM: 'orgdir@example.org' },
+  env: mailbox.env,
 });
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-accounts-'));
 after(() => rm(folder, { recursive: true }));
-const env = { DATABASE_URL: toUrl(service.connection), PUBLIC_URL: testPublicUrl };
-const here = (...words: string[]) => runHere(['accounts', ...words], env);
-
-async function run(...words: string[]): Promise<any> {
-  const { code, stdout, stderr } = await here(...words, '--json');
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
+const commands = commandsOn(service);
+const here = (...words: string[]) => commands.run('accounts', ...words);
+const run = (...words: string[]) => commands.json('accounts', ...words);
 
 test('accounts are listed, shown and signed out', async () => {
   const ada = await signUp(service, 'ada@example.org');
@@ -83,8 +77,8 @@ test('a deletion shows what its owner would see, and deletes only what was named
   const done = await run('delete', dan.email, '--yes', '--app', body.data.id);
   assert.equal(done.deleted, true);
   assert.equal((await dan.call('/session')).status, 401);
-  const audit = await runHere(['audit', 'list', '--action', 'account.deleted', '--json'], env);
-  assert.equal(JSON.parse(audit.stdout)[0].actor.kind, 'cli');
+  const [entry] = await commands.json('audit', 'list', '--action', 'account.deleted');
+  assert.equal(entry.actor.kind, 'cli');
 });
 
 /** Requests a link, and says whether it came. */

@@ -1,36 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { test } from 'node:test';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { sql } from '../../src/database/database.ts';
-import { toUrl } from '../support/database.ts';
-import { put } from '../support/directory.ts';
+import { addSubject } from '../support/directory.ts';
 import { endedDelivery } from '../support/eventually.ts';
 import { queueDrained } from '../support/queue.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
-import { runHere } from '../support/run-here.ts';
+import { commandsOn } from '../support/run-here.ts';
 import { makeKey, startTestService, testPublicUrl } from '../support/service.ts';
 
 const service = await startTestService({
   worker: true,
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
 });
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-lists-'));
-after(() => rm(folder, { recursive: true }));
-const env = { DATABASE_URL: toUrl(service.connection), DATA_DIR: folder };
-await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-const {
-  rows: [org],
-} = await sql<{ id: string }>`select id from orgs`.execute(service.database);
-const bound = await makeKey(service, { bindTo: { kind: 'organization', id: org?.id ?? '' } });
-
-async function list(...words: string[]): Promise<any[]> {
-  const { code, stdout, stderr } = await runHere([...words, '--json'], env);
-  assert.equal(code, 0, stderr);
-  return JSON.parse(stdout);
-}
+const acme = { slug: 'acme', name: 'Acme' };
+const bindTo = await addSubject(service.database, 'organization', acme);
+const bound = await makeKey(service, { bindTo });
+const { run, json } = commandsOn(service);
+const list = (...words: string[]): Promise<any[]> => json(...words);
 
 function publish(name: string, data: unknown = null): Promise<string> {
   return service.database
@@ -133,12 +120,12 @@ test('a time of what has happened must not be in the future', async () => {
     ['replay', '--webhook', good.id, '--since', '2099-01-01'],
     ['explain', '--webhook', good.id, ...explain],
   ]) {
-    const { code, stderr } = await runHere(words, env);
+    const { code, stderr } = await run(...words);
     assert.equal(code, 2, words.join(' '));
     assert.match(stderr, /must not be in the future/);
   }
   const range = ['--since', '2026-11-20', '--until', '2026-11-19'];
-  const { code, stderr } = await runHere(['replay', '--webhook', good.id, ...range], env);
+  const { code, stderr } = await run('replay', '--webhook', good.id, ...range);
   assert.equal(code, 2);
   assert.match(stderr, /^error: --until must not be before --since$/m);
 });
@@ -146,7 +133,7 @@ test('a time of what has happened must not be in the future', async () => {
 test('no list shows a secret, a whole key, or more of a URL than its host', async () => {
   for (const noun of ['webhooks', 'deliveries', 'events', 'keys', 'apps']) {
     for (const form of [[], ['--json']]) {
-      const { stdout: shown } = await runHere([noun, 'list', ...form], env);
+      const { stdout: shown } = await run(noun, 'list', ...form);
       assert.notEqual(shown.trim(), '');
       for (const hidden of [good.secret, bad.secret, 'whsec_', service.key, bound.key, '/good'])
         assert.ok(!shown.includes(hidden), `${noun}: ${hidden.slice(0, 6)}`);
