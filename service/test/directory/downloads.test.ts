@@ -51,19 +51,14 @@ const entriesIn = (text: Buffer) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as { id: string; slug: string });
 
-for (const kind of ['orgs', 'alliances', 'blueprints'])
-  test(`a download of ${kind} has what the list has, and the cursor of what comes after`, async () => {
-    const { status, headers, bytes } = await download(`/${kind}.ndjson`);
-    assert.equal(status, 200);
-    assert.equal(headers['content-type'], 'application/x-ndjson; charset=utf-8');
-    assert.equal(Number(headers['content-length']), bytes.length);
-    const { body } = await service.call(`/${kind}?limit=100`);
-    const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
-    assert.deepEqual(entriesIn(bytes), body.data.sort(byId));
-    const changes = await service.call(`/${kind}?changedSince=${String(headers['x-next-cursor'])}`);
-    assert.deepEqual(changes.body.data, []);
-    assert.equal(changes.body.meta.changes.nextCursor, headers['x-next-cursor']);
-  });
+test('a download has its type, its length, and the cursor of what comes after', async () => {
+  const { status, headers, bytes } = await download('/orgs.ndjson');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'application/x-ndjson; charset=utf-8');
+  assert.equal(Number(headers['content-length']), bytes.length);
+  const { body } = await service.call(`/orgs?changedSince=${String(headers['x-next-cursor'])}`);
+  assert.equal(body.meta.changes.nextCursor, headers['x-next-cursor']);
+});
 
 test('it is compressed for whoever accepts that, and either tag is good for both', async () => {
   const plain = await download('/orgs.ndjson');

@@ -129,23 +129,6 @@ test(
   },
 );
 
-test(
-  'publish_event in psql reports what is wrong and what to do',
-  { skip: withoutPsql },
-  async () => {
-    const { code, stderr } = await psql(
-      service.connection,
-      `set role ${platform}; select orgdir.publish_event('application.created', '{}', null, 'league');`,
-    );
-    assert.notEqual(code, 0);
-    assert.match(
-      stderr,
-      /application\.created is about an organisation, and alliance_slug does not go with it/,
-    );
-    assert.match(stderr, /HINT: +Leave it null, and give org_slug\./);
-  },
-);
-
 test('an invalid call of publish_event is rejected with the reason', async () => {
   const big = `repeat('x', 65537)`;
   for (const [call, message, hint] of [
