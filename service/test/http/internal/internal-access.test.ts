@@ -165,6 +165,7 @@ test('a process without the role api has metrics and probes but no internal API'
 
 test('the internal routes are not on the public port', async () => {
   const headers = { authorization: `Bearer ${internal.key}` };
-  for (const path of ['/internal/v1/orgs', '/internal/v1/openapi.json'])
-    assert.equal((await rawRequest(service.url, { path, headers })).status, 404);
+  const probes = ['/metrics', '/livez', '/readyz'];
+  for (const path of [...probes, '/internal/v1/orgs', '/internal/v1/openapi.json'])
+    assert.equal((await rawRequest(service.url, { path, headers })).status, 404, path);
 });

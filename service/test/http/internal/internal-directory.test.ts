@@ -230,7 +230,6 @@ test('a blueprint is replaced except its slug, patched, retired and reactivated'
 });
 
 const nouns = {
-  orgs: () => ({ name: 'One' }),
   alliances: () => ({ name: 'One' }),
   blueprints: () => {
     const { name, category, output } = blueprint({ name: 'One' });

@@ -141,15 +141,6 @@ test('IP addresses, allowed names and requests without a Host are accepted', asy
   assert.match(await sendBytes(url, 'GET /livez HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
-test('the internal routes are not on the public port', async () => {
-  const service = await startTestService();
-  for (const path of paths) {
-    const answer = await rawRequest(service.url, { path });
-    assert.equal(answer.status, 404, path);
-    assert.equal(JSON.parse(answer.text).error.code, 'not_found');
-  }
-});
-
 test('a process is ready if all its migrations are applied, even with newer ones', async () => {
   const behind = await openTestDatabase();
   const listener = await startListener(behind.database);
