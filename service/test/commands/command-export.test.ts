@@ -30,11 +30,11 @@ import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { runHere } from '../support/run-here.ts';
 import { startTestService, testPublicUrl } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const origin = await startTestService();
 const copy = await startTestService();
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-export-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = { DATABASE_URL: toUrl(origin.connection), DATA_DIR: folder };
 const run = (...args: string[]) => runHere(args, env);
 const path = (name: string) => join(folder, name);

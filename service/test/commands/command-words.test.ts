@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../../src/commands/program.ts';
 import { lineBytesMax } from '../../src/directory/import-source.ts';
@@ -14,10 +14,10 @@ import { put } from '../support/directory.ts';
 import { runHere } from '../support/run-here.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startTestService, testPublicUrl } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const service = await startTestService();
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-words-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = {
   DATABASE_URL: toUrl(service.connection),
   PUBLIC_URL: testPublicUrl,

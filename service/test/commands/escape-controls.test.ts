@@ -1,9 +1,8 @@
 /** Text of others on a terminal and in logs: nothing in it ends a line, steers a terminal or turns text around. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { createApp } from '../../src/access/apps.ts';
 import { createKey } from '../../src/access/keys.ts';
 import { escapeControls } from '@orgdir/client/command/escape-controls';
@@ -13,10 +12,10 @@ import { testActor } from '../support/actor.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { announce, put } from '../support/directory.ts';
 import { runHere } from '../support/run-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const { database, connection } = await openTestDatabase();
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-escape-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = { DATABASE_URL: toUrl(connection), DATA_DIR: folder };
 
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;

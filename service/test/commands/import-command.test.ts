@@ -1,10 +1,9 @@
 /** `orgdir import` with real files, as its users run it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sql } from '../../src/database/database.ts';
 import { lockDirectory } from '../../src/directory/lock-directory.ts';
@@ -14,10 +13,10 @@ import { eventually } from '../support/eventually.ts';
 import { runCommand, type CommandResult } from '../support/run-command.ts';
 import { runHere } from '../support/run-here.ts';
 import { testPublicUrl } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const { database, connection } = await openTestDatabase();
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-import-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = { DATABASE_URL: toUrl(connection), PUBLIC_URL: testPublicUrl, DATA_DIR: folder };
 
 async function importText(

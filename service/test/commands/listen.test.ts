@@ -1,10 +1,7 @@
 /** `orgdir listen`: a receiver that verifies, prints, and cleans up after itself. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, afterEach, test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
 import { deliveryHeaders, signingKey } from '../../src/webhooks/sending/sign.ts';
 import { isAlive, startCommand, type Command } from '../support/command.ts';
@@ -15,6 +12,7 @@ import { freePort } from '../support/free-port.ts';
 import { runHere } from '../support/run-here.ts';
 import { loopbackAllowed } from '../support/receiver.ts';
 import { startTestService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const key = randomBytes(32);
 const service = await startTestService({
@@ -22,8 +20,7 @@ const service = await startTestService({
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
   beside: { ...(await openTestDatabase()), secretKeys: [key] },
 });
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-listen-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = {
   DATABASE_URL: toUrl(service.connection),
   SECRET_KEY: key.toString('base64'),

@@ -1,7 +1,6 @@
 /** `orgdir sync` as operators use it: beside a running service, without one, and killed in the middle. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
@@ -22,11 +21,11 @@ import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
 import { runHere } from '../support/run-here.ts';
 import { startTestService } from '../support/service.ts';
 import { eventsOf, stateOf } from '../support/syncs.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
 const { database } = service;
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-sync-'));
-after(() => rm(folder, { recursive: true }));
+const folder = await temporaryFolder();
 const env = { DATABASE_URL: toUrl(service.connection), DATA_DIR: folder };
 const run = (args: string[], more: Record<string, string> = {}) =>
   runHere(['sync', ...args], { ...env, ...more });

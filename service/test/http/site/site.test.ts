@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runningMax } from '../../../src/http/admission/caller-turns.ts';
@@ -13,6 +12,7 @@ import { eventually } from '../../support/eventually.ts';
 import { sql } from '../../../src/database/database.ts';
 import { testActor } from '../../support/actor.ts';
 import { disableMaintenance, enableMaintenance } from '../../../src/system/maintenance.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const service = await startTestService({
   env: { SERVICE_NAME: 'Herald', BRAND_COLOR: '#FFD43B', PUBLIC_URL: 'https://example.org/herald' },
@@ -24,12 +24,6 @@ const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 async function createOrg(name: string, listed = true): Promise<void> {
   await put(service.database, 'orgs', [{ name, listed, description: 'Makers of & <things>' }]);
   await service.settled();
-}
-
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'orgdir-site-'));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
 }
 
 test('the start page of an empty directory has no organisation', async () => {
@@ -282,8 +276,8 @@ test('other methods are refused', async () => {
   }
 });
 
-test('the logo of the operator is served, and a colour gets readable text', async (t) => {
-  const folder = await temporaryFolder(t);
+test('the logo of the operator is served, and a colour gets readable text', async () => {
+  const folder = await temporaryFolder();
   const file = join(folder, 'logo.svg');
   await writeFile(file, '<svg xmlns="http://www.w3.org/2000/svg"/>');
   const brand = await loadBrand(loadConfig({ BRAND_LOGO: file, BRAND_COLOR: '#000080' }));
@@ -291,8 +285,8 @@ test('the logo of the operator is served, and a colour gets readable text', asyn
   assert.equal((await loadBrand(loadConfig({ BRAND_COLOR: '#ffd43b' }))).onColor, '#000000');
 });
 
-test('a logo that cannot be used stops the start with a reason', async (t) => {
-  const folder = await temporaryFolder(t);
+test('a logo that cannot be used stops the start with a reason', async () => {
+  const folder = await temporaryFolder();
   const large = join(folder, 'large.png');
   await writeFile(large, Buffer.alloc(100 * 1024 + 1));
   const refusals: [string, RegExp][] = [
