@@ -358,6 +358,25 @@ test('five invitations by one account do not keep an address from its mails', as
   await send(owner, 'POST', `${other.path}/invitations`, json);
 });
 
+test('the last owner cannot leave, be removed or get another role', async () => {
+  const owner = await next();
+  const other = await next();
+  const { appId, path, pathOf } = await makeApp(owner, { [other.email]: 'developer' });
+  assert.equal(await refuse(owner, 'DELETE', `${path}/membership`), 'conflict');
+  assert.equal(await refuse(owner, 'DELETE', pathOf(owner.email)), 'conflict');
+  assert.equal(await refuse(owner, 'PATCH', pathOf(owner.email), { role: 'viewer' }), 'conflict');
+  await assert.rejects(
+    inTransaction((tx) => removeMember(tx, testActor, { appId, email: owner.email })),
+    { code: 'conflict' },
+  );
+  await assert.rejects(sql`delete from app_members where app_id = ${appId}`.execute(database));
+  assert.equal((await send(owner, 'GET', path)).isLastOwner, true);
+  await send(owner, 'PATCH', pathOf(other.email), { role: 'owner' });
+  assert.equal((await send(owner, 'GET', path)).isLastOwner, false);
+  await send(owner, 'DELETE', `${path}/membership`);
+  assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner' });
+});
+
 test('of two owners who leave at the same time, one stays', async () => {
   for (let round = 0; round < 5; round += 1) {
     const emails = [nextAddress(), nextAddress()];
@@ -452,6 +471,20 @@ test('only an owner who manages an alliance binds the app to it', async () => {
     [binding.kind, binding.slug, binding.boundBy],
     ['alliance', 'league', manager.email],
   );
+});
+
+test('a transfer makes the other the owner and the caller a developer', async () => {
+  const owner = await next();
+  const other = await next();
+  const { appId, path, pathOf } = await makeApp(owner, { [other.email]: 'viewer' });
+  const transfer = (email: string) => ({ memberId: pathOf(email).split('/').at(-1) });
+  assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(owner.email)), 'conflict');
+  const { memberId = '' } = transfer(other.email);
+  const json = { memberId: memberId.toUpperCase() };
+  const app = await send(owner, 'POST', `${path}/transfer`, json);
+  assert.equal(app.role, 'developer');
+  assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner', [owner.email]: 'developer' });
+  assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(other.email)), 'forbidden');
 });
 
 test('a member of 100 apps becomes the owner of one of them', async () => {

@@ -260,8 +260,7 @@ function requestOf(
     case 'remove':
       return ['DELETE', `${app}/members/${idOf(step.at)}`];
     case 'transfer':
-      // The case of an id does not matter.
-      return ['POST', `${app}/transfer`, { memberId: idOf(step.at).toUpperCase() }];
+      return ['POST', `${app}/transfer`, { memberId: idOf(step.at) }];
     default:
       return ['PATCH', `${app}/members/${idOf(step.at)}`, { role: step.role }];
   }
