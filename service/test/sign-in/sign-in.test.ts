@@ -58,6 +58,24 @@ test('an account is created with the mailed link, and can sign in and out', asyn
   assert.equal((await ada.call('/session')).status, 401);
 });
 
+test("signing up with another's address gains nothing", async () => {
+  const email = 'victim@example.org';
+  // The attacker asks for a link, and so does the victim; both links go to the victim.
+  await requestLink(email);
+  const stale = printedToken(service, email);
+  await requestLink(email);
+  const token = printedToken(service, email);
+  // A mail scanner opens both. Only the page is behind them: the token stands in the fragment.
+  for (let index = 0; index < 2; index += 1)
+    assert.equal((await fetch(`${service.url}/profile/developer/set-password`)).status, 200);
+  assert.equal((await signIn(email, 'the attacker chose this')).status, 401);
+  const old = await postPortal(service, '/password', { token: stale, password, name: 'V' });
+  assert.equal(old.status, 403, 'the newer link replaces the older');
+  const set = await postPortal(service, '/password', { token, password, name: 'V' });
+  assert.equal(set.status, 200);
+  assert.equal((await signIn(email)).status, 200);
+});
+
 test('the database keeps no account whose address is not proven', async () => {
   const insert = sql`insert into users (id, name, email, email_verified) values (gen_random_uuid(), 'U', 'u@example.org', false)`;
   await assert.rejects(insert.execute(database), { constraint: 'users_proven' });
