@@ -1,7 +1,4 @@
-/**
- * Creates the applications of both listeners, and the parts that only they use. Each gets all settings and parts, of which its
- * type names those that it takes.
- */
+/** Creates the applications of both listeners, and the parts that only they use. */
 import { httpAddress } from '../settings/config.ts';
 import { openDatabase } from '../database/database.ts';
 import { Publisher, publishingPool } from '../directory/publish-in-groups.ts';
@@ -10,12 +7,13 @@ import { createQueueNotifier } from '../events/queue-channel.ts';
 import { createApp } from '../http/app.ts';
 import { createInternalApp } from '../http/internal-app.ts';
 import { loadBrand } from '../http/site/brand.ts';
+import { version } from '../runtime/version.ts';
 import { createSignIn, type SignIn } from '../sign-in/sign-in.ts';
 import type { TaskParts } from './create-parts.ts';
 
 /** `app` and `signIn` are null without the role `api`. */
 export async function createListeners(parts: TaskParts) {
-  const signIn = parts.config.roles.has('api') ? createSignIn({ ...parts.config, ...parts }) : null;
+  const signIn = parts.config.roles.has('api') ? createConfiguredSignIn(parts) : null;
   const internal = createInternalParts(parts);
   const ofConsole = { ...createConsoleParts(parts), publisher: internal.publisher };
   const feed = new EventFeed(parts.database, parts.session, parts.log);
@@ -28,15 +26,68 @@ export async function createListeners(parts: TaskParts) {
   };
 }
 
+function createConfiguredSignIn(parts: TaskParts): SignIn {
+  const { config, database, secretKeys, secretBox, mailer, hashing, metrics, print, log } = parts;
+  const { publicUrl, serviceName, signIn } = config;
+  return createSignIn({
+    publicUrl,
+    serviceName,
+    signIn,
+    database,
+    secretKeys,
+    secretBox,
+    mailer,
+    metrics,
+    print,
+    log,
+    ...(hashing && { hashing }),
+  });
+}
+
 async function createPublicApp(
   parts: TaskParts,
   signIn: SignIn,
   feed: EventFeed,
   ofConsole: ReturnType<typeof createConsoleParts> & { publisher: Publisher },
 ): ReturnType<typeof createApp> {
-  const { config } = parts;
-  const brand = await loadBrand(config);
-  return createApp({ ...config, ...parts, ...ofConsole, brand, signIn, feed });
+  const { config, database, replicas, revisions, search, health, apiProcesses } = parts;
+  const { publicUrl, serviceName, trustProxy, rateLimitPerMinute, webhooks } = config;
+  return createApp({
+    publicUrl,
+    serviceName,
+    trustProxy,
+    rateLimitPerMinute,
+    webhooks,
+    version,
+    brand: await loadBrand(config),
+    directoryPages: config.directoryPages,
+    directoryPagesImages: config.directoryPagesImages,
+    database,
+    replicas,
+    revisions,
+    search,
+    health,
+    apiProcesses,
+    feed,
+    keyCache: parts.keyCache,
+    usage: parts.usage,
+    responseCache: parts.responseCache,
+    signIn,
+    room: parts.room,
+    sender: parts.sender,
+    clock: parts.clock,
+    leaseMs: parts.leaseMs,
+    secretKeys: parts.secretKeys,
+    secretBox: parts.secretBox,
+    signingKeys: parts.signingKeys,
+    metrics: parts.metrics,
+    readQueue: parts.readQueue,
+    syncs: parts.syncs,
+    ...ofConsole,
+    settingsInForce: config.settingsInForce,
+    log: parts.log,
+    attemptLog: parts.attemptLog,
+  });
 }
 
 /** The pool for writes of the internal API: they wait for each other, and a bulk write waits for its caller. */
@@ -72,7 +123,7 @@ function createConsoleParts({ config, connection }: TaskParts) {
 function createInternalParts(parts: TaskParts) {
   const { config, database, connection } = parts;
   const { host, port, allowedHosts } = config.internal;
-  const { version, search, keyCache, syncs, worker } = parts;
+  const { search, keyCache, readiness, metrics, usage, syncs, worker, log } = parts;
   const { publicUrl, serviceName } = config;
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
@@ -80,7 +131,6 @@ function createInternalParts(parts: TaskParts) {
   const publisher = new Publisher(publishing, () => {
     if (!worker.wake()) notifyWorkers();
   });
-  // Few, because each request gets a copy of them.
   const api = {
     publicUrl,
     serviceName,
@@ -94,7 +144,10 @@ function createInternalParts(parts: TaskParts) {
     syncs,
   };
   const internalApp = createInternalApp({
-    ...parts,
+    metrics,
+    usage,
+    readiness,
+    log,
     allowedHosts,
     api: config.roles.has('api') ? api : null,
   });

@@ -182,11 +182,23 @@ function createShared(options: PartsOptions) {
 }
 
 function createConfiguredWorker(shared: Shared): Worker {
-  const { config, log } = shared;
-  const { publicUrl } = config;
+  const { config, session, clock, room, sender, signingKeys, metrics, log, attemptLog } = shared;
+  const { publicUrl, serviceName, webhooks, retentionDays } = config;
   return createWorker({
-    ...config,
-    ...shared,
+    connection: shared.connection,
+    session,
+    clock,
+    room,
+    sender,
+    signingKeys,
+    metrics,
+    log,
+    attemptLog,
+    version,
+    serviceName,
+    webhooks,
+    leaseMs: shared.leaseMs,
+    retentionDays,
     ingestPublished: (on, floor) => ingestPublished(on, publicUrl, floor),
     entryChanges: {
       fold: foldEntryChanges,
@@ -205,12 +217,29 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
 
 async function createConfiguredMailSender(shared: Shared, mailer: Mailer): Promise<MailSender> {
   const { createMailSender } = await import('../webhooks/notifications/mail-sender.ts');
-  const { config } = shared;
-  const { deactivateAfter } = config.webhooks;
-  return createMailSender({ ...config, ...shared, mailer, deactivateAfter });
+  const { config, database, session, log } = shared;
+  const { publicUrl, serviceName, webhooks } = config;
+  const { deactivateAfter } = webhooks;
+  return createMailSender({
+    database,
+    session,
+    mailer,
+    log,
+    publicUrl,
+    serviceName,
+    deactivateAfter,
+  });
 }
 
 async function createConfiguredWorkers(shared: Shared) {
   const { createWorkerProcesses } = await import('./worker-processes.ts');
-  return createWorkerProcesses({ ...shared, first: shared.firstWorker });
+  const { config, connection, secretKeys, metrics, log, firstWorker } = shared;
+  return createWorkerProcesses({
+    config,
+    connection,
+    secretKeys,
+    metrics,
+    log,
+    first: firstWorker,
+  });
 }
