@@ -6,7 +6,7 @@ import { pageData } from '../page-data.ts';
 /** The base address of the API, without `/api/v1`. */
 export const apiAddress = `${window.location.origin}${pageData.basePath}`;
 
-/** A state that changed meanwhile is seen: nothing comes from the browser's cache. */
+/** Asks each time whether what the browser has cached is still so. */
 const client = createClient({
   baseUrl: apiAddress,
   retries: 0,

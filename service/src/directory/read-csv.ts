@@ -176,13 +176,18 @@ function readCell(cell: string, schema: TSchema, name: string): unknown {
   return cell;
 }
 
+/** How text begins that a spreadsheet would compute, also in full width, which some read alike. */
+const formula = "'*[=+\\-@\\t\\r\uFF1D\uFF0B\uFF0D\uFF20]";
+const formulaAtStart = new RegExp(`^${formula}`);
+const apostropheBefore = new RegExp(`^'(?=${formula})`);
+
 /** A cell that a spreadsheet shows as text, instead of computing what may be somebody else's formula. */
 export function asText(text: string): string {
-  return text.replace(/^'*[=+\-@\t\r]/, "'$&");
+  return text.replace(formulaAtStart, "'$&");
 }
 
 function fromText(cell: string): string {
-  return cell.replace(/^'(?='*[=+\-@\t\r])/, '');
+  return cell.replace(apostropheBefore, '');
 }
 
 /** Between the values of a list in a cell. Aliases have spaces in them. */

@@ -177,7 +177,7 @@ test('adding a manager to a deleted organisation is rejected', async () => {
     await sql`delete from orgs where id = ${subject.id}`.execute(tx);
     added = inTransaction((other) => addManager(other, operator, subject, 'ada@example.org'));
     added.catch(() => {});
-    await waitingForLocks(database);
+    await waitingForLocks(database, 1, tx);
   });
   await assert.rejects(async () => added, { code: 'not_found', message: /no longer exists/ });
 });

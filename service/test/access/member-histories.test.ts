@@ -298,7 +298,6 @@ async function beginExport(world: World, person: Who): Promise<void> {
   const context = {
     database,
     search: { find: () => Promise.resolve(null) },
-    accounts: { listMethods: () => Promise.resolve([]), listSessions: () => Promise.resolve([]) },
     account,
     signedIn: { name: person, image: null },
   };

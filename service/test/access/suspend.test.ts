@@ -343,7 +343,7 @@ test('a webhook that is created while its app is being suspended is refused', as
   await sql`insert into suspensions (app_id, reason) values (${appId}, ${reason})`.execute(holder);
   const json = { url: 'https://example.org/' };
   const creating = service.call('/webhooks', { method: 'POST', key, json });
-  await waitingForLocks(database);
+  await waitingForLocks(database, 1, holder);
   await holder.commit().execute();
   assert.equal((await creating).status, 403);
 });

@@ -125,15 +125,13 @@ export async function comeBack(
   return callPortal(service, `/auth/callback/oidc${search}`, { headers }, cookies);
 }
 
-/** As if the last proof of all sessions of the account were so long ago. */
+/** As if the last proof of all sessions of the account were too long ago. */
 export async function ageSessions(
   { database }: Pick<TestService, 'database'>,
   email: string,
-  minutes = 31,
 ): Promise<void> {
   await sql`
-    update sessions set proven_at = now() - ${minutes} * interval '1 minute',
-      created_at = now() - ${minutes} * interval '1 minute'
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${email})
   `.execute(database);
 }

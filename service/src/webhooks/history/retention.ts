@@ -1,6 +1,7 @@
 /**
- * Creates the partitions for the coming days and drops those past retention. Neither makes other sessions wait: if a
- * lock is not free within a moment, the next run tries again. `doctor` and a metric show a day that stays too long.
+ * Creates the partitions for the coming days, drops those past retention, and deletes the versions of webhooks and bindings that
+ * ended before. Partitions make no other sessions wait: if a lock is not free within a moment, the next run tries again.
+ * `doctor` and a metric show a day that stays too long.
  */
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
 import { coalesce } from '../../database/coalesce.ts';

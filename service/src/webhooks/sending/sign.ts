@@ -1,4 +1,4 @@
-/** Signs a delivery in GitHub's and in Standard Webhooks' format. Pure. */
+/** Signs a delivery in GitHub's and in Standard Webhooks' format, and makes new secrets. */
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 
 /** The two signing keys of one secret. */

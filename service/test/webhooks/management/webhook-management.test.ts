@@ -476,6 +476,7 @@ test('recovery redelivers failed deliveries and those that a deactivation cancel
   });
   assert.deepEqual([deactivated.deactivatedReason, deactivated.exhaustedInARow], ['failing', 5]);
   assert.equal(deactivated.updatedAt, deactivated.deactivatedAt);
+  assert.deepEqual([deactivated.lastSuccessAt, deactivated.lastFailureAt >= since], [null, true]);
   assert.equal(
     (await post(`/webhooks/${id}/recover`, { since }, key)).status,
     409,
@@ -490,6 +491,9 @@ test('recovery redelivers failed deliveries and those that a deactivation cancel
     async () =>
       (await service.call(`/webhooks/${id}/deliveries?status=succeeded`, { key })).body.pagination
         .total === 5,
+  );
+  await eventually(
+    async () => (await service.call(`/webhooks/${id}`, { key })).body.data.lastSuccessAt >= since,
   );
   assert.equal((await post(`/webhooks/${id}/recover`, { since }, key)).body.data.count, 0);
   for (const bad of [{}, { since: 'yesterday' }, { since: '2020-01-01T00:00:00Z' }]) {

@@ -378,7 +378,7 @@ test('a 410 from before a webhook was activated or moved does not make a later t
   }
 });
 
-test('concurrent processes audit each deactivation once, and tell owners of it once', async () => {
+test('concurrent processes audit each deactivation once, and tell owners of it and of the failure before once', async () => {
   const webhooks = await Promise.all(Array.from({ length: 6 }, makeWebhook));
   const paused = await makeWebhook();
   const json = { active: false };
@@ -393,6 +393,8 @@ test('concurrent processes audit each deactivation once, and tell owners of it o
       .toSorted((a, b) => Number(a.id! > b.id!) - Number(a.id! < b.id!));
   };
 
+  // One batch with both would tell only of the deactivation.
+  await updateHealth(...ids.map((id) => exhausted(id)));
   const batch = [
     ...ids.slice(0, 3).map((id) => exhausted(id, 410)),
     ...ids.slice(3).map((id) => exhausted(id)),
@@ -408,13 +410,13 @@ test('concurrent processes audit each deactivation once, and tell owners of it o
       details: { reason: index < 3 ? 'gone' : 'failing', host: 'example.org' },
     })),
   );
-  const { rows } = await sql<{ id: string }>`
-    select webhook_id as id from operational_events
-    where kind = 'webhook.deactivated' and webhook_id = any(${[...ids, paused.id]}::uuid[]) order by 1
+  const { rows } = await sql<{ id: string; kinds: string[] }>`
+    select webhook_id as id, array_agg(kind order by id) as kinds from operational_events
+    where webhook_id = any(${[...ids, paused.id]}::uuid[]) group by webhook_id order by webhook_id
   `.execute(database);
   assert.deepEqual(
-    rows.map(({ id }) => id),
-    ids,
+    rows,
+    ids.map((id) => ({ id, kinds: ['webhook.failing', 'webhook.deactivated'] })),
   );
 });
 

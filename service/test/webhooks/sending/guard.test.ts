@@ -120,7 +120,8 @@ test('a name with a private address is blocked, even if it also has a public one
   assert.equal(await send('a.test', to('127.0.0.1'), { allowed: [] }), 'blocked');
   assert.equal(await send('a.test', to('93.184.216.34', '127.0.0.1'), { allowed: [] }), 'blocked');
   assert.equal(await send('a.test', to('93.184.216.34', 'fd00::1'), { allowed: [] }), 'blocked');
-  assert.equal(await send('a.test', to('127.0.0.1', '10.0.0.1')), 'blocked');
+  for (const other of ['10.0.0.1', '::1', 'fd00::1'])
+    assert.equal(await send('a.test', to('127.0.0.1', other)), 'blocked', other);
   assert.equal(
     await send('a.test', () => ({ alias: 'b.test', addresses: ['10.0.0.1'] })),
     'blocked',
