@@ -2,6 +2,7 @@
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { Directory } from './directory.ts';
+import { retryAfterMs } from './events.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
 import { pageLimitMax } from './pages.ts';
@@ -55,6 +56,8 @@ const pollMsMin = 100;
 /** The pause that is left however often it is woken, so that its key has requests left for others. */
 const wokenMsMin = 1000;
 export const backoffMaxMs = 60_000;
+/** The longest `Retry-After` of the service. One of a proxy may be longer than any timer, or stop the copy for days. */
+export const retryAfterMaxMs = 3_600_000;
 
 export async function mirror(
   { signals }: Connection,
@@ -96,7 +99,7 @@ export async function mirror(
       if (!isTemporary(error)) throw error;
       onFailure?.(error);
       const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);
-      waitMs = Math.max(pollMs, backoffMs, retryAfterMs(error));
+      waitMs = Math.max(pollMs, backoffMs, Math.min(retryAfterMs(error), retryAfterMaxMs));
       failures += 1;
     }
     // A failure has its whole pause.
@@ -169,8 +172,4 @@ function isExpired(error: unknown): boolean {
 
 function isTemporary(error: unknown): error is Failure {
   return error instanceof OrgdirError && mayRetry(true, error as Failure);
-}
-
-function retryAfterMs(failure: Failure): number {
-  return 'retryAfter' in failure ? (failure.retryAfter ?? 0) * 1000 : 0;
 }

@@ -250,3 +250,27 @@ test('a mirror ends with an error of its store, and with one that stays', async 
   await assert.rejects(stranger.mirror({ store }), { code: 'unauthorized' });
   await assert.rejects(client.mirror({ store, kinds: [] }), TypeError);
 });
+
+test('a mirror waits an hour at most, whatever Retry-After says', async (t) => {
+  const waits: number[] = [];
+  const { setTimeout: startTimer } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (act: () => void, ms: number) => {
+    waits.push(ms);
+    return startTimer(act, Math.min(ms, 3_600_000));
+  });
+  const stop = new AbortController();
+  let failures = 0;
+  const limited = createClient({
+    baseUrl: 'http://directory.test',
+    retries: 0,
+    // Longer than a timer can be: one that is asked to wait longer ends at once.
+    fetch: async () => new Response('', { status: 503, headers: { 'retry-after': '2592000' } }),
+  });
+  const store: MirrorStore = { cursor: () => '0', replace: () => {}, apply: () => {} };
+  const onFailure = () => void (failures += 1);
+  const ended = limited.mirror({ store, onFailure, signal: stop.signal });
+  await eventually(async () => waits.some((ms) => ms >= 3_600_000));
+  stop.abort();
+  await assert.rejects(ended);
+  assert.deepEqual([Math.max(...waits), failures], [3_600_000, 1]);
+});

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { defaultRetries, defaultTimeoutMs } from '../src/connection.ts';
 import { beginMsMax, silenceMsMax } from '../src/event-stream.ts';
 import { defaultPatienceMs } from '../src/events.ts';
-import { backoffMaxMs, defaultPollMs } from '../src/mirror.ts';
+import { backoffMaxMs, defaultPollMs, retryAfterMaxMs } from '../src/mirror.ts';
 import { NetworkError } from '../src/network-error.ts';
 import { retryAfterMaxSeconds, retryWaitMs, spreadMs } from '../src/retry.ts';
 import { testTimeoutMs } from '../src/webhooks.ts';
@@ -67,7 +67,7 @@ test('so are the times of downloads, streams and mirrors', () => {
   ]);
   assert.deepEqual(numbersOf('`mirror`'), [
     [],
-    [seconds(defaultPollMs), seconds(backoffMaxMs)],
+    [seconds(defaultPollMs), seconds(backoffMaxMs), seconds(retryAfterMaxMs)],
     [],
   ]);
 });
