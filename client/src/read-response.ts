@@ -33,7 +33,11 @@ function toError(
   const common = {
     status,
     requestId: headers.get('x-request-id'),
-    retryAfter: parseRetryAfter(headers.get('retry-after'), Date.now()),
+    // By the server's clock, if it says: this machine's may be wrong.
+    retryAfter: parseRetryAfter(
+      headers.get('retry-after'),
+      Date.parse(headers.get('date') ?? '') || Date.now(),
+    ),
   };
   const { error } = (isObject(content) ? content : {}) as Envelope;
   if (!isObject(error) || typeof error['code'] !== 'string')

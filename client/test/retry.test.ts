@@ -321,6 +321,23 @@ test('Retry-After may be seconds or a date in all three forms; garbage is none',
     assert.equal(read(garbage), null, String(garbage));
 });
 
+test('a date in Retry-After is read by the clock of the server', async () => {
+  const retryAfterOf = async (headers: Record<string, string>) => {
+    const client = createClient({
+      baseUrl: 'http://directory.test',
+      retries: 0,
+      fetch: async () => new Response('', { status: 503, headers }),
+    });
+    const error = await client.status().catch((thrown: unknown) => thrown);
+    return (error as UnexpectedResponseError).retryAfter;
+  };
+  const date = 'Sun, 06 Nov 2033 08:49:00 GMT';
+  const until = 'Sun, 06 Nov 2033 08:49:37 GMT';
+  assert.equal(await retryAfterOf({ date, 'retry-after': until }), 37);
+  for (const unusable of ['soon', ''])
+    assert.ok(((await retryAfterOf({ date: unusable, 'retry-after': until })) ?? 0) > 3_600);
+});
+
 /** Resolves when the next request has reached the service, whose response is lost. */
 function loseNextAnswer(proxy: Proxy): Promise<void> {
   return new Promise((resolve) => {
