@@ -19,6 +19,7 @@ import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
 import { passwordLengthMax } from '../contract/account.ts';
 import { sessionDays } from '../contract/periods.ts';
+import { startOf } from '../contract/start-of.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';
 import { maySignUp, signUpRefused } from './sign-up-blocks.ts';
@@ -262,13 +263,8 @@ async function readAccount(database: Database, userId: string): Promise<Account>
 
 /** A provider gives any name; ours have 1 to 100 characters and none that controls a terminal. */
 function cleanName(name: string): string {
-  return (
-    name
-      .replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '')
-      .trim()
-      .slice(0, 100)
-      .trim() || 'Unnamed'
-  );
+  const clean = name.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '').trim();
+  return startOf(clean, 100).trim() || 'Unnamed';
 }
 
 /** Tables and columns have the names that the rest of our schema would give them. */

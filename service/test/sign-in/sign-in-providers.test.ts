@@ -321,3 +321,10 @@ test('provider ids that differ in case are different users, and none looks like 
   });
   assert.equal(claimed.email, 'z@oidc.invalid');
 });
+
+test("a provider's name that is shortened does not end in half a character", async () => {
+  const name = `${'n'.repeat(99)}\u{1f680}`;
+  provider.person = { sub: 'x2', email: 'rocket@example.org', email_verified: true, name };
+  const person = await signIn();
+  assert.equal((await person?.call('/session'))?.body.data.user.name, 'n'.repeat(99));
+});
