@@ -78,34 +78,36 @@ export async function mirror(
     return hasMore;
   };
   let woken = new AbortController();
-  wake?.addEventListener(
-    'change',
-    () => woken.abort(),
-    options.signal && { signal: options.signal },
-  );
+  const wakeUp = () => woken.abort();
+  wake?.addEventListener('change', wakeUp);
   let turns = [...kinds];
-  for (let failures = 0; ;) {
-    let waitMs = pollMs;
-    // From before the reads, so that a change during them ends the pause after them.
-    woken = new AbortController();
-    try {
-      for (const kind of turns) {
-        // If it fails, the others come before it in the next round.
-        turns = [...turns.filter((each) => each !== kind), kind];
-        while (await goOn(kind));
+  try {
+    for (let failures = 0; ;) {
+      let waitMs = pollMs;
+      // From before the reads, so that a change during them ends the pause after them.
+      woken = new AbortController();
+      try {
+        for (const kind of turns) {
+          // If it fails, the others come before it in the next round.
+          turns = [...turns.filter((each) => each !== kind), kind];
+          while (await goOn(kind));
+        }
+        failures = 0;
+      } catch (error) {
+        if (!isTemporary(error)) throw error;
+        onFailure?.(error);
+        const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);
+        waitMs = Math.max(pollMs, backoffMs, Math.min(retryAfterMs(error), retryAfterMaxMs));
+        failures += 1;
       }
-      failures = 0;
-    } catch (error) {
-      if (!isTemporary(error)) throw error;
-      onFailure?.(error);
-      const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);
-      waitMs = Math.max(pollMs, backoffMs, Math.min(retryAfterMs(error), retryAfterMaxMs));
-      failures += 1;
+      // A failure has its whole pause.
+      const leastMs = failures > 0 ? waitMs : Math.min(waitMs, wokenMsMin);
+      await wait(leastMs, signals(options));
+      if (waitMs > leastMs) await waitUnless(woken.signal, waitMs - leastMs, signals(options));
     }
-    // A failure has its whole pause.
-    const leastMs = failures > 0 ? waitMs : Math.min(waitMs, wokenMsMin);
-    await wait(leastMs, signals(options));
-    if (waitMs > leastMs) await waitUnless(woken.signal, waitMs - leastMs, signals(options));
+  } finally {
+    // Whoever starts the mirror again after an error keeps the same target.
+    wake?.removeEventListener('change', wakeUp);
   }
 }
 

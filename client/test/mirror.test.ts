@@ -1,5 +1,6 @@
 /** A copy stays right, whatever happens to the directory, the connection and the program. */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -273,4 +274,13 @@ test('a mirror waits an hour at most, whatever Retry-After says', async (t) => {
   stop.abort();
   await assert.rejects(ended);
   assert.deepEqual([Math.max(...waits), failures], [3_600_000, 1]);
+});
+
+test('a mirror that has ended listens to nobody', async () => {
+  const wake = new EventTarget();
+  const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_unknown' });
+  const { signal } = new AbortController();
+  const store = createMemoryStore();
+  await assert.rejects(stranger.mirror({ store, wake, signal }), { code: 'unauthorized' });
+  assert.deepEqual(getEventListeners(wake, 'change'), []);
 });
