@@ -2,6 +2,7 @@
 import { ApiError } from '../api-error.ts';
 import { createClient, type Client } from '../create-client.ts';
 import { OrgdirError } from '../orgdir-error.ts';
+import { UnexpectedResponseError } from '../unexpected-response-error.ts';
 import { cannotStart } from './command-error.ts';
 
 export type Registration = {
@@ -27,12 +28,12 @@ export async function registerByKey(
   apiKey: string,
   { url, events }: Listener,
 ): Promise<Registration> {
-  return withHints(async () => {
+  return withHints(baseUrl, async () => {
     const { webhooks } = createClient({ baseUrl, apiKey, timeoutMs });
     const { data } = await webhooks.list({ limit: webhooksMax });
     for (const abandoned of await findAbandoned(data, url)) await webhooks.delete(abandoned.id);
     const { id, secret } = await webhooks.create({ url, description, ...(events && { events }) });
-    return { id, secret, remove: () => withHints(() => remove(webhooks, id)) };
+    return { id, secret, remove: () => withHints(baseUrl, () => remove(webhooks, id)) };
   });
 }
 
@@ -76,12 +77,14 @@ export function notAllowedHere(reason: string): string {
   return `the service may not send to this machine; set WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 and WEBHOOK_ALLOW_HTTP=true for the service and for this command (${reason})`;
 }
 
-async function withHints<T>(act: () => Promise<T>): Promise<T> {
+async function withHints<T>(baseUrl: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof OrgdirError)) throw error;
     const options = { cause: error };
+    if (error instanceof UnexpectedResponseError)
+      throw cannotStart(`${baseUrl} is not the service: ${error.message}`, options);
     if (!(error instanceof ApiError))
       throw cannotStart(`the service does not respond: ${error.message}`, options);
     const issues = (error.details['issues'] ?? []) as { path: string }[];

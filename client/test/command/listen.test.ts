@@ -465,3 +465,14 @@ test('a handler that answers 101 or pauses in its body keeps no event back', asy
     ],
   );
 });
+
+test('--register says that another server is not the service', async () => {
+  const server = createServer((_, response) => response.end('<!doctype html>'));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const command = listen(['--register', '--port', '0'], { env: { ORGDIR_URL: url } });
+  assert.equal((await command.ended).code, 1);
+  assert.match(command.stderr, /127\.0\.0\.1:\d+\/? is not the service: GET \/api\/v1\/webhooks/);
+});
