@@ -1,6 +1,6 @@
 /** All records after a scenario, except those of probes: of the publisher, the service and the receivers. */
 import { sql, type Database } from '../service/src/database/database.ts';
-import type { WebhookFormat } from '../service/src/contract/webhook-formats.ts';
+import type { WebhookFormat } from '../service/src/contract/delivery-rules.ts';
 import type { SecretBox } from '../service/src/runtime/secret-box.ts';
 import { urlOwner } from '../service/src/webhooks/sending/chat-platforms.ts';
 import { renderMessage } from '../service/src/webhooks/sending/render-message.ts';

@@ -1,6 +1,6 @@
 /** Starts receivers in a process of their own, which record requests or count them, and reads their records. */
 import { join } from 'node:path';
-import type { ChatFormat } from '../service/src/contract/webhook-formats.ts';
+import type { ChatFormat } from '../service/src/contract/delivery-rules.ts';
 import { startProcess } from './start-process.ts';
 
 export type Behaviour =

@@ -1,6 +1,6 @@
-import { startOf } from '../../../service/src/contract/start-of.ts';
+import { startOf } from '../../../service/src/contract/texts.ts';
 import { healthLabels } from '../../../service/src/contract/webhook-in-words.ts';
-import type { WebhookFormat } from '../../../service/src/contract/webhook-formats.ts';
+import type { WebhookFormat } from '../../../service/src/contract/delivery-rules.ts';
 import type { Webhook } from '../api/types.ts';
 
 export const formatLabels: Record<WebhookFormat, string> = {

@@ -9,7 +9,7 @@ import { useWriteForm } from '../ui/use-write-form.ts';
 import {
   webhookFormats,
   type WebhookFormat,
-} from '../../../service/src/contract/webhook-formats.ts';
+} from '../../../service/src/contract/delivery-rules.ts';
 import { formatLabels } from './describe-webhook.ts';
 import { EventChoice } from './event-choice.tsx';
 import {

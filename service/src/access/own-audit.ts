@@ -1,7 +1,7 @@
 /** Reads the audit log of a member's apps, and of deleted apps for their last owners. Operators are not named. */
 import { pageOf, sql, type Executor, type LeftJoined } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
-import { withTextTimes } from '../contract/text-times.ts';
+import { withTextTimes } from '../contract/parse-time.ts';
 
 type Row = Omit<PortalAuditEntry, 'at'> & { at: Date };
 

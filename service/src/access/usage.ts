@@ -11,7 +11,7 @@ import {
 } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { usageWrittenSeconds } from '../contract/periods.ts';
-import { fromRow } from '../contract/text-times.ts';
+import { fromRow } from '../contract/parse-time.ts';
 import {
   UsedApp,
   usedKeysMax,

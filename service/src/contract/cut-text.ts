@@ -1,4 +1,4 @@
-import { startOf } from './start-of.ts';
+import { startOf } from './texts.ts';
 
 /** Shortens a text. PostgreSQL can store the result: it has no NUL and no lone surrogate. */
 export function cutText(text: string, lengthMax: number): string {

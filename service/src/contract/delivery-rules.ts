@@ -1,4 +1,4 @@
-import { inWords } from './in-words.ts';
+import { inWords } from './texts.ts';
 
 /**
  * How often a delivery is attempted before it fails (docs/reference/deliveries.md#retries). A test compares this number
@@ -16,3 +16,8 @@ export function isSuccess(attempt: { statusCode: number | null; error: string | 
   const { statusCode, error } = attempt;
   return error === null && statusCode !== null && statusCode >= 200 && statusCode <= 299;
 }
+
+/** `json`: the signed request of docs/reference/deliveries.md. The others are messages for a channel of that platform. */
+export const webhookFormats = ['json', 'discord', 'slack', 'teams'] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];
+export type ChatFormat = Exclude<WebhookFormat, 'json'>;

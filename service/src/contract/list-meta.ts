@@ -1,6 +1,6 @@
 /** What `meta` of a list says of its entries. */
 import { Type, type Static } from 'typebox';
-import { strictObject } from './shapes.ts';
+import { strictObject, slug } from './shapes.ts';
 
 const FacetValue = strictObject(
   {
@@ -75,3 +75,16 @@ export const FoundBy = strictObject(
   },
 );
 export type FoundBy = Static<typeof FoundBy>;
+
+export const Suggestion = strictObject(
+  {
+    kind: Type.Enum(['organization', 'alliance', 'blueprint'], {
+      type: 'string',
+      description: 'The kind of entry.',
+    }),
+    slug: slug({ description: 'The unique name in URLs, among entries of its kind.' }),
+    name: Type.String({ description: 'The name.', examples: ['Acme Corporation'] }),
+  },
+  { title: 'Suggestion', description: 'An entry of the directory that matches a text.' },
+);
+export type Suggestion = Static<typeof Suggestion>;

@@ -17,7 +17,7 @@ import {
 import { Announcement } from './status.ts';
 import { reasonCharsMax } from './suspension.ts';
 import { Delivery, webhookHealths } from './webhook.ts';
-import { webhookFormats } from './webhook-formats.ts';
+import { webhookFormats } from './delivery-rules.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const text = (description: string, example: string) =>

@@ -2,7 +2,7 @@
  * How long something stays valid, or how far back it reaches. Mails, API descriptions and the portal take these numbers from here, and a
  * test compares the documents with them.
  */
-import { inWords } from './in-words.ts';
+import { inWords } from './texts.ts';
 
 /** How long an invitation can be accepted. */
 export const invitationDays = 7;

@@ -6,7 +6,7 @@ import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
 import { parseTime } from './parse-time.ts';
 import { patternMessages, uuidPattern } from './patterns.ts';
-import { suggestName } from './suggest-name.ts';
+import { closestMatch } from 'leven';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -125,4 +125,12 @@ function describePattern(pattern: string): string {
 
 function nameOf(field: unknown): string {
   return cutText(String(field), nameLengthMax);
+}
+
+/** The end of a message: names the closest one if it is close, or all. */
+export function suggestName(name: string, known: readonly string[]): string {
+  const near = closestMatch(name, known, { maxDistance: Math.ceil(name.length / 3) });
+  return near === undefined
+    ? `; use one of ${known.join(', ')}`
+    : `; did you mean ${JSON.stringify(near)}?`;
 }

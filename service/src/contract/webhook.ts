@@ -1,6 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { keptBytesMax } from './delivery-rules.ts';
-import { webhookFormats } from './webhook-formats.ts';
+import { keptBytesMax, webhookFormats } from './delivery-rules.ts';
 import { nullable, strictObject, suspensionFields, time, uuid, state } from './shapes.ts';
 
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */

@@ -4,7 +4,7 @@
  */
 import type { CsvError } from 'csv-parse';
 import type { TSchema } from 'typebox';
-import { suggestName } from '../contract/suggest-name.ts';
+import { suggestName } from '../contract/validate.ts';
 import { invalid, type ServiceError } from '../errors.ts';
 import { lineBytesMax, tooLong, type SourceLine } from './import-source.ts';
 

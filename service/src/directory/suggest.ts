@@ -1,5 +1,5 @@
 /** Suggests entries of all kinds while somebody types. */
-import type { Suggestion } from '../contract/suggestion.ts';
+import type { Suggestion } from '../contract/list-meta.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql } from '../database/database.ts';
 import type { DirectoryReads } from './list.ts';

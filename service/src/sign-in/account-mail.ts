@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { addNotices } from '../access/notices.ts';
 import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
-import { quoteName } from '../contract/quote-name.ts';
+import { quoteName } from '../contract/texts.ts';
 import { sql, type Database } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mail, Mailer } from '../runtime/mail.ts';

@@ -15,16 +15,17 @@ import type { AccountMail } from './account-mail.ts';
 import { recordActivity, type Account, type SignedInAccount } from './activity.ts';
 import { createAddressChange, takeAddressChange } from './address-changes.ts';
 import type { Caller } from './caller.ts';
-import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
-import { listMethods, type Method } from './list-accounts.ts';
-import { listPasskeys } from './passkeys.ts';
 import {
+  isFirstAccountLink,
+  takeFirstAccountLink,
   createPasswordLink,
   readPasswordLink,
   requestPasswordLink,
   requestSignUpLink,
   takePasswordLink,
 } from './password-links.ts';
+import { listMethods, type Method } from './list-accounts.ts';
+import { listPasskeys } from './passkeys.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { endSession, endSessions, holdSession, lockSignedIn } from './sessions.ts';
 import {

@@ -19,7 +19,7 @@ import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
 import { passwordLengthMax } from '../contract/account.ts';
 import { sessionDays } from '../contract/periods.ts';
-import { startOf } from '../contract/start-of.ts';
+import { startOf } from '../contract/texts.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';
 import { maySignUp, signUpRefused } from './sign-up-blocks.ts';

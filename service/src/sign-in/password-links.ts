@@ -3,8 +3,8 @@
  * or resets its password: once the address has an account, a link that was to create one is worth nothing, because
  * whoever asked for it may be somebody else. Opening a link changes nothing; the password is sent by POST.
  */
-import { linkHours } from '../contract/periods.ts';
-import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { linkHours, firstAccountLinkHours } from '../contract/periods.ts';
+import { sql, type Executor, type Transaction, type Database } from '../database/database.ts';
 import { isSignUpBlocked } from './sign-up-blocks.ts';
 import { createToken, digest } from './token.ts';
 
@@ -103,4 +103,40 @@ export async function takePasswordLink(
     returning email, not creates_account as "hasAccount"
   `.execute(tx);
   return rows[0] ?? null;
+}
+
+/**
+ * The link that creates the first account of an installation, without any mail, for whoever reads its terminal. It works
+ * once, for a day, and only while there is no account. Null if there is one already.
+ */
+export async function offerFirstAccount(
+  database: Database,
+  publicUrl: string,
+): Promise<string | null> {
+  const token = createToken();
+  const { rows } = await sql`
+    insert into first_account_links (hash, expires_at)
+    select ${digest(token)}, now() + ${firstAccountLinkHours} * interval '1 hour' where not exists (select from users)
+    returning 1
+  `.execute(database);
+  if (rows.length === 0) return null;
+  await sql`delete from first_account_links where expires_at <= now()`.execute(database);
+  // Behind `#`, which no server and no log on the way sees.
+  return `${publicUrl}/profile/developer/first-account#${token}`;
+}
+
+export async function isFirstAccountLink(executor: Executor, token: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from first_account_links
+    where hash = ${digest(token)} and expires_at > now() and not exists (select from users)
+  `.execute(executor);
+  return rows.length > 0;
+}
+
+/** All links go with the one: there is only one first account. Of two requests at once, one gets false. */
+export async function takeFirstAccountLink(tx: Transaction, token: string): Promise<boolean> {
+  await sql`lock table first_account_links in exclusive mode`.execute(tx);
+  if (!(await isFirstAccountLink(tx, token))) return false;
+  await sql`delete from first_account_links`.execute(tx);
+  return true;
 }

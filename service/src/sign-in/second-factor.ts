@@ -4,7 +4,7 @@
  */
 import type { Actor } from '../access/actor.ts';
 import { normaliseEmail } from '../access/email.ts';
-import { quoteName } from '../contract/quote-name.ts';
+import { quoteName } from '../contract/texts.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';

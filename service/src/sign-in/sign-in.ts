@@ -15,7 +15,7 @@ import type { Auth, PasswordHashing } from './auth.ts';
 import { createBeginSession, throwWithoutDetails } from './begin-session.ts';
 import { type Caller, headersOf } from './caller.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
-import { offerFirstAccount } from './first-account.ts';
+import { offerFirstAccount } from './password-links.ts';
 import { Passkeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';

@@ -4,7 +4,7 @@ import type { Actor } from '../access/actor.ts';
 import { recordAudit } from '../access/audit-log.ts';
 import { cutText } from '../contract/cut-text.ts';
 import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
-import { withTextTimes, type Dated } from '../contract/text-times.ts';
+import { withTextTimes, type Dated } from '../contract/parse-time.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import type { SyncFailure } from './sync-failure.ts';
 

@@ -3,7 +3,7 @@
  * database is unavailable, and requests should not ask the database about maintenance.
  */
 import type { Announcement, Status } from '../contract/status.ts';
-import { withTextTimes } from '../contract/text-times.ts';
+import { withTextTimes } from '../contract/parse-time.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';

@@ -2,7 +2,7 @@
 import type { Actor } from '../access/actor.ts';
 import { statusDays } from '../contract/periods.ts';
 import { recordAudit } from '../access/audit-log.ts';
-import { withTextTimes, type TextTimes } from '../contract/text-times.ts';
+import { withTextTimes, type TextTimes } from '../contract/parse-time.ts';
 import {
   sql,
   type Change,

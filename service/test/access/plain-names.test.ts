@@ -1,7 +1,7 @@
 /** Names and descriptions that people give: none of them controls, reverses or ends the text around it, or becomes a link. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quoteName } from '../../src/contract/quote-name.ts';
+import { quoteName } from '../../src/contract/texts.ts';
 import { sql } from '../../src/database/database.ts';
 import { signUp } from '../support/portal.ts';
 import { commandsOn } from '../support/run-here.ts';

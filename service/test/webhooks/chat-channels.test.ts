@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import type { ChatFormat } from '../../src/contract/webhook-formats.ts';
+import type { ChatFormat } from '../../src/contract/delivery-rules.ts';
 import { sql } from '../../src/database/database.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
 import { resealSecrets } from '../../src/database/sealed-secrets.ts';

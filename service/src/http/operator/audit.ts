@@ -6,7 +6,7 @@ import { cursorList } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { OperatorAuditEntry } from '../../contract/operator.ts';
 import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import { olderPage, olderPageOf } from './deliveries.ts';
 import { operation } from './surface.ts';
 

@@ -14,7 +14,7 @@ import {
 } from '../../contract/operator.ts';
 import { requireReason } from '../../access/suspensions.ts';
 import { strictObject, uuid } from '../../contract/shapes.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
 import { listAllDeliveries } from '../../webhooks/management/list-all-deliveries.ts';

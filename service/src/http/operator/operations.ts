@@ -14,11 +14,13 @@ import {
   OperatorSetting,
   OperatorWebhook,
   webhookHealth,
+  OperatorQuota,
+  QuotaChanges,
 } from '../../contract/operator.ts';
 import { consoleSearchCharsMax, searchedKeysMax } from '../../contract/console.ts';
 import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
 import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import { ServiceError } from '../../errors.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listAccounts, type Account } from '../../sign-in/list-accounts.ts';
@@ -35,9 +37,45 @@ import { listUsage } from '../usage-operations.ts';
 import { announcementOperations } from './announcements.ts';
 import { auditOperations } from './audit.ts';
 import { operatorDeliveries } from './deliveries.ts';
-import { quotaOperations } from './quotas.ts';
 import { operation, proven, type OperatorContext } from './surface.ts';
 import { changeSuspension, type SuspensionRequest } from './suspensions.ts';
+import { changeQuotas, readQuotas } from '../../access/quotas.ts';
+
+const shared = {
+  path: '/apps/:id/quotas',
+  returns: { 200: 'The quotas in force.' },
+  response: listOf(OperatorQuota, 'OperatorQuotaList', {
+    quota: 'webhooks',
+    limit: 50,
+    isDefault: false,
+    used: 12,
+  }),
+} as const;
+
+const quotaOperations = [
+  operation({
+    ...shared,
+    operationId: 'listQuotas',
+    method: 'GET',
+    summary: 'List the quotas of an app',
+    description: 'Returns what the app may have and use, and what it has.',
+    run: async ({ database, params: { id } }) => onOnePage(await readQuotas(database, id)),
+  }),
+  operation({
+    ...shared,
+    operationId: 'changeQuotas',
+    method: 'PATCH',
+    summary: 'Change quotas of an app',
+    description:
+      'Takes effect in every process within a second. What the app has beyond a quota stays, and it gets no more.',
+    body: QuotaChanges,
+    run: ({ change, actor, params: { id }, body }) =>
+      change(async (tx) => {
+        await changeQuotas(tx, actor, id, body);
+        return onOnePage(await readQuotas(tx, id));
+      }),
+  }),
+];
 
 const SearchQuery = strictObject({
   ...PageQuery.properties,

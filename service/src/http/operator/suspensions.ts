@@ -9,7 +9,7 @@ import {
   type Suspendable,
   type SuspensionSubject,
 } from '../../access/suspensions.ts';
-import { quoteName } from '../../contract/quote-name.ts';
+import { quoteName } from '../../contract/texts.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { lockAccount } from '../../sign-in/list-accounts.ts';
 import { restoreWebhooks, suspendWebhooks } from '../../webhooks/management/suspend-webhooks.ts';

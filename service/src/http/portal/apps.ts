@@ -8,7 +8,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { PortalApp } from '../../contract/portal.ts';
 import { defaultQuotas } from '../../contract/quotas.ts';
 import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';

@@ -23,7 +23,7 @@ import { exampleId, exampleLaterTime, exampleTime } from '../../contract/example
 import { invitationDaysInWords } from '../../contract/periods.ts';
 import { AppInvitation, InvitationLink, OwnInvitation, role } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { readMailbox } from '../../sign-in/accounts.ts';

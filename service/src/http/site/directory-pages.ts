@@ -29,7 +29,7 @@ import { inTurnOfCaller } from '../admission/caller-turns.ts';
 import type { Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { listKey, readDetail, readList, scopeOf, type CachedReads } from '../v1/cached-reads.ts';
-import { directoryCss } from './directory-frame.ts';
+import { directoryCss } from './entry-parts.ts';
 import { renderAlliance, renderOrg } from './entry-page.ts';
 import { renderList, type ListContent, type ListQuery } from './list-page.ts';
 import { htmlType, pageHeaders, type Site } from './page.ts';

@@ -2,7 +2,7 @@
 import type { AllianceDetail } from '../../contract/alliance.ts';
 import { cutText } from '../../contract/cut-text.ts';
 import type { Organisation } from '../../contract/organisation.ts';
-import { renderDirectoryPage } from './directory-frame.ts';
+import { renderDirectoryPage } from './entry-parts.ts';
 import * as parts from './entry-parts.ts';
 import { html, type Html, type Site } from './page.ts';
 

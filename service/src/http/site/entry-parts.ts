@@ -1,7 +1,8 @@
-/** What lists and pages of entries have in common. */
+/** What lists and pages of entries have in common: their frame, and parts of an entry. */
 import type { Alliance } from '../../contract/alliance.ts';
 import type { Organisation } from '../../contract/organisation.ts';
-import { html, type Html, type Site } from './page.ts';
+import { html, type Html, type Site, noExtras, renderPage } from './page.ts';
+import { readFileSync } from 'node:fs';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const languages = new Intl.DisplayNames('en', { type: 'language' });
@@ -54,4 +55,46 @@ export function languageName(tag: string): string {
 /** `1 member`, `1,234 members` */
 export function countOf(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+export const directoryCss = readFileSync(new URL('./directory.css', import.meta.url), 'utf8');
+
+type DirectoryPage = {
+  title: string;
+  /** Of the address that search engines show for this page. */
+  path: string;
+  summary: string;
+  image?: string | null;
+  /** JSON-LD. */
+  data?: object;
+  body: Html;
+};
+
+/** Adds to the head what search engines and messengers read, and the style. */
+export function renderDirectoryPage(site: Site, page: DirectoryPage): string {
+  const { title, path, summary, image, data, body } = page;
+  const { brand, publicUrl } = site;
+  const properties = {
+    type: 'website',
+    site_name: brand.name,
+    title,
+    description: summary,
+    url: `${publicUrl}${path}`,
+    ...(image && { image }),
+  };
+  const head = html`<meta name="description" content="${summary}" />
+    <link rel="canonical" href="${properties.url}" />
+    ${Object.entries(properties).map(([name, value]) => html`<meta property="og:${name}" content="${value}" />`)}
+    ${data && renderData(data)} ${{ html: `<style>${directoryCss}</style>` }}`;
+  return renderPage(site, `${title} – ${brand.name}`, body, {
+    ...noExtras,
+    head,
+    current: `/${path.split(/[/?]/)[1]}`,
+  });
+}
+
+/** `<` is escaped, or a text with `</script>` would end the script. */
+function renderData(data: object): Html {
+  const json = JSON.stringify(data).replaceAll('<', String.raw`\u003c`);
+  return { html: `<script type="application/ld+json">${json}</script>` };
 }

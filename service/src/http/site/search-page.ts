@@ -1,6 +1,6 @@
 /** The search of the start page: its form, and the page at `/?q=…` with what it finds. */
 import { readFileSync } from 'node:fs';
-import type { Suggestion } from '../../contract/suggestion.ts';
+import type { Suggestion } from '../../contract/list-meta.ts';
 import { html, renderPage, type Html, type Site } from './page.ts';
 
 export const searchTextMax = 100;

@@ -4,11 +4,10 @@ import { Type, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
-import { facetsSchema, ChangesMeta, FoundBy } from '../../contract/list-meta.ts';
+import { facetsSchema, ChangesMeta, FoundBy, Suggestion } from '../../contract/list-meta.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
 import { noNul, slug, strictObject } from '../../contract/shapes.ts';
-import { Suggestion } from '../../contract/suggestion.ts';
 import type { Database } from '../../database/database.ts';
 import {
   decodePosition,

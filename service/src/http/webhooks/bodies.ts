@@ -19,7 +19,7 @@ import { isFuture, requireTime } from '../../contract/parse-time.ts';
 import { invalid } from '../../errors.ts';
 import { repeatableHeaders } from '../repeatable.ts';
 import { OwnHeadersInput } from '../../contract/own-headers.ts';
-import { webhookFormats } from '../../contract/webhook-formats.ts';
+import { webhookFormats } from '../../contract/delivery-rules.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { eventNames, subjectEvents, subscribableEvents } from '../../events/catalogue.ts';
 import { filterDepthMax, filterNodesMax } from '../../webhooks/filters/compile-filters.ts';

@@ -3,8 +3,7 @@
  * (`passes_filter` in `migrations/0021_filters.sql`). docs/reference/events.md#filters describes them, and
  * docs/decisions/0056-filters.md says why they are like this.
  */
-import { issuesMax } from '../../contract/validate.ts';
-import { suggestName } from '../../contract/suggest-name.ts';
+import { issuesMax, suggestName } from '../../contract/validate.ts';
 import type { Issue } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import {

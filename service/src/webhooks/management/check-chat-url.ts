@@ -1,6 +1,6 @@
 /** Checks that the requests of a webhook can be those of its format: a chat channel has the URL of its platform, and no headers. Pure. */
 import { checkOwnHeaders, type OwnHeaders } from '../../contract/own-headers.ts';
-import type { ChatFormat, WebhookFormat } from '../../contract/webhook-formats.ts';
+import type { ChatFormat, WebhookFormat } from '../../contract/delivery-rules.ts';
 import type { Issue } from '../../errors.ts';
 import { platforms } from '../sending/chat-platforms.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';

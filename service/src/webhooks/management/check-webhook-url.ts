@@ -3,7 +3,7 @@
  * checks the addresses behind a name when it connects.
  */
 import { isIPv4 } from 'node:net';
-import type { ChatFormat } from '../../contract/webhook-formats.ts';
+import type { ChatFormat } from '../../contract/delivery-rules.ts';
 import type { Network } from '../../settings/config.ts';
 import type { Issue } from '../../errors.ts';
 import { normaliseHost, literalAddresses } from '../sending/url-host.ts';

@@ -5,8 +5,8 @@ import {
   type Attempt,
   type DeliveryDetail,
 } from '../../contract/webhook.ts';
-import { fromRow, withTextTimes, type Dated } from '../../contract/text-times.ts';
-import { type WebhookFormat } from '../../contract/webhook-formats.ts';
+import { fromRow, withTextTimes, type Dated } from '../../contract/parse-time.ts';
+import type { WebhookFormat } from '../../contract/delivery-rules.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { renderMessage } from '../sending/render-message.ts';

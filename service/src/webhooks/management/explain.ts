@@ -4,8 +4,7 @@
  * the same result as one that does not exist, from the same statement.
  */
 import type { Explanation } from '../../contract/explanation.ts';
-import { toUtc } from '../../contract/parse-time.ts';
-import { fromRow } from '../../contract/text-times.ts';
+import { toUtc, fromRow } from '../../contract/parse-time.ts';
 import { Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';

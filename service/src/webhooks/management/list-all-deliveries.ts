@@ -1,6 +1,6 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
 import { LastAttempt } from '../../contract/portal-deliveries.ts';
-import { fromRow, type Dated } from '../../contract/text-times.ts';
+import { fromRow, type Dated } from '../../contract/parse-time.ts';
 import { Delivery } from '../../contract/webhook.ts';
 import { type Executor, type LeftJoined, sql } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';

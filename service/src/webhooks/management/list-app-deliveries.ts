@@ -8,7 +8,7 @@ import {
   type Executor,
   type LeftJoined,
 } from '../../database/database.ts';
-import { fromRow } from '../../contract/text-times.ts';
+import { fromRow } from '../../contract/parse-time.ts';
 import { Delivery } from '../../contract/webhook.ts';
 import { createTurns, statementMaxMs, takesTooLong } from '../../database/create-turns.ts';
 import { deliveriesOf, type DeliveryRow } from './deliveries.ts';

@@ -2,7 +2,7 @@
 import type { AppRole } from '../../contract/app-roles.ts';
 import type { Overview } from '../../contract/portal.ts';
 import { expiresSoonDays } from '../../contract/periods.ts';
-import { withTextTimes } from '../../contract/text-times.ts';
+import { withTextTimes } from '../../contract/parse-time.ts';
 import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { maskUrl } from '../sending/chat-platforms.ts';

@@ -3,7 +3,7 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { requireNotSuspended } from '../../access/suspensions.ts';
 import type { Webhook } from '../../contract/webhook.ts';
-import type { WebhookFormat } from '../../contract/webhook-formats.ts';
+import type { WebhookFormat } from '../../contract/delivery-rules.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { invalid, type Issue } from '../../errors.ts';
 import type { Filters } from '../filters/compile-filters.ts';

@@ -1,5 +1,5 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
-import type { WebhookFormat } from '../../contract/webhook-formats.ts';
+import type { WebhookFormat } from '../../contract/delivery-rules.ts';
 import type { WebhookHealth } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined, asUuid, pageOf } from '../../database/database.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';

@@ -11,10 +11,10 @@ import {
 import { enforceQuota } from '../../access/quotas.ts';
 import { lockApp } from '../../access/require-role.ts';
 import type { AppRole } from '../../contract/app-roles.ts';
-import { withTextTimes, type Dated } from '../../contract/text-times.ts';
+import { withTextTimes, type Dated } from '../../contract/parse-time.ts';
 import { issuesMax } from '../../contract/validate.ts';
 import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
-import type { WebhookFormat } from '../../contract/webhook-formats.ts';
+import type { WebhookFormat } from '../../contract/delivery-rules.ts';
 import {
   sql,
   type Database,

@@ -12,7 +12,7 @@ import {
 import type { NearQuota } from '../../access/quotas.ts';
 import { severityLabels } from '../../contract/announcement.ts';
 import type { Announcement } from '../../contract/status.ts';
-import { quoteName } from '../../contract/quote-name.ts';
+import { quoteName } from '../../contract/texts.ts';
 import { quotaNearPercent, type Quota } from '../../contract/quotas.ts';
 import type { Database } from '../../database/database.ts';
 import type { Logger } from '../../runtime/log.ts';

@@ -1,5 +1,5 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
-import { quoteName } from '../../contract/quote-name.ts';
+import { quoteName } from '../../contract/texts.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
 import { describeHealth, errorLabels, healthLabels } from '../../contract/webhook-in-words.ts';
 import type { ClaimedMail } from './mail-queue.ts';

@@ -1,5 +1,5 @@
 /** What the chat platforms accept and respond: which URLs are theirs, and what a response says about the next request. Pure. */
-import type { ChatFormat } from '../../contract/webhook-formats.ts';
+import type { ChatFormat } from '../../contract/delivery-rules.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { retryAfterMaxMs, retryAfterMs } from './retry.ts';
 

@@ -1,5 +1,5 @@
 import type { Attempt } from '../../contract/webhook.ts';
-import type { ChatFormat } from '../../contract/webhook-formats.ts';
+import type { ChatFormat } from '../../contract/delivery-rules.ts';
 import { sql } from '../../database/database.ts';
 
 /** A delivery under a lease, before its event and webhook are read. */

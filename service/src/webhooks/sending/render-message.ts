@@ -2,7 +2,7 @@
  * Writes an event as a message for a chat platform: its texts from `events/catalogue.ts`, within the platform's limits, and
  * without any mention or markup from the data. Pure: the same event and template version give the same bytes.
  */
-import type { ChatFormat } from '../../contract/webhook-formats.ts';
+import type { ChatFormat } from '../../contract/delivery-rules.ts';
 import { catalogueEntry, messageOf } from '../../events/catalogue.ts';
 import type { Message } from '../../events/message.ts';
 import type { DeliveryContent } from './sign.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keptBytesMax } from '../../../src/contract/delivery-rules.ts';
-import type { ChatFormat } from '../../../src/contract/webhook-formats.ts';
+import { keptBytesMax, type ChatFormat } from '../../../src/contract/delivery-rules.ts';
 import { checkUrlOf } from '../../../src/webhooks/management/check-chat-url.ts';
 import { maskUrl, urlSecrets } from '../../../src/webhooks/sending/chat-platforms.ts';
 import { hideSecrets } from '../../../src/webhooks/sending/hide-secrets.ts';

@@ -1,7 +1,7 @@
 /** Tests what is read from the responses of chat platforms, without a server. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChatFormat } from '../../../src/contract/webhook-formats.ts';
+import type { ChatFormat } from '../../../src/contract/delivery-rules.ts';
 import { readAnswer } from '../../../src/webhooks/sending/chat-platforms.ts';
 
 type Given = { status: number | null; headers?: Record<string, string>; body?: unknown };

@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { ChatFormat } from '../../../src/contract/webhook-formats.ts';
+import type { ChatFormat } from '../../../src/contract/delivery-rules.ts';
 import { exampleTime } from '../../../src/contract/examples.ts';
 import { catalogue, type EventName } from '../../../src/events/catalogue.ts';
 import { templateVersion, timeText } from '../../../src/events/message.ts';

@@ -2,7 +2,7 @@
  * Reads what leased deliveries need to be sent, and checks once more that each webhook may have its event. The check is
  * the last statement before the attempt.
  */
-import type { WebhookFormat } from '../../../contract/webhook-formats.ts';
+import type { WebhookFormat } from '../../../contract/delivery-rules.ts';
 import { arrayLiteral } from '../../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../../database/database.ts';
 import {
