@@ -5,6 +5,7 @@ import { readOrCreateSecret } from '../database/secret-file.ts';
 import { StartError } from '../errors.ts';
 import { findLostKey, secretKeyFile } from '../database/read-secret-keys.ts';
 import { addMoveCommand } from './moving-commands.ts';
+import { addCommand } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
 export function addDatabaseCommand(program: Command): void {
@@ -45,35 +46,25 @@ Examples:
 }
 
 function addReplaceKeyCommand(database: Command): void {
-  database
-    .command('replace-secret-key')
-    .description('Create the secret-key file of the embedded database again after it was lost.')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-What the lost key encrypted stays unreadable (docs/operations.md#keys).
-
-Example:
-  orgdir database replace-secret-key`,
-    )
-    .action((_flags: object, command: Command) =>
-      withDatabase(
-        async (opened, { dataDir, secretKeys }) => {
-          const file = secretKeyFile(dataDir);
-          const loss = await findLostKey(opened.database, dataDir);
-          if (!opened.embedded || secretKeys || loss === null)
-            throw new StartError(
-              'no stored secret needs a lost key; to change the key, see docs/operations.md#keys',
-            );
-          await readOrCreateSecret(file);
-          print(command.optsWithGlobals<{ json?: boolean }>().json, { file }, [
-            `Created ${file}. The secrets that the old key encrypted stay unreadable.`,
-          ]);
-        },
-        { alone: true },
-      ),
-    );
+  addCommand(database, {
+    name: 'replace-secret-key',
+    description: 'Create the secret-key file of the embedded database again after it was lost.',
+    note: 'What the lost key encrypted stays unreadable (docs/operations.md#keys).',
+    open: { alone: true },
+    async act({ opened, config: { dataDir, secretKeys } }) {
+      const file = secretKeyFile(dataDir);
+      const loss = await findLostKey(opened.database, dataDir);
+      if (!opened.embedded || secretKeys || loss === null)
+        throw new StartError(
+          'no stored secret needs a lost key; to change the key, see docs/operations.md#keys',
+        );
+      await readOrCreateSecret(file);
+      return [
+        { file },
+        [`Created ${file}. The secrets that the old key encrypted stay unreadable.`],
+      ];
+    },
+  });
 }
 
 /** Quotes text for a shell. */

@@ -1,42 +1,27 @@
 import type { Command } from 'commander';
 import { estimateLocks, type MigrationEstimate } from '../database/estimate-locks.ts';
 import { listPending } from '../database/migrate.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import { addCommand } from './parse-option.ts';
+import { table } from './with-database.ts';
 
 export function addMigrateCommand(program: Command): void {
-  program
-    .command('migrate')
-    .description(
+  addCommand<{ check?: boolean }>(program, {
+    name: 'migrate',
+    description:
       'Migrate the database to the newest schema. The service also does this when it starts.',
-    )
-    .option('--check', 'list pending migrations, what they lock and for how long; change nothing')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-A migration that does not get a lock within 100 ms rolls back and tries again, for a minute. The times of --check are
-estimates from the sizes of the tables.
-
-Examples:
-  orgdir migrate --check
-  orgdir migrate`,
-    )
-    .action(({ check, json }: { check?: boolean; json?: boolean }) => {
-      if (check) return checkPending(json);
-      return withDatabase(async () =>
-        print(json, { migrated: true }, ['The schema is up to date.']),
-      );
-    });
-}
-
-async function checkPending(json: boolean | undefined): Promise<void> {
-  await withDatabase(
-    async ({ database }) => {
+    options: [
+      ['--check', 'list pending migrations, what they lock and for how long; change nothing'],
+    ],
+    note: `A migration that does not get a lock within 100 ms rolls back and tries again, for a minute. The times of --check are
+estimates from the sizes of the tables.`,
+    example: ['--check', ''],
+    open: ({ check = false }) => ({ unmigrated: check }),
+    async act({ database, flags: { check } }) {
+      if (!check) return [{ migrated: true }, ['The schema is up to date.']];
       const pending = await estimateLocks(database, await listPending(database));
-      print(json, { pending }, formatEstimates(pending));
+      return [{ pending }, formatEstimates(pending)];
     },
-    { unmigrated: true },
-  );
+  });
 }
 
 function formatEstimates(pending: MigrationEstimate[]): string[] {

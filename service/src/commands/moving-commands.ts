@@ -8,80 +8,65 @@ import { StartError } from '../errors.ts';
 import { openConfiguredDatabase } from '../start/open-database.ts';
 import { secretKeyFile } from '../database/read-secret-keys.ts';
 import { postgresUrl } from '../settings/setting-types.ts';
-import { parsePath } from './parse-option.ts';
+import { addCommand, parsePath, requiredOption } from './parse-option.ts';
 import { print, table, toolName, withDatabase } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';
 
-type Flags = { to: string; dryRun?: boolean; json?: boolean };
-
 /** `alone`: nobody may write meanwhile. */
-const options = { unmigrated: true, alone: true };
+const open = { unmigrated: true, alone: true };
 
 export function addMoveCommand(database: Command): void {
-  database
-    .command('move')
-    .description('Copy everything of a stopped installation into an empty PostgreSQL database.')
-    .requiredOption('--to <address>', 'the address of the empty database', parseTarget)
-    .option('--dry-run', 'check both databases and count the rows; change nothing')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-It checks both databases, copies all rows in one transaction and compares the counts. The source stays as it is. If it is
-interrupted, run it again. Stop what publishes by SQL, too. SECRET_KEY is not copied. A password may be in PGPASSWORD.
-
-Example:
-  orgdir database move --to postgres://orgdir@127.0.0.1:5432/orgdir --dry-run`,
-    )
-    .action((_flags: Flags, command: Command) => {
-      // `orgdir database` has --json, too, and takes it.
-      const { to, dryRun, json } = command.optsWithGlobals<Flags>();
-      return withDatabase(async ({ connection }, config) => {
-        const source = { applicationName: toolName, mustBeStopped: true };
-        const target = await openTarget(to, config);
-        try {
-          await withSnapshot(connection, source, async (snapshot) => {
-            if (dryRun) {
-              await checkTarget(target.connection, toolName, snapshot);
-              printCounts(json, 'Would copy', await snapshot.countRows(), config);
-            } else {
-              const counts = await loadSnapshot(target.connection, toolName, snapshot);
-              printCounts(json, 'Copied', counts, config);
-            }
-          });
-        } finally {
-          await target.close();
-        }
-      }, options);
-    });
+  addCommand<{ to: string; dryRun?: boolean }>(database, {
+    name: 'move',
+    description: 'Copy everything of a stopped installation into an empty PostgreSQL database.',
+    options: [
+      requiredOption('--to <address>', 'the address of the empty database', parseTarget),
+      ['--dry-run', 'check both databases and count the rows; change nothing'],
+    ],
+    note: `It checks both databases, copies all rows in one transaction and compares the counts. The source stays as it is. If it is
+interrupted, run it again. Stop what publishes by SQL, too. SECRET_KEY is not copied. A password may be in PGPASSWORD.`,
+    example: '--to postgres://orgdir@127.0.0.1:5432/orgdir --dry-run',
+    open,
+    async act({ opened, config, flags: { to, dryRun } }) {
+      const source = { applicationName: toolName, mustBeStopped: true };
+      const target = await openTarget(to, config);
+      try {
+        return await withSnapshot(opened.connection, source, async (snapshot) => {
+          if (!dryRun) {
+            const counts = await loadSnapshot(target.connection, toolName, snapshot);
+            return describeCounts('Copied', counts, config);
+          }
+          await checkTarget(target.connection, toolName, snapshot);
+          return describeCounts('Would copy', await snapshot.countRows(), config);
+        });
+      } finally {
+        await target.close();
+      }
+    },
+  });
 }
 
 export function addBackupCommands(program: Command): void {
-  program
-    .command('backup')
-    .description('Write everything of an installation at one moment into a new file.')
-    .argument('<file>', 'a file that does not exist yet', parsePath)
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-The service may run. Only the owner of the file may read it. It does not contain SECRET_KEY: keep that, too.
+  addCommand(program, {
+    name: 'backup',
+    description: 'Write everything of an installation at one moment into a new file.',
+    argument: ['<file>', 'a file that does not exist yet', parsePath],
+    note: 'The service may run. Only the owner of the file may read it. It does not contain SECRET_KEY: keep that, too.',
+    example: 'orgdir-2027-01-31.backup',
+    open: { unmigrated: true },
+    async act({ opened, config, given: file }) {
+      const source = { applicationName: toolName, mustBeStopped: false };
+      const counts = await withSnapshot(opened.connection, source, (snapshot) =>
+        writeFileAtomically(file, (write) => writeBackup(snapshot, write), { replaces: false }),
+      );
+      return describeCounts('Wrote', counts, config);
+    },
+  });
+  addRestoreCommand(program);
+}
 
-Example:
-  orgdir backup orgdir-2027-01-31.backup`,
-    )
-    .action((file: string, { json }: Flags) =>
-      withDatabase(
-        async ({ connection }, config) => {
-          const source = { applicationName: toolName, mustBeStopped: false };
-          const counts = await withSnapshot(connection, source, (snapshot) =>
-            writeFileAtomically(file, (write) => writeBackup(snapshot, write), { replaces: false }),
-          );
-          printCounts(json, 'Wrote', counts, config);
-        },
-        { unmigrated: true },
-      ),
-    );
+/** It reads the file before it opens the database. */
+function addRestoreCommand(program: Command): void {
   program
     .command('restore')
     .description('Load a file of backup into an empty database, and migrate it.')
@@ -96,11 +81,12 @@ that the backup is of. If it is interrupted, run it again.
 Example:
   DATA_DIR=./data-restored orgdir restore orgdir-2027-01-31.backup`,
     )
-    .action((file: string, { json }: Flags) =>
+    .action((file: string, { json }: { json?: boolean }) =>
       withBackup(file, (snapshot) =>
         withDatabase(async ({ connection }, config) => {
-          printCounts(json, 'Restored', await loadSnapshot(connection, toolName, snapshot), config);
-        }, options),
+          const counts = await loadSnapshot(connection, toolName, snapshot);
+          print(json, ...describeCounts('Restored', counts, config));
+        }, open),
       ),
     );
 }
@@ -122,16 +108,15 @@ function openTarget(databaseUrl: string, { dataDir }: Config) {
   });
 }
 
-function printCounts(
-  json: boolean | undefined,
+function describeCounts(
   done: 'Would copy' | 'Copied' | 'Wrote' | 'Restored',
   counts: RowCounts,
   { secretKeys, databaseUrl, dataDir }: Config,
-): void {
+): [value: object, lines: string[]] {
   const filled = Object.entries(counts).filter(([, count]) => count > 0);
   const rows = filled.reduce((sum, [, count]) => sum + count, 0);
   const secretKey = secretKeys || databaseUrl !== null ? null : secretKeyFile(dataDir);
-  print(json, { rows, tables: counts, secretKeyFile: secretKey }, [
+  const lines = [
     ...table(
       ['table', 'rows'],
       filled.map(([name, count]) => [name, String(count)]),
@@ -140,7 +125,8 @@ function printCounts(
     done === 'Restored'
       ? adviseKey(secretKey)
       : `The key in ${secretKey ?? 'SECRET_KEY'} is not copied. Keep it: every copy needs it, and nothing else decrypts the secrets.`,
-  ]);
+  ];
+  return [{ rows, tables: counts, secretKeyFile: secretKey }, lines];
 }
 
 function adviseKey(file: string | null): string {

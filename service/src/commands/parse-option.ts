@@ -7,7 +7,8 @@ import { uuidPattern } from '../contract/patterns.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import type { Config } from '../settings/config.ts';
 import type { Change, Database } from '../database/database.ts';
-import { print, withDatabase } from './with-database.ts';
+import type { OpenedDatabase } from '../start/open-database.ts';
+import { print, withDatabase, type OpenOptions } from './with-database.ts';
 
 export function parseInteger(least: number, most: number) {
   return (text: string): number => {
@@ -103,7 +104,7 @@ type Argument = readonly [
 ];
 
 /** A command on the database that prints one result, with `--json` or as lines. */
-export type CommandSpec<Flags = object> = {
+export type CommandSpec<Flags = object, Value = string> = {
   name: string;
   description: string;
   argument?: Argument;
@@ -115,24 +116,32 @@ export type CommandSpec<Flags = object> = {
   note?: string;
   /** What follows the name in the examples of the help. */
   example?: string | string[];
+  /** What precedes the name in them. */
+  exampleEnvironment?: string;
+  /** How the database is opened. */
+  open?: OpenOptions | ((flags: Flags) => OpenOptions);
   /** Runs before the database is opened. Throws, or ends with `command.error`, if the flags do not go together. */
-  check?: (given: Pick<Given<Flags>, 'given' | 'flags' | 'command'>) => void;
-  act: (given: Given<Flags>) => Promise<[value: unknown, lines: string[]]>;
+  check?: (given: Pick<Given<Flags, Value>, 'given' | 'flags' | 'command'>) => void;
+  act: (given: Given<Flags, Value>) => Promise<[value: unknown, lines: string[]]>;
 };
-type Given<Flags> = {
+type Given<Flags, Value> = {
   database: Database;
+  opened: OpenedDatabase;
   /** Makes a change in one transaction. */
   change: Change;
   config: Config;
   /** The argument, as it was parsed; empty without one. */
-  given: string;
+  given: Value;
   second: string;
   flags: Flags;
   command: Command;
 };
 
-export function addCommand<Flags = object>(parent: Command, spec: CommandSpec<Flags>): void {
-  const { argument, secondArgument, options = [], check, act } = spec;
+export function addCommand<Flags = object, Value = string>(
+  parent: Command,
+  spec: CommandSpec<Flags, Value>,
+): void {
+  const { argument, secondArgument, options = [], open = {}, check, act } = spec;
   const command = parent.command(spec.name).description(spec.description);
   for (const each of [argument, secondArgument]) if (each) command.argument(...each);
   for (const option of options)
@@ -143,14 +152,19 @@ export function addCommand<Flags = object>(parent: Command, spec: CommandSpec<Fl
     .addHelpText('after', helpOf(command, spec))
     .action(async (...words: unknown[]) => {
       const [given, second] = [argument, secondArgument].map((each, index) =>
-        each ? (words[index] as string) : '',
-      ) as [string, string];
-      const flags = words.at(-2) as Flags & { json?: boolean };
+        each ? words[index] : '',
+      ) as [Value, string];
+      // A parent may have `--json`, too, and takes it.
+      const flags = command.optsWithGlobals<Flags & { json?: boolean }>();
       check?.({ given, flags, command });
-      const [value, lines] = await withDatabase(({ database }, config) => {
-        const change: Change = (work) => database.transaction().execute(work);
-        return act({ database, change, config, given, second, flags, command });
-      });
+      const [value, lines] = await withDatabase(
+        (opened, config) => {
+          const { database } = opened;
+          const change: Change = (work) => database.transaction().execute(work);
+          return act({ database, opened, change, config, given, second, flags, command });
+        },
+        typeof open === 'function' ? open(flags) : open,
+      );
       print(flags.json, value, lines);
     });
 }
@@ -166,8 +180,16 @@ function addOption(
   else command.option(flags, description);
 }
 
-function helpOf(command: Command, { note, example = '' }: CommandSpec<never>): string {
-  const examples = [example].flat().map((each) => `  ${pathOf(command)} ${each}`.trimEnd());
+function helpOf(
+  command: Command,
+  {
+    note,
+    example = '',
+    exampleEnvironment,
+  }: Pick<CommandSpec, 'note' | 'example' | 'exampleEnvironment'>,
+): string {
+  const name = [exampleEnvironment ?? [], pathOf(command)].flat().join(' ');
+  const examples = [example].flat().map((each) => `  ${name} ${each}`.trimEnd());
   const title = examples.length > 1 ? 'Examples:' : 'Example:';
   return [...(note === undefined ? [] : ['', note]), '', title, ...examples].join('\n');
 }

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { changeRefused, type RefusedVerb } from '../http/operator/refused.ts';
 import { cliActor } from './cli-actor.ts';
-import { parseId } from './parse-option.ts';
-import { print, withDatabase } from './with-database.ts';
+import { addCommand, exampleId, parseId } from './parse-option.ts';
 
-type Flags = { all?: boolean; json?: boolean };
 type Verb = {
   name: RefusedVerb;
   past: 'retried' | 'dropped';
@@ -29,31 +27,25 @@ const verbs: Verb[] = [
 
 export function addSetAsideCommands(events: Command): void {
   for (const { name, past, description, note } of verbs)
-    events
-      .command(name)
-      .description(description)
-      .argument('[id...]', 'ids that orgdir events list --rejected shows', collectId)
-      .option('--all', 'all that are listed')
-      .option('--json', 'print JSON')
-      .addHelpText(
-        'after',
-        `
-${note}
-
-Examples:
-  orgdir events ${name} 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f
-  orgdir events ${name} --all`,
-      )
-      .action(async (ids: string[], { all, json }: Flags, command: Command) => {
+    addCommand<{ all?: boolean }, string[]>(events, {
+      name,
+      description,
+      argument: ['[id...]', 'ids that orgdir events list --rejected shows', collectId],
+      options: [['--all', 'all that are listed']],
+      note,
+      example: [exampleId, '--all'],
+      check({ given: ids, flags: { all }, command }) {
         if (ids.length > 0 === (all === true))
           command.error("error: either ids or option '--all' must be specified");
-        const count = await withDatabase(({ database }) =>
-          changeRefused(database, cliActor(), name, all ? null : ids),
-        );
-        print(json, { [past]: count }, [
-          count === 0 ? 'Nothing was rejected or set aside.' : `${count} ${past}.`,
-        ]);
-      });
+      },
+      async act({ database, given: ids, flags: { all } }) {
+        const count = await changeRefused(database, cliActor(), name, all ? null : ids);
+        return [
+          { [past]: count },
+          [count === 0 ? 'Nothing was rejected or set aside.' : `${count} ${past}.`],
+        ];
+      },
+    });
 }
 
 function collectId(text: string, earlier: string[] | undefined): string[] {

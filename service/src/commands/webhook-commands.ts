@@ -14,7 +14,7 @@ import {
 import { describeHealth, type DeactivatedReason } from '../contract/webhook-in-words.ts';
 import { addCommand, exampleId } from './parse-option.ts';
 import { addSuspension } from './suspension-commands.ts';
-import { print, table, withDatabase } from './with-database.ts';
+import { table } from './with-database.ts';
 
 export function addWebhookCommands(program: Command): void {
   const webhooks = program.command('webhooks').description('Show and maintain webhooks.');
@@ -42,35 +42,24 @@ GIVEN UP counts consecutive deliveries that failed after all attempts.`,
 }
 
 function addReseal(webhooks: Command): void {
-  webhooks
-    .command('reseal')
-    .description(
+  addCommand(webhooks, {
+    name: 'reseal',
+    description:
       'Encrypt all secrets of webhooks and authenticator apps with the first key of SECRET_KEY. You can then remove the other keys.',
-    )
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-If no key of SECRET_KEY decrypts a secret, it stays as it is, and the command lists its webhook or account and exits with 1.
-
-Example:
-  SECRET_KEY=NEW,OLD orgdir webhooks reseal`,
-    )
-    .action(async ({ json }: { json?: boolean }) => {
-      const { webhooks: ofWebhooks, accounts } = await withDatabase(async (opened, config) => {
-        const secretBox = createSecretBox(await readSecretKeys(config, opened.database));
-        return {
-          webhooks: await resealSecrets(opened.database, secretBox, webhookSecrets),
-          accounts: await resealAuthenticators(opened.database, secretBox),
-        };
-      });
+    note: 'If no key of SECRET_KEY decrypts a secret, it stays as it is, and the command lists its webhook or account and exits with 1.',
+    exampleEnvironment: 'SECRET_KEY=NEW,OLD',
+    async act({ database, config }) {
+      const secretBox = createSecretBox(await readSecretKeys(config, database));
+      const ofWebhooks = await resealSecrets(database, secretBox, webhookSecrets);
+      const accounts = await resealAuthenticators(database, secretBox);
       const done = {
         resealed: ofWebhooks.resealed + accounts.resealed,
         unchanged: ofWebhooks.unchanged + accounts.unchanged,
         unreadable: ofWebhooks.unreadable,
         unreadableAccounts: accounts.unreadable,
       };
-      print(json, done, [
+      if (done.unreadable.length + done.unreadableAccounts.length > 0) process.exitCode = 1;
+      const lines = [
         `Encrypted ${done.resealed} secrets; ${done.unchanged} already used the first key.`,
         ...done.unreadable.map(
           (id) => `No key decrypts the secret, URL or headers of webhook ${id}.`,
@@ -78,9 +67,10 @@ Example:
         ...done.unreadableAccounts.map(
           (email) => `No key decrypts the authenticator app of ${email}.`,
         ),
-      ]);
-      if (done.unreadable.length + done.unreadableAccounts.length > 0) process.exitCode = 1;
-    });
+      ];
+      return [done, lines];
+    },
+  });
 }
 
 function row(webhook: WebhookState): string[] {

@@ -5,7 +5,7 @@ import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 
-type Options = {
+export type OpenOptions = {
   /** False for a command that must clean up on a signal before the database is closed. */
   endsOnSignal?: boolean;
   unmigrated?: boolean;
@@ -21,7 +21,7 @@ export const toolName = `orgdir tool, pid ${process.pid}`;
 /** Runs a command on the configured database: next to a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
-  { endsOnSignal = true, unmigrated = false, waits = false, alone = false }: Options = {},
+  { endsOnSignal = true, unmigrated = false, waits = false, alone = false }: OpenOptions = {},
 ): Promise<T> {
   const config = loadConfig(process.env);
   const opening = openConfiguredDatabase(config, {
