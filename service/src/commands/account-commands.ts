@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { readPublicUrl } from '../database/public-url.ts';
 import { previewDeletion } from '../http/portal/account-deletion.ts';
 import { writeExport } from '../http/portal/account-export.ts';
@@ -26,10 +26,11 @@ import {
   parsePath,
   type CommandSpec,
 } from './parse-option.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, table } from './with-database.ts';
 import { addSuspension } from './suspension-commands.ts';
-import { table } from './with-database.ts';
 import { writeFileAtomically } from './write-atomically.ts';
+import { operatorRoles, type OperatorRole } from '../contract/console.ts';
+import { listOperators, removeOperator, setOperator } from '../sign-in/operators.ts';
 
 /** For the argument of each command about one account. */
 const account = {
@@ -274,6 +275,56 @@ function addSignUp(accounts: Command): void {
       const found = await listSignUpBlocks(database);
       const rows = found.map((one) => [one.pattern, one.createdAt.toISOString()]);
       return [found, table(['ADDRESS OR DOMAIN', 'SINCE'], rows)];
+    },
+  });
+}
+
+/** Who may open the console. */
+export function addOperatorCommands(program: Command): void {
+  const operators = program
+    .command('operators')
+    .description(
+      'Say who may open the console at /profile/operator. Without operators there is none.',
+    );
+  addCommand<{ role: OperatorRole }>(operators, {
+    name: 'add',
+    description:
+      'Name an operator, or change the role. The account needs a second factor from then on.',
+    argument: account.argument,
+    options: [
+      new Option('--role <role>', 'read-only sees everything and changes nothing')
+        .choices(operatorRoles)
+        .default('read-only'),
+    ],
+    example: `${account.example} --role operator`,
+    async act({ change, given, flags: { role } }) {
+      const wanted = { account: given, role };
+      const changed = await change((tx) => setOperator(tx, cliActor(), wanted));
+      return [{ changed }, [changed ? `${given} has the role ${role} now.` : 'Nothing to change.']];
+    },
+  });
+  addCommand(operators, {
+    name: 'list',
+    description: 'List the operators, oldest first.',
+    act: async ({ database }) => {
+      const found = await listOperators(database);
+      const rows = found.map(({ id, email, role, hasSecondFactor, createdAt }) => [
+        id,
+        email,
+        role,
+        hasSecondFactor ? 'yes' : 'no',
+        createdAt.toISOString(),
+      ]);
+      return [found, table(['ID', 'EMAIL', 'ROLE', 'SECOND FACTOR', 'SINCE'], rows)];
+    },
+  });
+  addCommand(operators, {
+    ...account,
+    name: 'remove',
+    description: 'Take the role away, also from sessions that are open.',
+    act: async ({ change, given }) => {
+      const changed = await change((tx) => removeOperator(tx, cliActor(), given));
+      return [{ changed }, [changed ? `${given} is no longer an operator.` : 'Nothing to change.']];
     },
   });
 }

@@ -8,7 +8,7 @@ import {
   requireText,
 } from '../system/announcements.ts';
 import { ArgumentsError } from './report-error.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, table } from './with-database.ts';
 import {
   addCommand,
   checkedBy,
@@ -17,7 +17,6 @@ import {
   parseTimeOption,
   requiredOption,
 } from './parse-option.ts';
-import { table } from './with-database.ts';
 
 type Flags = {
   text: string;

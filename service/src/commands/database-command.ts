@@ -1,12 +1,19 @@
+/** The embedded database, and commands that copy a whole installation: into another database, into a file, and back. */
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { readOrCreateSecret } from '../database/secret-file.ts';
 import { StartError } from '../errors.ts';
 import { findLostKey, secretKeyFile } from '../database/read-secret-keys.ts';
-import { addMoveCommand } from './moving-commands.ts';
-import { addCommand } from './parse-option.ts';
-import { print, withDatabase } from './with-database.ts';
+import { addCommand, parsePath, requiredOption } from './parse-option.ts';
+import { print, withDatabase, table, toolName } from './with-database.ts';
+import type { Config } from '../settings/config.ts';
+import { withBackup, writeBackup } from '../database/backup-file.ts';
+import { checkTarget, loadSnapshot } from '../database/load-snapshot.ts';
+import { withSnapshot, type RowCounts } from '../database/read-snapshot.ts';
+import { openConfiguredDatabase } from '../start/open-database.ts';
+import { postgresUrl } from '../settings/setting-types.ts';
+import { writeFileAtomically } from './write-atomically.ts';
 
 export function addDatabaseCommand(program: Command): void {
   const command = program
@@ -70,4 +77,129 @@ function addReplaceKeyCommand(database: Command): void {
 /** Quotes text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** `alone`: nobody may write meanwhile. */
+const open = { unmigrated: true, alone: true };
+
+function addMoveCommand(database: Command): void {
+  addCommand<{ to: string; dryRun?: boolean }>(database, {
+    name: 'move',
+    description: 'Copy everything of a stopped installation into an empty PostgreSQL database.',
+    options: [
+      requiredOption('--to <address>', 'the address of the empty database', parseTarget),
+      ['--dry-run', 'check both databases and count the rows; change nothing'],
+    ],
+    note: `It checks both databases, copies all rows in one transaction and compares the counts. The source stays as it is. If it is
+interrupted, run it again. Stop what publishes by SQL, too. SECRET_KEY is not copied. A password may be in PGPASSWORD.`,
+    example: '--to postgres://orgdir@127.0.0.1:5432/orgdir --dry-run',
+    open,
+    async act({ opened, config, flags: { to, dryRun } }) {
+      const source = { applicationName: toolName, mustBeStopped: true };
+      const target = await openTarget(to, config);
+      try {
+        return await withSnapshot(opened.connection, source, async (snapshot) => {
+          if (!dryRun) {
+            const counts = await loadSnapshot(target.connection, toolName, snapshot);
+            return describeCounts('Copied', counts, config);
+          }
+          await checkTarget(target.connection, toolName, snapshot);
+          return describeCounts('Would copy', await snapshot.countRows(), config);
+        });
+      } finally {
+        await target.close();
+      }
+    },
+  });
+}
+
+export function addBackupCommands(program: Command): void {
+  addCommand(program, {
+    name: 'backup',
+    description: 'Write everything of an installation at one moment into a new file.',
+    argument: ['<file>', 'a file that does not exist yet', parsePath],
+    note: 'The service may run. Only the owner of the file may read it. It does not contain SECRET_KEY: keep that, too.',
+    example: 'orgdir-2027-01-31.backup',
+    open: { unmigrated: true },
+    async act({ opened, config, given: file }) {
+      const source = { applicationName: toolName, mustBeStopped: false };
+      const counts = await withSnapshot(opened.connection, source, (snapshot) =>
+        writeFileAtomically(file, (write) => writeBackup(snapshot, write), { replaces: false }),
+      );
+      return describeCounts('Wrote', counts, config);
+    },
+  });
+  addRestoreCommand(program);
+}
+
+/** It reads the file before it opens the database. */
+function addRestoreCommand(program: Command): void {
+  program
+    .command('restore')
+    .description('Load a file of backup into an empty database, and migrate it.')
+    .argument('<file>', 'a file that backup has written', parsePath)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Set DATABASE_URL to an empty database, or DATA_DIR to a new folder. The service then needs the SECRET_KEY of the installation
+that the backup is of. If it is interrupted, run it again.
+
+Example:
+  DATA_DIR=./data-restored orgdir restore orgdir-2027-01-31.backup`,
+    )
+    .action((file: string, { json }: { json?: boolean }) =>
+      withBackup(file, (snapshot) =>
+        withDatabase(async ({ connection }, config) => {
+          const counts = await loadSnapshot(connection, toolName, snapshot);
+          print(json, ...describeCounts('Restored', counts, config));
+        }, open),
+      ),
+    );
+}
+
+function parseTarget(text: string): string {
+  const address = postgresUrl.parse(text);
+  if (address !== null) return address;
+  throw new InvalidArgumentError(
+    `It must be ${postgresUrl.description}, for example ${postgresUrl.examples?.[0]}.`,
+  );
+}
+
+function openTarget(databaseUrl: string, { dataDir }: Config) {
+  const target = { purpose: 'tool', applicationName: toolName, unmigrated: true } as const;
+  return openConfiguredDatabase({ databaseUrl, dataDir }, target).catch((error: unknown) => {
+    // The messages name the variable that addresses usually come from.
+    if (error instanceof StartError) error.message = error.message.replace('DATABASE_URL', '--to');
+    throw error;
+  });
+}
+
+function describeCounts(
+  done: 'Would copy' | 'Copied' | 'Wrote' | 'Restored',
+  counts: RowCounts,
+  { secretKeys, databaseUrl, dataDir }: Config,
+): [value: object, lines: string[]] {
+  const filled = Object.entries(counts).filter(([, count]) => count > 0);
+  const rows = filled.reduce((sum, [, count]) => sum + count, 0);
+  const secretKey = secretKeys || databaseUrl !== null ? null : secretKeyFile(dataDir);
+  const lines = [
+    ...table(
+      ['table', 'rows'],
+      filled.map(([name, count]) => [name, String(count)]),
+    ),
+    `${done} ${rows} rows of ${filled.length} tables.`,
+    done === 'Restored'
+      ? adviseKey(secretKey)
+      : `The key in ${secretKey ?? 'SECRET_KEY'} is not copied. Keep it: every copy needs it, and nothing else decrypts the secrets.`,
+  ];
+  return [{ rows, tables: counts, secretKeyFile: secretKey }, lines];
+}
+
+function adviseKey(file: string | null): string {
+  const key = 'the key of the installation that the backup is of';
+  const how = file
+    ? `put ${key} into ${file}, or set SECRET_KEY to it`
+    : `set SECRET_KEY to ${key}`;
+  return `Before you start the service, ${how}: nothing else decrypts the secrets.`;
 }

@@ -19,10 +19,9 @@ import { readCsv } from '../directory/read-csv.ts';
 import { ArgumentsError } from './report-error.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine } from './progress-line.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, withDatabase } from './with-database.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
 import { parsePath } from './parse-option.ts';
-import { withDatabase } from './with-database.ts';
 
 type ImportFlags = {
   skipBad?: boolean;

@@ -5,7 +5,7 @@ import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import type { RejectedEvent } from '../events/published-events.ts';
-import { listRefused } from '../http/operator/refused.ts';
+import { listRefused, changeRefused, type RefusedVerb } from '../http/operator/refused.ts';
 import {
   disableMaintenance,
   enableMaintenance,
@@ -13,7 +13,7 @@ import {
   requireMessage,
 } from '../system/maintenance.ts';
 import { ArgumentsError } from './report-error.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, print, table, withDatabase } from './with-database.ts';
 import { escapeControls } from '@orgdir/client/command/escape-controls';
 import {
   addCommand,
@@ -21,9 +21,9 @@ import {
   limitOption,
   parseFutureOption,
   parsePastOption,
+  exampleId,
+  parseId,
 } from './parse-option.ts';
-import { addSetAsideCommands } from './set-aside-commands.ts';
-import { print, table, withDatabase } from './with-database.ts';
 
 export const listedMax = 1_000;
 
@@ -181,4 +181,53 @@ function parseData(text: string): unknown {
   } catch {
     throw new ArgumentsError({ path: '--data', message: 'must be JSON' });
   }
+}
+
+type Verb = {
+  name: RefusedVerb;
+  past: 'retried' | 'dropped';
+  description: string;
+  note: string;
+};
+
+const verbs: Verb[] = [
+  {
+    name: 'retry',
+    past: 'retried',
+    description: 'Process events and deliveries again that were rejected or set aside.',
+    note: 'Fix the cause first: what is refused again is listed again. An attempt that could not be recorded may be made twice.',
+  },
+  {
+    name: 'drop',
+    past: 'dropped',
+    description: 'Delete events and deliveries for good that were rejected or set aside.',
+    note: 'Dropped events are never sent, and dropped deliveries only by a replay of their webhook. Otherwise they are dropped after RETENTION_DAYS.',
+  },
+];
+
+function addSetAsideCommands(events: Command): void {
+  for (const { name, past, description, note } of verbs)
+    addCommand<{ all?: boolean }, string[]>(events, {
+      name,
+      description,
+      argument: ['[id...]', 'ids that orgdir events list --rejected shows', collectId],
+      options: [['--all', 'all that are listed']],
+      note,
+      example: [exampleId, '--all'],
+      check({ given: ids, flags: { all }, command }) {
+        if (ids.length > 0 === (all === true))
+          command.error("error: either ids or option '--all' must be specified");
+      },
+      async act({ database, given: ids, flags: { all } }) {
+        const count = await changeRefused(database, cliActor(), name, all ? null : ids);
+        return [
+          { [past]: count },
+          [count === 0 ? 'Nothing was rejected or set aside.' : `${count} ${past}.`],
+        ];
+      },
+    });
+}
+
+function collectId(text: string, earlier: string[] | undefined): string[] {
+  return [...new Set([...(earlier ?? []), parseId(text)])];
 }

@@ -18,8 +18,7 @@ import { readSecretKeys } from '../database/read-secret-keys.ts';
 import { invalid, ServiceError, StartError, type Issue } from '../errors.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/management/webhooks.ts';
-import { cliActor } from './cli-actor.ts';
-import { withDatabase } from './with-database.ts';
+import { cliActor, withDatabase } from './with-database.ts';
 
 export type ListenFlags = {
   port: number;

@@ -4,9 +4,8 @@ import { readApp } from '../access/apps.ts';
 import { revokeKeysOf } from '../access/keys.ts';
 import { listMembers, removeMember, setMember } from '../access/members.ts';
 import { appRoles, type AppRole } from '../contract/app-roles.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, table } from './with-database.ts';
 import { addCommand, exampleId, parseEmail, requiredOption } from './parse-option.ts';
-import { table } from './with-database.ts';
 
 const argument = ['<id>', 'id of the app'] as const;
 const emailOption = () =>

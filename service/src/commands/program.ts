@@ -40,7 +40,7 @@ const files: [names: string[], load: () => Promise<Add>][] = [
     async () => (await import('./access-commands.ts')).addAccessCommands,
   ],
   [['accounts'], async () => (await import('./account-commands.ts')).addAccountCommands],
-  [['operators'], async () => (await import('./operator-commands.ts')).addOperatorCommands],
+  [['operators'], async () => (await import('./account-commands.ts')).addOperatorCommands],
   [['events', 'maintenance'], async () => (await import('./event-commands.ts')).addEventCommands],
   [
     ['announcements'],
@@ -51,11 +51,11 @@ const files: [names: string[], load: () => Promise<Add>][] = [
   [['quotas'], async () => (await import('./quota-commands.ts')).addQuotaCommands],
   [['webhooks'], async () => (await import('./webhook-commands.ts')).addWebhookCommands],
   [['deliveries'], async () => (await import('./delivery-commands.ts')).addDeliveryCommands],
-  [['explain'], async () => (await import('./explain-command.ts')).addExplainCommand],
-  [['replay'], async () => (await import('./replay-command.ts')).addReplayCommand],
+  [['explain'], async () => (await import('./delivery-commands.ts')).addExplainCommand],
+  [['replay'], async () => (await import('./delivery-commands.ts')).addReplayCommand],
   [['listen'], async () => (await import('./listen-command.ts')).addListenCommand],
   [['database'], async () => (await import('./database-command.ts')).addDatabaseCommand],
-  [['backup', 'restore'], async () => (await import('./moving-commands.ts')).addBackupCommands],
+  [['backup', 'restore'], async () => (await import('./database-command.ts')).addBackupCommands],
   [['doctor'], async () => (await import('./doctor-command.ts')).addDoctorCommand],
 ];
 

@@ -4,12 +4,10 @@ import { changeQuotas, readQuotas, type QuotaInForce } from '../access/quotas.ts
 import { defaultQuotas, quotaNames, quotasMax, type Quota } from '../contract/quotas.ts';
 import type { Change, Database } from '../database/database.ts';
 import { ArgumentsError } from './report-error.ts';
-import { cliActor } from './cli-actor.ts';
-import { addCommand, parseInteger } from './parse-option.ts';
-import { table } from './with-database.ts';
+import { addCommand, exampleId, parseInteger } from './parse-option.ts';
+import { cliActor, table } from './with-database.ts';
 
 const argument = ['<app>', 'id of the app'] as const;
-const example = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
 
 const described: Record<Quota, string> = {
   rate: 'requests per minute with all keys of the app together; each of its keys can use all of them',
@@ -26,7 +24,7 @@ export function addQuotaCommands(program: Command): void {
     name: 'show',
     argument,
     description: 'Show the quotas of an app, and what it has of each.',
-    example,
+    example: exampleId,
     act: ({ database, given }) => show(database, given),
   });
   addCommand<Partial<Record<Quota, number>>>(quotas, {
@@ -39,7 +37,7 @@ export function addQuotaCommands(program: Command): void {
       `${described[quota]}; 1 to ${quotasMax[quota]}`,
       parseInteger(1, quotasMax[quota]),
     ]),
-    example: `${example} --webhooks 50 --rate 6000`,
+    example: `${exampleId} --webhooks 50 --rate 6000`,
     act: ({ database, change, given, flags: { rate, webhooks, keys, members } }) =>
       set({ database, change }, given, { rate, webhooks, keys, members }),
   });
@@ -48,7 +46,7 @@ export function addQuotaCommands(program: Command): void {
     argument,
     description: 'Return quotas of an app to the defaults.',
     options: quotaNames.map((quota) => [`--${quota}`, `that of ${nouns[quota]}`]),
-    example: `${example} --rate`,
+    example: `${exampleId} --rate`,
     act: ({ database, change, given, flags }) =>
       set(
         { database, change },

@@ -10,7 +10,7 @@ import {
   type SuspensionRequest,
 } from '../http/operator/suspensions.ts';
 import type { Config } from '../settings/config.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor } from './with-database.ts';
 import { addCommand, checkedBy, requiredOption } from './parse-option.ts';
 
 /** Adds the two commands to the one for this kind. */

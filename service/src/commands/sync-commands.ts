@@ -13,10 +13,9 @@ import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine } from './progress-line.ts';
-import { cliActor } from './cli-actor.ts';
+import { cliActor, table, withDatabase } from './with-database.ts';
 import { addCommand, checkedBy, limitOption } from './parse-option.ts';
 import { onFirstSignal } from '@orgdir/client/command/catch-signals';
-import { table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
 type BlueprintFlags = SyncFlags & { force?: boolean; skipBad?: boolean };

@@ -4,6 +4,8 @@ import { isConnectionFault, isExhausted, isStatementTimeout } from '../database/
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
+import { userInfo } from 'node:os';
+import type { Actor } from '../access/actor.ts';
 
 export type OpenOptions = {
   /** False for a command that must clean up on a signal before the database is closed. */
@@ -112,4 +114,18 @@ export function table(header: string[], rows: string[][]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** The actor of a command: the machine's user. */
+export function cliActor(): Actor {
+  return { kind: 'cli', id: null, name: userName() };
+}
+
+/** In a container a user may have a number and no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * Keeps one bad row from stopping a stage: a stage that is refused runs again with fewer rows, and the row that is refused
  * alone moves to `set_aside`. Nothing looks for it there until an operator retries or drops it
- * (`commands/set-aside-commands.ts`), or retention drops it. Each process logs what it sets aside (`onSetAside`).
+ * (`commands/event-commands.ts`), or retention drops it. Each process logs what it sets aside (`onSetAside`).
  */
 import { channel } from 'node:diagnostics_channel';
 import { cutText } from '../contract/cut-text.ts';
