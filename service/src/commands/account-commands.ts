@@ -167,7 +167,7 @@ function addCredentials(accounts: Command): void {
         const found = await lockAccount(tx, given);
         const count = await endSessions(tx, found.id, null);
         const details = { actor: cliActor(), count };
-        if (count > 0) await recordActivity(tx, 'account.sessions_ended', found, null, details);
+        if (count > 0) await recordActivity(tx, 'account.sessions_ended', found, details);
         return { ...found, endedSessions: count };
       });
       return [ended, [`Ended ${ended.endedSessions} sessions of ${ended.email}.`]];
@@ -213,7 +213,7 @@ function addDeletion(accounts: Command): void {
       const { id, email } = found;
       const preview = await previewDeletion({ database, search }, email);
       const deleted = flags.yes === true;
-      if (deleted) await change((tx) => deleteAccount(tx, found, flags.app, null, cliActor()));
+      if (deleted) await change((tx) => deleteAccount(tx, found, flags.app, cliActor()));
       const { appsToDelete, appsToLeave, endingBindings, managedCount } = preview;
       const lines = [
         `With ${email}, these go:`,

@@ -130,14 +130,14 @@ export class Accounts {
     });
   }
 
-  async rename(account: SignedInAccount, name: string, caller: Caller): Promise<void> {
+  async rename(account: SignedInAccount, name: string): Promise<void> {
     await this.#inTransaction(async (tx) => {
       await lockSignedIn(tx, account);
       const { rows } = await sql`
         update users set name = ${name}, updated_at = now() where id = ${account.id} and name <> ${name} returning 1
       `.execute(tx);
       if (rows.length === 0) return;
-      await recordActivity(tx, 'account.name_changed', account, caller, { name });
+      await recordActivity(tx, 'account.name_changed', account, { name });
     });
   }
 
@@ -145,7 +145,6 @@ export class Accounts {
   async changePassword(
     account: SignedInAccount,
     { currentPassword, newPassword }: Static<typeof PasswordChange>,
-    caller: Caller,
   ): Promise<void> {
     const { database, hash, verify } = this.#dependencies;
     const before = await readPassword(database, account.email);
@@ -165,7 +164,7 @@ export class Accounts {
       if ((await lockPassword(tx, account.id)) !== before) throw wrongPassword();
       await writePassword(tx, account.id, stored);
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
-      await recordActivity(tx, 'account.password_changed', account, caller, { endedSessions });
+      await recordActivity(tx, 'account.password_changed', account, { endedSessions });
     });
     this.#notify(
       account.email,
@@ -177,11 +176,7 @@ export class Accounts {
    * Sends a link to the new address and announces it to the old one. Resolves before the mails are sent, and in the same
    * way if the new address has an account already; its owner is told so. Throws `validation_failed`.
    */
-  async requestAddressChange(
-    account: SignedInAccount,
-    given: string,
-    caller: Caller,
-  ): Promise<void> {
+  async requestAddressChange(account: SignedInAccount, given: string): Promise<void> {
     const { mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
     if (email === account.email)
@@ -190,7 +185,7 @@ export class Accounts {
     const { token, isTaken } = await this.#inTransaction(async (tx) => {
       // A reset withdraws what it finds: it must not run at the same time.
       await lockSignedIn(tx, account);
-      await recordActivity(tx, 'account.address_requested', account, caller, { email });
+      await recordActivity(tx, 'account.address_requested', account, { email });
       return createAddressChange(tx, account.id, email);
     });
     if (isTaken) mail.addressTaken(email);
@@ -206,11 +201,7 @@ export class Accounts {
    * Changes the address, moves the apps to it, and ends all other sessions. Returns the new address, or null as
    * `readAddressChange`. Throws `conflict` if the new address got an account meanwhile.
    */
-  async changeAddress(
-    account: SignedInAccount,
-    token: string,
-    caller: Caller,
-  ): Promise<string | null> {
+  async changeAddress(account: SignedInAccount, token: string): Promise<string | null> {
     const email = await this.#inTransaction(async (tx) => {
       const taken = await takeAddressChange(tx, account, token);
       if (taken === null) return null;
@@ -219,7 +210,7 @@ export class Accounts {
       const actor = { kind: 'user', id: account.id, name: account.email } as const;
       await moveMemberships(tx, actor, { from: account.email, to: taken });
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
-      await recordActivity(tx, 'account.address_changed', account, caller, {
+      await recordActivity(tx, 'account.address_changed', account, {
         before: account.email,
         email: taken,
         endedSessions,
@@ -232,13 +223,13 @@ export class Accounts {
   }
 
   /** `apps`: the ids of the apps that the user agrees to delete. Throws `conflict` if they have changed. */
-  async delete(account: SignedInAccount, apps: string[], caller: Caller): Promise<void> {
-    await this.#inTransaction((tx) => deleteAccount(tx, account, apps, caller));
+  async delete(account: SignedInAccount, apps: string[]): Promise<void> {
+    await this.#inTransaction((tx) => deleteAccount(tx, account, apps));
     if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
   }
 
   /** Throws `not_found`, and `conflict` for the last one that can be used. */
-  async removeMethod(account: SignedInAccount, methodId: string, caller: Caller): Promise<void> {
+  async removeMethod(account: SignedInAccount, methodId: string): Promise<void> {
     const usable = new Set(['credential', ...this.#dependencies.providers.map(({ id }) => id)]);
     const provider = await this.#inTransaction(async (tx) => {
       const removed = await removeMethod(tx, account.id, methodId, usable);
@@ -246,7 +237,7 @@ export class Accounts {
       // Whoever signed in with it is signed out with it.
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
       const details = { provider: removed, endedSessions };
-      await recordActivity(tx, 'account.method_removed', account, caller, details);
+      await recordActivity(tx, 'account.method_removed', account, details);
       return removed;
     });
     this.#notify(
@@ -262,24 +253,24 @@ export class Accounts {
   }
 
   /** Throws `not_found`. */
-  async endSession(account: Account, sessionId: string, caller: Caller): Promise<void> {
+  async endSession(account: SignedInAccount, sessionId: string): Promise<void> {
     await this.#inTransaction(async (tx) => {
       if (!(await endSession(tx, account.id, sessionId))) throw new ServiceError('not_found');
-      await recordActivity(tx, 'account.sessions_ended', account, caller, { count: 1 });
+      await recordActivity(tx, 'account.sessions_ended', account, { count: 1 });
     });
   }
 
   /** Returns how many there were. */
-  endOtherSessions(account: SignedInAccount, caller: Caller): Promise<number> {
+  endOtherSessions(account: SignedInAccount): Promise<number> {
     return this.#inTransaction(async (tx) => {
       const count = await endSessions(tx, account.id, account.sessionId);
-      if (count > 0) await recordActivity(tx, 'account.sessions_ended', account, caller, { count });
+      if (count > 0) await recordActivity(tx, 'account.sessions_ended', account, { count });
       return count;
     });
   }
 
-  async recordSignOut(account: Account, caller: Caller): Promise<void> {
-    await this.#inTransaction((tx) => recordActivity(tx, 'account.signed_out', account, caller));
+  async recordSignOut(account: Account & { caller: Caller }): Promise<void> {
+    await this.#inTransaction((tx) => recordActivity(tx, 'account.signed_out', account));
   }
 
   #inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -307,23 +298,20 @@ export async function createAccountLink(
   const { rows } = await sql<{ id: string }>`select id from users where email = ${email}`.execute(
     tx,
   );
-  await recordActivity(tx, 'account.link_created', { id: rows[0]?.id ?? email, email }, null, {
-    actor,
-    email,
-  });
+  const account = { id: rows[0]?.id ?? email, email };
+  await recordActivity(tx, 'account.link_created', account, { actor, email });
   return { email, url: passwordLinkUrl(publicUrl, token), hasAccount };
 }
 
 /**
  * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
- * delete. `caller`: null for an operator, who is then the `actor`. Throws as `leaveApps`, `unauthorized` if the session that
+ * delete. `actor`: the operator, if it is one. Throws as `leaveApps`, `unauthorized` if the session that
  * asks has ended, and `conflict` if the account is deleted or its address changed at this moment.
  */
 export async function deleteAccount(
   tx: Transaction,
-  account: Account & { sessionId?: string },
+  account: Account & Partial<SignedInAccount>,
   apps: string[],
-  caller: Caller | null,
   actor: Actor = { kind: 'user', id: account.id, name: account.email },
 ): Promise<void> {
   // Locks in the order of a password reset: first its link, then the user.
@@ -335,7 +323,7 @@ export async function deleteAccount(
     throw new ServiceError('conflict', 'The account has changed. Sign in again.');
   if (account.sessionId !== undefined) await holdSession(tx, account.sessionId);
   await leaveApps(tx, actor, account.email, apps);
-  await recordActivity(tx, 'account.deleted', account, caller, { actor });
+  await recordActivity(tx, 'account.deleted', account, { actor });
   await sql`delete from users where id = ${account.id}`.execute(tx);
 }
 
@@ -367,11 +355,10 @@ async function recordPassword(
   { userId, created, endedSessions }: PasswordSet,
   caller: Caller,
 ): Promise<void> {
-  const account = { id: userId, email };
-  if (created)
-    await recordActivity(tx, 'account.created', account, caller, { provider: 'credential' });
+  const account = { id: userId, email, caller };
+  if (created) await recordActivity(tx, 'account.created', account, { provider: 'credential' });
   else
-    await recordActivity(tx, 'account.password_changed', account, caller, {
+    await recordActivity(tx, 'account.password_changed', account, {
       endedSessions,
       byLink: true,
     });

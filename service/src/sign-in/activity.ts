@@ -9,19 +9,20 @@ import type { Caller } from './caller.ts';
 
 export type AccountAction = Extract<AuditAction, `account.${string}`>;
 export type Account = { id: string; email: string };
-export type SignedInAccount = Account & { sessionId: string };
+/** `caller`: who asks, unless an operator does. */
+type ActiveAccount = Account & { caller?: Pick<Caller, 'ip' | 'userAgent'> | null };
+export type SignedInAccount = Account & { sessionId: string; caller: Caller };
 
 /** `details`: whatever there is to say besides the caller's address and user agent. */
 export async function recordActivity(
   tx: Transaction,
   action: AccountAction,
-  account: Account,
-  caller: Pick<Caller, 'ip' | 'userAgent'> | null,
+  { id, email, caller }: ActiveAccount,
   { actor, ...details }: Record<string, unknown> & { actor?: Actor } = {},
 ): Promise<void> {
-  await recordAudit(tx, actor ?? { kind: 'user', id: account.id, name: account.email }, {
+  await recordAudit(tx, actor ?? { kind: 'user', id, name: email }, {
     action,
-    subject: { kind: 'account', id: account.id },
+    subject: { kind: 'account', id },
     appId: null,
     details: {
       ...details,

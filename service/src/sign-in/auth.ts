@@ -154,7 +154,7 @@ async function announceMethod(
   const caller = headers ? callerIn(headers) : null;
   await database
     .transaction()
-    .execute((tx) => recordActivity(tx, action, account, caller, { provider }));
+    .execute((tx) => recordActivity(tx, action, { ...account, caller }, { provider }));
   if (!isNew) notifyMethodAdded(account.email, provider);
 }
 
@@ -169,7 +169,7 @@ async function recordSession(
   const action = isComplete ? 'account.signed_in' : 'account.second_factor_asked';
   await database
     .transaction()
-    .execute((tx) => recordActivity(tx, action, account, caller, { method }));
+    .execute((tx) => recordActivity(tx, action, { ...account, caller }, { method }));
 }
 
 /** The session that began to add a provider to its account; null if none is being added. */

@@ -71,7 +71,7 @@ export function createBeginSession(dependencies: Dependencies) {
       'second_factor',
       async (session: MissingFactor, code: string, caller: Caller) => {
         const { userId: id, email, sessionId } = session;
-        if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
+        if (await proofs.completeSignIn({ id, email, sessionId, caller }, code))
           return [devices.remember(email)];
         void failed.add(email, caller);
         return null;

@@ -69,11 +69,16 @@ async function write(database: Database, counts: Count[]): Promise<void> {
   if (counts.length === 0) return;
   await database.transaction().execute(async (tx) => {
     for (const { account, count, since, ips, last } of counts)
-      await recordActivity(tx, 'account.sign_in_failed', account, last, {
-        actor: { kind: 'system', id: null, name: 'sign-in' },
-        count,
-        since: since.toISOString(),
-        ips: [...ips],
-      });
+      await recordActivity(
+        tx,
+        'account.sign_in_failed',
+        { ...account, caller: last },
+        {
+          actor: { kind: 'system', id: null, name: 'sign-in' },
+          count,
+          since: since.toISOString(),
+          ips: [...ips],
+        },
+      );
   });
 }

@@ -9,7 +9,6 @@ import type { SecretBox } from '../runtime/secret-box.ts';
 import type { AccountMail } from './account-mail.ts';
 import { type Account, type SignedInAccount, recordActivity } from './activity.ts';
 import { checkCode, useCode } from './authenticators.ts';
-import type { Caller } from './caller.ts';
 import type { Assertion, Passkeys } from './passkeys.ts';
 import { isProviderIdentity } from './provider-identity.ts';
 import { takeRecoveryCode } from './recovery-codes.ts';
@@ -103,25 +102,21 @@ export class Proofs {
   }
 
   /** Completes a sign-in with a code of the authenticator app, or with a recovery code. */
-  async completeSignIn(account: SignedInAccount, code: string, caller: Caller): Promise<boolean> {
+  async completeSignIn(account: SignedInAccount, code: string): Promise<boolean> {
     if (/^[\s-]*\d[\d\s-]*$/.test(code))
       return this.withAuthenticator(account, code, (tx) =>
-        recordActivity(tx, 'account.signed_in', account, caller, { method: 'authenticator' }),
+        recordActivity(tx, 'account.signed_in', account, { method: 'authenticator' }),
       );
-    return this.#withRecoveryCode(account, code, caller);
+    return this.#withRecoveryCode(account, code);
   }
 
-  async #withRecoveryCode(
-    account: SignedInAccount,
-    code: string,
-    caller: Caller,
-  ): Promise<boolean> {
+  async #withRecoveryCode(account: SignedInAccount, code: string): Promise<boolean> {
     const { database, mail } = this.#dependencies;
     const left = await database.transaction().execute(async (tx) => {
       const codesLeft = await takeRecoveryCode(tx, account.id, code);
       if (codesLeft === null) return null;
       const details = { method: 'recovery_code', codesLeft };
-      await recordActivity(tx, 'account.signed_in', account, caller, details);
+      await recordActivity(tx, 'account.signed_in', account, details);
       await proveFactor(tx, account);
       return codesLeft;
     });

@@ -17,7 +17,6 @@ import {
   setUpAuthenticator,
   useCode,
 } from './authenticators.ts';
-import type { Caller } from './caller.ts';
 import {
   deletePasskey,
   insertPasskey,
@@ -70,7 +69,6 @@ export class SecondFactor {
   async addPasskey(
     account: SignedInAccount,
     { name, credential }: { name: string; credential: NewCredential },
-    caller: Caller,
   ): Promise<NewRecoveryCodes> {
     const { passkeys, mail } = this.#dependencies;
     const verified = await passkeys.verifyRegistration(credential, account.sessionId);
@@ -84,7 +82,7 @@ export class SecondFactor {
         );
       if (!(await insertPasskey(tx, account.id, name, verified)))
         throw new ServiceError('conflict', 'This passkey is already registered.');
-      await recordActivity(tx, 'account.passkey_added', account, caller, { name });
+      await recordActivity(tx, 'account.passkey_added', account, { name });
     });
     mail.notice(
       account.email,
@@ -97,21 +95,20 @@ export class SecondFactor {
   async renamePasskey(
     account: Account,
     { passkeyId, name }: { passkeyId: string; name: string },
-    caller: Caller,
   ): Promise<void> {
     await this.#inTransaction(async (tx) => {
       if (!(await renamePasskey(tx, { userId: account.id, passkeyId, name })))
         throw new ServiceError('not_found');
-      await recordActivity(tx, 'account.passkey_renamed', account, caller, { name });
+      await recordActivity(tx, 'account.passkey_renamed', account, { name });
     });
   }
 
   /** Ends all other sessions. Throws `not_found`. */
-  async removePasskey(account: SignedInAccount, passkeyId: string, caller: Caller): Promise<void> {
+  async removePasskey(account: SignedInAccount, passkeyId: string): Promise<void> {
     const name = await this.#removeFactor(account, async (tx) => {
       const removed = await deletePasskey(tx, account.id, passkeyId);
       if (removed === null) throw new ServiceError('not_found');
-      await recordActivity(tx, 'account.passkey_removed', account, caller, { name: removed });
+      await recordActivity(tx, 'account.passkey_removed', account, { name: removed });
       return removed;
     });
     this.#dependencies.mail.notice(
@@ -132,11 +129,7 @@ export class SecondFactor {
   }
 
   /** Throws `validation_failed` for a wrong code, `rate_limited` after many, and `conflict` if nothing was set up. */
-  async confirmAuthenticator(
-    account: SignedInAccount,
-    code: string,
-    caller: Caller,
-  ): Promise<NewRecoveryCodes> {
+  async confirmAuthenticator(account: SignedInAccount, code: string): Promise<NewRecoveryCodes> {
     const { database, secretBox, mail } = this.#dependencies;
     const attempt = { userId: account.id, code, confirmed: false };
     const checked = await checkCode(database, secretBox, attempt);
@@ -145,17 +138,17 @@ export class SecondFactor {
     if ('wrong' in checked) throw wrongCode();
     const added = await this.#addFactor(account, async (tx) => {
       if (!(await useCode(tx, account.id, checked))) throw wrongCode();
-      await recordActivity(tx, 'account.authenticator_added', account, caller);
+      await recordActivity(tx, 'account.authenticator_added', account);
     });
     mail.notice(account.email, 'An authenticator app was added to your account.');
     return added;
   }
 
   /** Ends all other sessions. Throws `not_found`. */
-  async removeAuthenticator(account: SignedInAccount, caller: Caller): Promise<void> {
+  async removeAuthenticator(account: SignedInAccount): Promise<void> {
     await this.#removeFactor(account, async (tx) => {
       if (!(await removeAuthenticator(tx, account.id))) throw new ServiceError('not_found');
-      await recordActivity(tx, 'account.authenticator_removed', account, caller);
+      await recordActivity(tx, 'account.authenticator_removed', account);
     });
     this.#dependencies.mail.notice(
       account.email,
@@ -164,12 +157,12 @@ export class SecondFactor {
   }
 
   /** Replaces earlier codes. Throws `conflict` without a second factor. */
-  async createRecoveryCodes(account: SignedInAccount, caller: Caller): Promise<string[]> {
+  async createRecoveryCodes(account: SignedInAccount): Promise<string[]> {
     const codes = await this.#inTransaction(async (tx) => {
       await lockSignedIn(tx, account);
       if (!(await userHasFactor(tx, account.id)))
         throw new ServiceError('conflict', 'Add a passkey or an authenticator app first.');
-      await recordActivity(tx, 'account.recovery_codes_created', account, caller);
+      await recordActivity(tx, 'account.recovery_codes_created', account);
       return createRecoveryCodes(tx, account.id);
     });
     this.#dependencies.mail.notice(
@@ -234,10 +227,8 @@ export async function removeSecondFactor(
   await sql`delete from recovery_codes where user_id = ${user.id}`.execute(tx);
   const endedSessions = await endSessions(tx, user.id, null);
   const removed = { passkeys: passkeys.length, authenticator, endedSessions };
-  await recordActivity(tx, 'account.second_factor_removed', { id: user.id, email }, null, {
-    actor,
-    ...removed,
-  });
+  const account = { id: user.id, email };
+  await recordActivity(tx, 'account.second_factor_removed', account, { actor, ...removed });
   return { email, ...removed };
 }
 

@@ -90,7 +90,7 @@ test('a later account with the address of an owner sees no entries of deleted ap
         update users set email = ${to} where email = ${from} returning id
       `.execute(tx);
       const account = { id: rows[0]?.id ?? '', email: from };
-      await recordActivity(tx, 'account.address_changed', account, null);
+      await recordActivity(tx, 'account.address_changed', account);
     });
   const older = await signUp(service, 'older@example.org');
   const dora = await signUp(service, 'dora@example.org');

@@ -74,10 +74,10 @@ export const deleteAccount = operation({
   response: doneResponse,
   errors: ['conflict'],
   recentProof: true,
-  async run({ signIn: { accounts }, account, caller, body: { email, apps } }) {
+  async run({ signIn: { accounts }, account, body: { email, apps } }) {
     if (normaliseEmail(email, 'body.email') !== account.email)
       throw invalid({ path: 'body.email', message: 'is not the address of your account' });
-    await accounts.delete(account, apps, caller);
+    await accounts.delete(account, apps);
     return done;
   },
 });

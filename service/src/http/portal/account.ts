@@ -68,9 +68,9 @@ const settingOperations = [
     body: AccountChanges,
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
-    async run({ signIn: { accounts }, account, appLimits, caller, body }) {
+    async run({ signIn: { accounts }, account, appLimits, body }) {
       appLimits.changes(account.email);
-      await accounts.rename(account, body.name.trim(), caller);
+      await accounts.rename(account, body.name.trim());
       return done;
     },
   }),
@@ -106,9 +106,9 @@ const settingOperations = [
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
     errors: ['conflict'],
-    async run({ signIn: { accounts }, account, limits, caller, body }) {
+    async run({ signIn: { accounts }, account, limits, body }) {
       limits.changePassword(account.id);
-      await accounts.changePassword(account, body, caller);
+      await accounts.changePassword(account, body);
       return done;
     },
   }),
@@ -150,8 +150,8 @@ const methodOperations = [
     response: doneResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ signIn: { accounts }, account, caller, params }) {
-      await accounts.removeMethod(account, params.methodId, caller);
+    async run({ signIn: { accounts }, account, params }) {
+      await accounts.removeMethod(account, params.methodId);
       return done;
     },
   }),
@@ -197,8 +197,8 @@ const sessionOperations = [
     description: 'Ends every session except that of this request.',
     returns: { 200: 'The sessions were ended.' },
     response: oneOf(EndedSessions, 'EndedSessionsResponse', { ended: 2 }),
-    run: async ({ signIn: { accounts }, account, caller }) =>
-      envelope({ ended: await accounts.endOtherSessions(account, caller) }),
+    run: async ({ signIn: { accounts }, account }) =>
+      envelope({ ended: await accounts.endOtherSessions(account) }),
   }),
   operation({
     operationId: 'endAccountSession',
@@ -208,8 +208,8 @@ const sessionOperations = [
     description: 'Signs out the browser at once.',
     returns: { 200: 'The session was ended.' },
     response: doneResponse,
-    async run({ signIn: { accounts }, account, caller, params }) {
-      await accounts.endSession(account, params.sessionId, caller);
+    async run({ signIn: { accounts }, account, params }) {
+      await accounts.endSession(account, params.sessionId);
       return done;
     },
   }),

@@ -39,7 +39,7 @@ export const addressOperations = [
     async run({ signIn, account, limits, caller, body }) {
       requireLinks(signIn.links);
       limits.mailForAccount(caller.ip, account.id, normaliseEmail(body.email, 'body.email'));
-      await signIn.accounts.requestAddressChange(account, body.email, caller);
+      await signIn.accounts.requestAddressChange(account, body.email);
       return done;
     },
   }),
@@ -74,8 +74,8 @@ export const addressOperations = [
     returns: { 200: 'The address was changed.' },
     response: oneOf(ChangedAddress, 'ChangedAddressResponse', { email: exampleAddress }),
     errors: ['conflict'],
-    async run({ signIn: { accounts }, account, caller, body: { token } }) {
-      const email = await accounts.changeAddress(account, token, caller);
+    async run({ signIn: { accounts }, account, body: { token } }) {
+      const email = await accounts.changeAddress(account, token);
       if (email === null) throw unusableLink();
       return envelope({ email });
     },

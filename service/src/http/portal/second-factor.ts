@@ -58,9 +58,9 @@ export const passkeyOperations = [
     response: addedResponse,
     errors: ['conflict'],
     recentProof: true,
-    async run({ signIn: { secondFactor }, account, caller, body: { name, credential } }) {
+    async run({ signIn: { secondFactor }, account, body: { name, credential } }) {
       const passkey = { name: name.trim(), credential };
-      return envelope(await secondFactor.addPasskey(account, passkey, caller));
+      return envelope(await secondFactor.addPasskey(account, passkey));
     },
   }),
   operation({
@@ -72,8 +72,8 @@ export const passkeyOperations = [
     body: PasskeyChanges,
     returns: { 200: 'The change was saved.' },
     response: doneResponse,
-    async run({ signIn: { secondFactor }, account, caller, params: { passkeyId }, body }) {
-      await secondFactor.renamePasskey(account, { passkeyId, name: body.name.trim() }, caller);
+    async run({ signIn: { secondFactor }, account, params: { passkeyId }, body }) {
+      await secondFactor.renamePasskey(account, { passkeyId, name: body.name.trim() });
       return done;
     },
   }),
@@ -86,8 +86,8 @@ export const passkeyOperations = [
     returns: { 200: 'The passkey was removed.' },
     response: doneResponse,
     recentProof: true,
-    async run({ signIn: { secondFactor }, account, caller, params }) {
-      await secondFactor.removePasskey(account, params.passkeyId, caller);
+    async run({ signIn: { secondFactor }, account, params }) {
+      await secondFactor.removePasskey(account, params.passkeyId);
       return done;
     },
   }),
@@ -122,8 +122,8 @@ export const authenticatorOperations = [
     response: addedResponse,
     errors: ['conflict'],
     recentProof: true,
-    run: async ({ signIn: { secondFactor }, account, caller, body }) =>
-      envelope(await secondFactor.confirmAuthenticator(account, body.code, caller)),
+    run: async ({ signIn: { secondFactor }, account, body }) =>
+      envelope(await secondFactor.confirmAuthenticator(account, body.code)),
   }),
   operation({
     operationId: 'removeAuthenticator',
@@ -135,8 +135,8 @@ export const authenticatorOperations = [
     response: doneResponse,
     errors: ['not_found'],
     recentProof: true,
-    async run({ signIn: { secondFactor }, account, caller }) {
-      await secondFactor.removeAuthenticator(account, caller);
+    async run({ signIn: { secondFactor }, account }) {
+      await secondFactor.removeAuthenticator(account);
       return done;
     },
   }),
@@ -152,6 +152,6 @@ export const createRecoveryCodes = operation({
   response: oneOf(RecoveryCodes, 'RecoveryCodesResponse', { recoveryCodes }),
   errors: ['conflict'],
   recentProof: true,
-  run: async ({ signIn: { secondFactor }, account, caller }) =>
-    envelope({ recoveryCodes: await secondFactor.createRecoveryCodes(account, caller) }),
+  run: async ({ signIn: { secondFactor }, account }) =>
+    envelope({ recoveryCodes: await secondFactor.createRecoveryCodes(account) }),
 });

@@ -99,8 +99,8 @@ const sessionOperations = [
       const signedIn = await readSession(signIn, request, reply);
       setCookies(reply, await signIn.signOut(caller));
       if (signedIn?.missingFactor === null) {
-        const account = { id: signedIn.userId, email: signedIn.email };
-        await signIn.accounts.recordSignOut(account, caller);
+        const account = { id: signedIn.userId, email: signedIn.email, caller };
+        await signIn.accounts.recordSignOut(account);
       }
       return done;
     },

@@ -10,6 +10,7 @@ import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import { createCursors, type Cursors } from '../../events/cursors.ts';
 import type { Search } from '../../directory/search/search.ts';
 import type { Caller } from '../../sign-in/caller.ts';
+import type { SignedInAccount } from '../../sign-in/activity.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
@@ -43,7 +44,7 @@ export type PortalContext = OpenContext & {
   signedIn: SignedIn;
   /** The address by which the caller is a member of apps. */
   email: string;
-  account: { id: string; email: string; sessionId: string };
+  account: SignedInAccount;
   actor: Actor;
   change: Change;
 };
@@ -113,7 +114,7 @@ export function createSurfaces(dependencies: PortalRouteDependencies) {
           ...openContext(request),
           signedIn,
           email,
-          account: { id, email, sessionId },
+          account: { id, email, sessionId, caller: callerOf(request) },
           actor: { kind: 'user', id, name: email },
           change,
         };
