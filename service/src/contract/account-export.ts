@@ -4,7 +4,7 @@ import { AccountMethod, AccountPreferences, AccountSession } from './account.ts'
 import { operatorRoles } from './console.ts';
 import { OwnInvitation, PortalApp, PortalBinding, PortalKey } from './portal.ts';
 import { SecondFactorState } from './second-factor.ts';
-import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { nullable, strictObject, time, uuid, enumOf } from './shapes.ts';
 import { Webhook } from './webhook.ts';
 
 const text = (description: string) => Type.String({ description });
@@ -40,10 +40,7 @@ export const AccountExport = strictObject(
         image: nullable(text('The URL of a picture.')),
         createdAt: time({ description: 'When the account was created.' }),
         operatorRole: nullable(
-          Type.Enum([...operatorRoles], {
-            type: 'string',
-            description: 'Your role in the console, if you have one.',
-          }),
+          enumOf([...operatorRoles], 'Your role in the console, if you have one.'),
         ),
         ...AccountPreferences.properties,
       },

@@ -1,7 +1,7 @@
 /** Sign-in to the portal, and the user's own account. */
 import { Type, type Static } from 'typebox';
 import { PortalBinding, role } from './portal.ts';
-import { nullable, plainName, strictObject, time, uuid } from './shapes.ts';
+import { nullable, plainName, strictObject, time, uuid, count, boolean, text } from './shapes.ts';
 
 /** Long enough that no list of known passwords is worth trying ten times a minute; NIST SP 800-63B asks for eight. */
 export const passwordLengthMin = 10;
@@ -124,7 +124,6 @@ export const EndingBinding = strictObject(
   { title: 'EndingBinding', description: 'A binding that you made and that ends.' },
 );
 export type EndingBinding = Static<typeof EndingBinding>;
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const AppToDelete = strictObject(
   {
     id: appId,
@@ -199,9 +198,9 @@ export const ChangedAddress = strictObject(
 );
 export const AccountPreferences = strictObject(
   {
-    announcementMails: Type.Boolean({
-      description: 'Whether you want announcements of the operator by mail while you own an app.',
-    }),
+    announcementMails: boolean(
+      'Whether you want announcements of the operator by mail while you own an app.',
+    ),
   },
   {
     title: 'AccountPreferences',
@@ -252,7 +251,7 @@ export const ProviderRedirect = strictObject(
 export const PasswordLink = strictObject(
   {
     email: Type.String({ description: 'The email address that the link was sent to.' }),
-    hasAccount: Type.Boolean({ description: 'Whether there is an account with this address.' }),
+    hasAccount: boolean('Whether there is an account with this address.'),
   },
   { title: 'PasswordLink', description: 'A valid link.' },
 );
@@ -272,15 +271,14 @@ export type AccountMethod = Static<typeof AccountMethod>;
 export const PasswordSet = strictObject(
   {
     email: Type.String({ description: 'The email address of the account.' }),
-    created: Type.Boolean({ description: 'Whether the account is new.' }),
+    created: boolean('Whether the account is new.'),
     methods: Type.Array(AccountMethod, {
       description:
         'The other sign-in methods of the account. Remove those that you do not recognise.',
     }),
-    hasPasskeys: Type.Boolean({
-      description:
-        'Whether the account has passkeys, which sign in too. Remove those that you do not recognise.',
-    }),
+    hasPasskeys: boolean(
+      'Whether the account has passkeys, which sign in too. Remove those that you do not recognise.',
+    ),
   },
   { title: 'PasswordSet', description: 'The account whose password was set.' },
 );
@@ -288,7 +286,7 @@ export const PasswordSet = strictObject(
 export const AccountSession = strictObject(
   {
     id: uuid({ description: 'The id of the session.' }),
-    current: Type.Boolean({ description: 'Whether this request uses this session.' }),
+    current: boolean('Whether this request uses this session.'),
     ipAddress: nullable(Type.String({ description: 'The IP address that started the session.' })),
     userAgent: nullable(Type.String({ description: 'The user agent that started the session.' })),
     createdAt: time({ description: 'When the session started.' }),
@@ -301,7 +299,7 @@ export const AccountActivityEntry = strictObject(
   {
     id: Type.Integer({ description: 'An increasing number.' }),
     at: time({ description: 'When the action happened.' }),
-    action: Type.String({ description: 'The action.', examples: ['account.signed_in'] }),
+    action: text('The action.', 'account.signed_in'),
     ipAddress: nullable(Type.String({ description: 'The IP address of the caller.' })),
     userAgent: nullable(Type.String({ description: "The caller's user agent." })),
     details: Type.Object({}, { additionalProperties: true, description: 'Details of the action.' }),
@@ -315,7 +313,7 @@ export const Done = strictObject(
   { title: 'Done', description: 'Confirms that the operation succeeded.' },
 );
 export const EndedSessions = strictObject(
-  { ended: Type.Integer({ minimum: 0, description: 'The number of sessions that were ended.' }) },
+  { ended: count('The number of sessions that were ended.') },
   { title: 'EndedSessions', description: 'The number of sessions that were ended.' },
 );
 export const FirstAccount = strictObject(

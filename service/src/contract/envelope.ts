@@ -1,7 +1,7 @@
 /** The envelope of every response: docs/reference/reads.md#response-format. It has no data of the request, so responses can be cached. */
 import { Type, type Static, type TProperties, type TSchema } from 'typebox';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
-import { nullable, strictObject } from './shapes.ts';
+import { nullable, strictObject, count, boolean } from './shapes.ts';
 
 export const apiVersion = 'v1';
 export const meta = { apiVersion } as const;
@@ -19,8 +19,8 @@ export const Pagination = strictObject(
       maximum: 100,
       description: 'The maximum number of entries on a page.',
     }),
-    total: Type.Integer({ minimum: 0, description: 'The number of entries on all pages.' }),
-    totalPages: Type.Integer({ minimum: 0, description: 'The number of pages.' }),
+    total: count('The number of entries on all pages.'),
+    totalPages: count('The number of pages.'),
   },
   { title: 'Pagination', description: 'The position of this page in the list.' },
 );
@@ -61,7 +61,7 @@ const CursorPagination = strictObject(
           'Send it as `after` to get the next page, now or later. As it was sent if the page is empty, and null if there was no `after` either.',
       }),
     ),
-    hasMore: Type.Boolean({ description: 'Whether there are more entries now.' }),
+    hasMore: boolean('Whether there are more entries now.'),
   },
   { title: 'CursorPagination', description: 'The position where this page ends.' },
 );

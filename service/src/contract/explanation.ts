@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time, uuid, state } from './shapes.ts';
+import { nullable, strictObject, time, uuid, state, boolean, text } from './shapes.ts';
 import { Delivery } from './webhook.ts';
 
-const check = (description: string) => nullable(Type.Boolean({ description }));
+const check = (description: string) => nullable(boolean(description));
 
 export const explanationResults = {
   unavailable: 'The event is not available to this app.',
@@ -16,7 +16,7 @@ export const explanationResults = {
 const ExplainedEvent = strictObject(
   {
     id: uuid({ description: 'The id of the event.' }),
-    name: Type.String({ description: 'The name of the event.', examples: ['event.created'] }),
+    name: text('The name of the event.', 'event.created'),
     createdAt: time({ description: 'When the event happened.' }),
   },
   { title: 'ExplainedEvent', description: 'An event that the app may have.' },
@@ -45,15 +45,13 @@ export const Explanation = strictObject(
     result: state(
       Object.keys(explanationResults) as (keyof typeof explanationResults)[],
       Object.entries(explanationResults)
-        .map(([result, text]) => `\`${result}\`: ${text}`)
+        .map(([result, meaning]) => `\`${result}\`: ${meaning}`)
         .join(' '),
     ),
-    message: Type.String({
-      description: 'What happened and what you can change, for people to read.',
-      examples: [
-        'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
-      ],
-    }),
+    message: text(
+      'What happened and what you can change, for people to read.',
+      'The webhook was deactivated or suspended. Once it is active again, replay what it missed.',
+    ),
     at: nullable(
       time({
         description:

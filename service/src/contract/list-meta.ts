@@ -1,6 +1,6 @@
 /** What `meta` of a list says of its entries. */
 import { Type, type Static } from 'typebox';
-import { strictObject, slug } from './shapes.ts';
+import { strictObject, slug, enumOf, boolean, text } from './shapes.ts';
 
 const FacetValue = strictObject(
   {
@@ -35,8 +35,8 @@ export function facetsQuery(names: readonly string[]) {
 }
 
 /** The names of the requested facets, each once. */
-export function requestedFacets(text: string): string[] {
-  return [...new Set(text.split(','))];
+export function requestedFacets(names: string): string[] {
+  return [...new Set(names.split(','))];
 }
 
 /** What has changed since a cursor: `meta.changes` of a list with `changedSince`. */
@@ -48,7 +48,7 @@ export const ChangesMeta = strictObject(
     nextCursor: Type.String({
       description: 'Send it as `changedSince` to get the next changes, now or later.',
     }),
-    hasMore: Type.Boolean({ description: 'Whether there are more changes now.' }),
+    hasMore: boolean('Whether there are more changes now.'),
   },
   {
     title: 'ChangesMeta',
@@ -59,9 +59,7 @@ export const ChangesMeta = strictObject(
 /** How a search found the entries of a page: `meta.search`. */
 export const FoundBy = strictObject(
   {
-    relaxed: Type.Boolean({
-      description: 'Whether nothing had all words, so that the search found something like it.',
-    }),
+    relaxed: boolean('Whether nothing had all words, so that the search found something like it.'),
     ignored: Type.Array(Type.String(), {
       description: 'The words that a relaxed search left out, in lower case and without accents.',
     }),
@@ -78,12 +76,9 @@ export type FoundBy = Static<typeof FoundBy>;
 
 export const Suggestion = strictObject(
   {
-    kind: Type.Enum(['organization', 'alliance', 'blueprint'], {
-      type: 'string',
-      description: 'The kind of entry.',
-    }),
+    kind: enumOf(['organization', 'alliance', 'blueprint'], 'The kind of entry.'),
     slug: slug({ description: 'The unique name in URLs, among entries of its kind.' }),
-    name: Type.String({ description: 'The name.', examples: ['Acme Corporation'] }),
+    name: text('The name.', 'Acme Corporation'),
   },
   { title: 'Suggestion', description: 'An entry of the directory that matches a text.' },
 );

@@ -13,15 +13,16 @@ import {
   suspensionFields,
   time,
   uuid,
+  enumOf,
+  count,
+  boolean,
+  text,
 } from './shapes.ts';
 import { Announcement } from './status.ts';
 import { reasonCharsMax } from './suspension.ts';
 import { Delivery, webhookHealths } from './webhook.ts';
 import { webhookFormats } from './delivery-rules.ts';
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-const text = (description: string, example: string) =>
-  Type.String({ description, examples: [example] });
 const appId = uuid({ description: 'The id of the app.' });
 const appName = text('The name of the app.', 'Announcer');
 
@@ -114,7 +115,7 @@ export const OperatorAccount = strictObject(
     email: text('The address, or the name that a provider gives.', 'ada@example.org'),
     name: text('The name.', 'Ada'),
     sessionCount: count('How many sessions are open.'),
-    hasSecondFactor: Type.Boolean({ description: 'Whether it has a second factor.' }),
+    hasSecondFactor: boolean('Whether it has a second factor.'),
     ...suspensionFields('the account'),
     createdAt: time({ description: 'When the account was created.' }),
   },
@@ -122,10 +123,7 @@ export const OperatorAccount = strictObject(
 );
 export type OperatorAccount = Static<typeof OperatorAccount>;
 
-export const webhookHealth = Type.Enum([...webhookHealths], {
-  type: 'string',
-  description: 'As `health` of a webhook.',
-});
+export const webhookHealth = enumOf([...webhookHealths], 'As `health` of a webhook.');
 
 export const OperatorWebhook = strictObject(
   {
@@ -133,17 +131,16 @@ export const OperatorWebhook = strictObject(
     appId,
     appName,
     host: text('The host and port of the URL.', 'hooks.example.org'),
-    format: Type.Enum([...webhookFormats], {
-      type: 'string',
-      description: 'What is sent. The URL of a chat channel is shown to nobody.',
-    }),
+    format: enumOf(
+      [...webhookFormats],
+      'What is sent. The URL of a chat channel is shown to nobody.',
+    ),
     health: webhookHealth,
     suspended: nullable(
-      Type.Enum(['webhook', 'app'], {
-        type: 'string',
-        description:
-          'What is suspended: the webhook itself, or else its app, which is what to restore then.',
-      }),
+      enumOf(
+        ['webhook', 'app'],
+        'What is suspended: the webhook itself, or else its app, which is what to restore then.',
+      ),
     ),
     reason: nullable(
       text('Why it was deactivated, or what the operator wrote about a suspension.', 'failing'),
@@ -158,7 +155,7 @@ export type OperatorWebhook = Static<typeof OperatorWebhook>;
 export const ChangedSuspension = strictObject(
   {
     id: uuid({ description: 'The id of what was suspended or restored.' }),
-    changed: Type.Boolean({ description: 'False if it was like that already.' }),
+    changed: boolean('False if it was like that already.'),
     cancelled: nullable(count('Pending deliveries that were cancelled. Null: it has none.')),
     mailed: count('How many owners get a mail, if the service sends any.'),
   },
@@ -174,7 +171,7 @@ export const OperatorSetting = strictObject(
         '30',
       ),
     ),
-    isDefault: Type.Boolean({ description: 'Whether it is the default.' }),
+    isDefault: boolean('Whether it is the default.'),
   },
   { title: 'OperatorSetting', description: 'A setting in force.' },
 );
@@ -198,16 +195,13 @@ export const OperatorKey = strictObject(
     appName: nullable(text('The name of its app.', 'Announcer')),
     name: text('The name of the key.', 'On the server'),
     last4: text('Its last four characters.', '0000'),
-    scopes: Type.Array(
-      Type.Enum([...scopes, 'platform'], { type: 'string', description: 'A scope.' }),
-      { description: 'What it may do. `platform`: the whole internal API.' },
-    ),
+    scopes: Type.Array(enumOf([...scopes, 'platform'], 'A scope.'), {
+      description: 'What it may do. `platform`: the whole internal API.',
+    }),
     expiresAt: nullable(time({ description: 'When it expires. Null: never.' })),
     revokedAt: nullable(time({ description: 'When it was revoked.' })),
     ...suspensionFields('the key'),
-    appSuspended: Type.Boolean({
-      description: 'Whether its app is suspended, which refuses the key too.',
-    }),
+    appSuspended: boolean('Whether its app is suspended, which refuses the key too.'),
     lastUsedAt: nullable(time({ description: 'When it was last used.' })),
     usesToday: count('Requests since midnight UTC.'),
     createdAt: time({ description: 'When it was created.' }),
@@ -290,12 +284,9 @@ export const ChangedRows = strictObject(
 
 export const OperatorQuota = strictObject(
   {
-    quota: Type.Enum(quotaNames, {
-      type: 'string',
-      description: 'What is limited. `rate`: requests per minute.',
-    }),
+    quota: enumOf(quotaNames, 'What is limited. `rate`: requests per minute.'),
     limit: nullable(count('The limit in force. Null: the usual rates.')),
-    isDefault: Type.Boolean({ description: 'Whether it is the default.' }),
+    isDefault: boolean('Whether it is the default.'),
     used: nullable(count('How many the app has. Null for `rate`.')),
   },
   { title: 'OperatorQuota', description: 'A quota of an app.' },

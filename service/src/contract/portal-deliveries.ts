@@ -2,12 +2,20 @@
 import { Type, type Static } from 'typebox';
 import { list } from './envelope.ts';
 import { Explanation } from './explanation.ts';
-import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
+import {
+  nullable,
+  slug,
+  strictObject,
+  time,
+  uuid,
+  enumOf,
+  count,
+  boolean,
+  text,
+} from './shapes.ts';
 import { Attempt, Delivery } from './webhook.ts';
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
-const latency = (description: string) =>
-  nullable(Type.Integer({ minimum: 0, description: `${description} Null if there were none.` }));
+const latency = (description: string) => nullable(count(`${description} Null if there were none.`));
 
 /** docs/decisions/0005-history.md */
 export const searchedMax = 10_000;
@@ -24,15 +32,9 @@ export const LastError = strictObject(
 const subject = nullable(
   strictObject(
     {
-      kind: Type.Enum(['organization', 'alliance'], {
-        type: 'string',
-        description: 'The kind of the object.',
-      }),
+      kind: enumOf(['organization', 'alliance'], 'The kind of the object.'),
       slug: slug({ description: 'The unique name in URLs.' }),
-      name: Type.String({
-        description: 'The name of the organisation or alliance.',
-        examples: ['Acme Corporation'],
-      }),
+      name: text('The name of the organisation or alliance.', 'Acme Corporation'),
     },
     {
       title: 'DeliverySubject',
@@ -58,15 +60,12 @@ export const PortalDelivery = strictObject(
     ...Delivery.properties,
     webhook: strictObject(
       {
-        url: Type.String({
-          description: 'The URL of the webhook. A viewer sees only its origin.',
-          examples: ['https://example.org/hooks'],
-        }),
+        url: text(
+          'The URL of the webhook. A viewer sees only its origin.',
+          'https://example.org/hooks',
+        ),
         description: nullable(
-          Type.String({
-            description: 'The description of the webhook.',
-            examples: ['Announces new organisations'],
-          }),
+          text('The description of the webhook.', 'Announces new organisations'),
         ),
       },
       { title: 'WebhookOfDelivery', description: 'The webhook that the delivery is sent to.' },
@@ -82,7 +81,7 @@ const { id, status } = Delivery.properties;
 export const AppEvent = strictObject(
   {
     id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
-    event: Type.String({ description: 'The name of the event.', examples: ['org.created'] }),
+    event: text('The name of the event.', 'org.created'),
     createdAt: time({ description: 'When the event happened.' }),
     subject,
     webhooks: Type.Array(
@@ -114,9 +113,9 @@ export const PortalDeliveryList = strictObject(
       strictObject(
         {
           deliveries: count('The number of deliveries that were searched.'),
-          complete: Type.Boolean({
-            description: `False if there are more than ${searchedMax.toLocaleString('en')}, of which the rest were not searched. Choose a shorter time with \`since\` and \`until\`.`,
-          }),
+          complete: boolean(
+            `False if there are more than ${searchedMax.toLocaleString('en')}, of which the rest were not searched. Choose a shorter time with \`since\` and \`until\`.`,
+          ),
         },
         {
           title: 'SearchedDeliveries',
@@ -152,12 +151,12 @@ export const RedeliveriesRequest = strictObject(
 export const Redelivery = strictObject(
   {
     deliveryId: uuid({ description: 'The id of the delivery.' }),
-    redelivered: Type.Boolean({ description: 'Whether the delivery is pending again.' }),
+    redelivered: boolean('Whether the delivery is pending again.'),
     reason: nullable(
-      Type.String({
-        description: 'Why the delivery cannot be sent again.',
-        examples: ['The webhook is deactivated. Activate it first.'],
-      }),
+      text(
+        'Why the delivery cannot be sent again.',
+        'The webhook is deactivated. Activate it first.',
+      ),
     ),
   },
   { title: 'Redelivery', description: 'The result for one delivery.' },

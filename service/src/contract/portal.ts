@@ -4,14 +4,22 @@ import { expiresSoonDays } from './periods.ts';
 import { appRoles, scopes } from './app-roles.ts';
 import { operatorRoles } from './console.ts';
 import { LastError, PortalDelivery } from './portal-deliveries.ts';
-import { nullable, slug, strictObject, suspensionFields, time, uuid } from './shapes.ts';
+import {
+  nullable,
+  slug,
+  strictObject,
+  suspensionFields,
+  time,
+  uuid,
+  enumOf,
+  count,
+  boolean,
+  text,
+} from './shapes.ts';
 import { Webhook } from './webhook.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
 const keyId = uuid({ description: 'The id of the key.' });
-const text = (description: string, example: string) =>
-  Type.String({ description, examples: [example] });
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const PortalSession = strictObject(
   {
@@ -29,19 +37,15 @@ export const PortalSession = strictObject(
       { title: 'PortalUser', description: 'The user who is signed in.' },
     ),
     missingFactor: nullable(
-      Type.Enum(['confirm', 'set_up'], {
-        type: 'string',
-        description:
-          'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
-      }),
+      enumOf(
+        ['confirm', 'set_up'],
+        'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
+      ),
     ),
     // Missing in responses of 1.0.0.
     operatorRole: Type.Optional(
       nullable(
-        Type.Enum([...operatorRoles], {
-          type: 'string',
-          description: 'What you may do in the console. Null: for you there is none.',
-        }),
+        enumOf([...operatorRoles], 'What you may do in the console. Null: for you there is none.'),
       ),
     ),
     ...suspensionFields('the account'),
@@ -54,15 +58,12 @@ export const SignInOptions = strictObject(
   {
     password: strictObject(
       {
-        signUp: Type.Boolean({
-          description: 'Whether users can create accounts and reset passwords by link.',
-        }),
+        signUp: boolean('Whether users can create accounts and reset passwords by link.'),
         links: nullable(
-          Type.Enum(['mail', 'terminal'], {
-            type: 'string',
-            description:
-              'Where links are sent: by mail, or to the terminal of the service. Null if there are no links.',
-          }),
+          enumOf(
+            ['mail', 'terminal'],
+            'Where links are sent: by mail, or to the terminal of the service. Null if there are no links.',
+          ),
         ),
         lengthMin: Type.Integer({ description: 'The minimum length of a password.' }),
         lengthMax: Type.Integer({ description: 'The maximum length of a password.' }),
@@ -83,10 +84,7 @@ export const SignInOptions = strictObject(
   { title: 'SignInOptions', description: 'The available ways to sign in.' },
 );
 
-const kind = Type.Enum(['organization', 'alliance'], {
-  type: 'string',
-  description: 'The kind of the object.',
-});
+const kind = enumOf(['organization', 'alliance'], 'The kind of the object.');
 const subjectSlug = slug({ description: 'The unique name in URLs.' });
 
 export const PortalBinding = strictObject(
@@ -106,8 +104,7 @@ export const PortalBinding = strictObject(
   },
 );
 
-export const role = (description: string) =>
-  Type.Enum([...appRoles], { type: 'string', description });
+export const role = (description: string) => enumOf([...appRoles], description);
 
 const limit = (description: string) => Type.Integer({ minimum: 1, description });
 
@@ -131,12 +128,8 @@ export const PortalApp = strictObject(
     id: appId,
     name: text('The name of the app.', 'Announcer'),
     role: role('Your role in the app.'),
-    isLastOwner: Type.Boolean({
-      description: 'Whether you are the only owner, and so cannot leave the app.',
-    }),
-    failureMails: Type.Boolean({
-      description: 'Whether you want mail about failing webhooks. Viewers get none.',
-    }),
+    isLastOwner: boolean('Whether you are the only owner, and so cannot leave the app.'),
+    failureMails: boolean('Whether you want mail about failing webhooks. Viewers get none.'),
     binding: nullable(PortalBinding),
     keyCount: count('The number of valid keys, without temporary ones.'),
     webhookCount: count('The number of webhooks, active or not.'),
@@ -155,7 +148,7 @@ export const AppMember = strictObject(
     email: text('The address of the member.', 'ada@example.org'),
     name: nullable(text('The name of the account. Null if there is no account yet.', 'Ada')),
     role: role('The role of the member.'),
-    isYou: Type.Boolean({ description: 'Whether you are this member.' }),
+    isYou: boolean('Whether you are this member.'),
     createdAt: time({ description: 'When the member was added.' }),
   },
   { title: 'AppMember', description: 'A member of an app.' },
@@ -194,7 +187,7 @@ export const Bindable = strictObject(
     id: uuid({ description: 'The id of the organisation or alliance.' }),
     slug: subjectSlug,
     name: text('The name of the organisation or alliance.', 'Acme Corporation'),
-    available: Type.Boolean({ description: 'Whether you can bind an app to it.' }),
+    available: boolean('Whether you can bind an app to it.'),
     reason: nullable(text('Why you cannot bind an app to it.', 'You are not a manager of it.')),
   },
   { title: 'Bindable', description: 'An organisation or alliance that apps can be bound to.' },
@@ -241,7 +234,7 @@ export const RotatedKey = strictObject(
 const eventFields = {
   event: text('The name of the event.', 'org.created'),
   description: text('When the event occurs.', 'An organisation can be seen for the first time.'),
-  optIn: Type.Boolean({ description: 'Whether only webhooks that name the event get it.' }),
+  optIn: boolean('Whether only webhooks that name the event get it.'),
   schema: Type.Object(
     {},
     { additionalProperties: true, description: 'The JSON Schema of its `data`.' },
@@ -259,10 +252,7 @@ const eventFields = {
         { maxItems: 25, description: 'Details.' },
       ),
       url: nullable(Type.String({ description: 'A page about the subject.' })),
-      color: Type.Enum(['good', 'info', 'warning', 'bad'], {
-        type: 'string',
-        description: 'The kind of news, shown as a colour.',
-      }),
+      color: enumOf(['good', 'info', 'warning', 'bad'], 'The kind of news, shown as a colour.'),
       time: time({ description: 'When it happened.' }),
     },
     { description: 'What a chat channel shows of the example.' },
@@ -272,11 +262,10 @@ const eventFields = {
 export const CatalogueEvent = strictObject(
   {
     ...eventFields,
-    audience: Type.Enum(['global', 'organization', 'alliance', 'webhook'], {
-      type: 'string',
-      description:
-        'Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested.',
-    }),
+    audience: enumOf(
+      ['global', 'organization', 'alliance', 'webhook'],
+      'Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested.',
+    ),
   },
   { title: 'CatalogueEvent', description: 'An event that can be delivered.' },
 );
@@ -284,12 +273,11 @@ export const CatalogueEvent = strictObject(
 export const PortalEvent = strictObject(
   {
     ...eventFields,
-    audience: Type.Enum(['global', 'organization', 'alliance'], {
-      type: 'string',
-      description:
-        'Who can receive the event: every app, or apps bound to the organisation or alliance.',
-    }),
-    allowed: Type.Boolean({ description: 'Whether this app can receive the event.' }),
+    audience: enumOf(
+      ['global', 'organization', 'alliance'],
+      'Who can receive the event: every app, or apps bound to the organisation or alliance.',
+    ),
+    allowed: boolean('Whether this app can receive the event.'),
     reason: nullable(
       text('Why the app cannot receive the event.', 'event.created is sent only to bound apps'),
     ),
@@ -327,20 +315,17 @@ export const Overview = strictObject(
           format: Webhook.properties.format,
           description: PortalDelivery.properties.webhook.properties.description,
           health: Type.Optional(
-            Type.Enum(['suspended', 'deactivated', 'failing', 'retrying'], {
-              type: 'string',
-              description: 'As `health` of a webhook.',
-            }),
+            enumOf(
+              ['suspended', 'deactivated', 'failing', 'retrying'],
+              'As `health` of a webhook.',
+            ),
           ),
-          state: Type.Enum(['failing', 'deactivated', 'suspended'], {
-            type: 'string',
-            description: 'As `health`, but `failing` for `retrying`.',
-          }),
+          state: enumOf(
+            ['failing', 'deactivated', 'suspended'],
+            'As `health`, but `failing` for `retrying`.',
+          ),
           reason: nullable(
-            Type.Enum(['failing', 'gone', 'owner'], {
-              type: 'string',
-              description: 'Why the webhook was deactivated.',
-            }),
+            enumOf(['failing', 'gone', 'owner'], 'Why the webhook was deactivated.'),
           ),
           since: nullable(time({ description: 'When the webhook was deactivated or suspended.' })),
           suspendedReason: suspensionFields('the webhook or its app').suspendedReason,
@@ -399,25 +384,24 @@ export const PortalAuditEntry = strictObject(
     at: time({ description: 'When the change was made.' }),
     actor: strictObject(
       {
-        kind: Type.Enum([...actorKinds], {
-          type: 'string',
-          description:
-            '`key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself.',
-        }),
+        kind: enumOf(
+          [...actorKinds],
+          '`key`: over the API. `user`: in the portal. `operator`: in the console. `cli`: an operator on the command line. `system`: the service itself.',
+        ),
         name: nullable(
           text(
             'The name of the key of this app, or the address of the member. Null for others.',
             'ada@example.org',
           ),
         ),
-        isYou: Type.Boolean({ description: 'Whether you made the change.' }),
+        isYou: boolean('Whether you made the change.'),
       },
       { description: 'Who made the change.' },
     ),
     action: text('The action.', 'key.created'),
     appId,
     appName: text('The name of the app, or its last name if it was deleted.', 'Announcer'),
-    appDeleted: Type.Boolean({ description: 'Whether the app has been deleted since.' }),
+    appDeleted: boolean('Whether the app has been deleted since.'),
     subject: strictObject(
       {
         kind: text('The kind of object.', 'key'),

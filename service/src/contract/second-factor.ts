@@ -1,7 +1,7 @@
 /** Passkeys, authenticator apps, recovery codes, and the proofs made with them. */
 import { Type } from 'typebox';
 import { knownPassword } from './account.ts';
-import { nullable, plainName, strictObject, time, uuid } from './shapes.ts';
+import { nullable, plainName, strictObject, time, uuid, count } from './shapes.ts';
 
 /** In base64url. Browsers send a few hundred bytes; some authenticators certify themselves with a few thousand. */
 const binary = (description: string, example: string) =>
@@ -137,10 +137,7 @@ export const SecondFactorState = strictObject(
         { title: 'Authenticator', description: 'The authenticator app of the account.' },
       ),
     ),
-    recoveryCodesLeft: Type.Integer({
-      minimum: 0,
-      description: 'The number of recovery codes that still work.',
-    }),
+    recoveryCodesLeft: count('The number of recovery codes that still work.'),
   },
   { title: 'SecondFactorState', description: 'The second factor of the account.' },
 );

@@ -81,6 +81,19 @@ export const deleted = (
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
 
+/** One of these values. */
+export const enumOf = <const Values extends string[]>(
+  values: readonly [...Values],
+  description: string,
+) => Type.Enum(values, { type: 'string', description });
+
+export const boolean = (description: string) => Type.Boolean({ description });
+
+export const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+export const text = (description: string, example: string) =>
+  Type.String({ description, examples: [example] });
+
 /** A string that describes a state. It may gain values, so openapi.json lists those of now without excluding others. */
 export const state = <const Values extends string[]>(
   values: readonly [...Values],

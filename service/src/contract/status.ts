@@ -1,15 +1,10 @@
 import { Type, type Static } from 'typebox';
 import { severities } from './announcement.ts';
-import { nullable, strictObject, time, state } from './shapes.ts';
+import { nullable, strictObject, time, state, count, text } from './shapes.ts';
 
 const Maintenance = strictObject(
   {
-    message: nullable(
-      Type.String({
-        description: 'A message from the operator.',
-        examples: ['Moving to a larger machine.'],
-      }),
-    ),
+    message: nullable(text('A message from the operator.', 'Moving to a larger machine.')),
     since: time({ description: 'When the maintenance began.' }),
     expectedEnd: nullable(
       time({ description: 'When the maintenance is expected to end. Null if unknown.' }),
@@ -22,10 +17,7 @@ export const Announcement = strictObject(
   {
     id: Type.String({ format: 'uuid', description: 'The id of the announcement.' }),
     severity: state([...severities], 'How serious it is. More may be added.'),
-    text: Type.String({
-      description: 'What the operator says.',
-      examples: ['The directory moves to a larger machine.'],
-    }),
+    text: text('What the operator says.', 'The directory moves to a larger machine.'),
     startsAt: nullable(time({ description: 'When it takes place. Null: now.' })),
     endsAt: nullable(
       time({ description: 'Until when it is shown. Null: until the operator ends it.' }),
@@ -51,8 +43,8 @@ export const Status = strictObject(
       ['ok', 'degraded', 'maintenance'],
       '`degraded`: a component has a problem, and reads may return 503.',
     ),
-    version: Type.String({ description: 'The version of the service.', examples: ['1.0.0'] }),
-    apiVersion: Type.String({ description: 'The version of the API.', examples: ['v1'] }),
+    version: text('The version of the service.', '1.0.0'),
+    apiVersion: text('The version of the API.', 'v1'),
     time: time({ description: 'The current time of the service.' }),
     maintenance: nullable(Maintenance),
     announcements: Type.Array(Announcement, {
@@ -75,12 +67,9 @@ export const Status = strictObject(
     ),
     counts: strictObject(
       {
-        orgs: Type.Integer({ minimum: 0, description: 'The number of listed organisations.' }),
-        alliances: Type.Integer({ minimum: 0, description: 'The number of alliances.' }),
-        blueprints: Type.Integer({
-          minimum: 0,
-          description: 'The number of blueprints, active and retired.',
-        }),
+        orgs: count('The number of listed organisations.'),
+        alliances: count('The number of alliances.'),
+        blueprints: count('The number of blueprints, active and retired.'),
       },
       { title: 'StatusCounts', description: 'The size of the directory.' },
     ),

@@ -1,13 +1,10 @@
 import { Type, type Static } from 'typebox';
-import { nullable, strictObject, time, uuid, state } from './shapes.ts';
+import { nullable, strictObject, time, uuid, state, enumOf, count, text } from './shapes.ts';
 
 const Problem = strictObject(
   {
-    subject: Type.String({
-      description: 'The row of the source, or the slug of the organisation.',
-      examples: ['line 12'],
-    }),
-    reason: Type.String({ description: 'Why it was skipped.', examples: ['name is required'] }),
+    subject: text('The row of the source, or the slug of the organisation.', 'line 12'),
+    reason: text('Why it was skipped.', 'name is required'),
   },
   { title: 'SyncProblem', description: 'A row or organisation that a run skipped.' },
 );
@@ -42,32 +39,25 @@ const failureReasons = [
 export const SyncRun = strictObject(
   {
     id: uuid(),
-    kind: Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'The kind of sync.' }),
-    source: Type.String({
-      description: 'The source of the data, without credentials and query.',
-      examples: ['https://example.org/blueprints.ndjson'],
-    }),
-    trigger: Type.Enum(['schedule', 'cli', 'api'], {
-      type: 'string',
-      description: 'What started the run.',
-    }),
+    kind: enumOf(['blueprints', 'chat'], 'The kind of sync.'),
+    source: text(
+      'The source of the data, without credentials and query.',
+      'https://example.org/blueprints.ndjson',
+    ),
+    trigger: enumOf(['schedule', 'cli', 'api'], 'What started the run.'),
     status: state(['running', 'succeeded', 'failed'], 'A failed run has changed nothing.'),
     startedAt: time({ description: 'When the run started.' }),
     finishedAt: nullable(
       time({ description: 'When the run ended. Null if it is running or was interrupted.' }),
     ),
-    durationMs: nullable(
-      Type.Integer({ minimum: 0, description: 'The duration of the run in milliseconds.' }),
-    ),
+    durationMs: nullable(count('The duration of the run in milliseconds.')),
     counts: Type.Unsafe<Record<string, number> | null>({
       type: ['object', 'null'],
       additionalProperties: { type: 'integer', minimum: 0 },
       description:
         'The counts of a succeeded run, as in its event. Blueprints: total, created, updated, retired, unchanged, failed. Chat, for listed organisations only: orgs, updated, unchanged, failed, members.',
     }),
-    version: nullable(
-      Type.String({ description: 'The release of the source.', examples: ['1.21.4'] }),
-    ),
+    version: nullable(text('The release of the source.', '1.21.4')),
     reason: nullable(state([...failureReasons], 'A machine-readable reason why the run failed.')),
     message: nullable(
       Type.String({ description: 'A message for people that says why the run failed.' }),

@@ -1,7 +1,7 @@
 /** What keys and apps use, by day. Days end at midnight UTC. */
 import { Type, type Static } from 'typebox';
 import { usageDays } from './periods.ts';
-import { nullable, strictObject, uuid } from './shapes.ts';
+import { nullable, strictObject, uuid, count, text } from './shapes.ts';
 
 export const usageDaysDefault = 30;
 /** Temporary keys are deleted soon, and an app may have had any number of them. */
@@ -14,7 +14,6 @@ export const usageDaysQuery = Type.Integer({
   description: 'The number of days, with today.',
 });
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const used = {
   requests: count('The number of requests with a key.'),
   errors: count('Those of them with a status of 4xx or 5xx, or that broke off.'),
@@ -36,18 +35,8 @@ export type UsedDay = Static<typeof UsedDay>;
 export const UsedKey = strictObject(
   {
     keyId: uuid({ description: 'The id of the key.' }),
-    name: nullable(
-      Type.String({
-        description: 'The name of the key. Null if it was deleted.',
-        examples: ['On the server'],
-      }),
-    ),
-    last4: nullable(
-      Type.String({
-        description: 'The last four characters of the key. Null if it was deleted.',
-        examples: ['0000'],
-      }),
-    ),
+    name: nullable(text('The name of the key. Null if it was deleted.', 'On the server')),
+    last4: nullable(text('The last four characters of the key. Null if it was deleted.', '0000')),
     ...used,
   },
   { title: 'UsedKey', description: 'What one key used.' },
@@ -57,12 +46,7 @@ export type UsedKey = Static<typeof UsedKey>;
 export const UsedApp = strictObject(
   {
     appId: nullable(uuid({ description: 'The id of the app. Null: platform keys.' })),
-    name: nullable(
-      Type.String({
-        description: 'The name of the app. Null if it was deleted.',
-        examples: ['Announcer'],
-      }),
-    ),
+    name: nullable(text('The name of the app. Null if it was deleted.', 'Announcer')),
     ...used,
     deliveries,
   },

@@ -1,6 +1,17 @@
 import { Type, type Static } from 'typebox';
 import { keptBytesMax, webhookFormats } from './delivery-rules.ts';
-import { nullable, strictObject, suspensionFields, time, uuid, state } from './shapes.ts';
+import {
+  nullable,
+  strictObject,
+  suspensionFields,
+  time,
+  uuid,
+  state,
+  enumOf,
+  count,
+  boolean,
+  text,
+} from './shapes.ts';
 
 /** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
 export const attemptsShownMax = 100;
@@ -20,11 +31,10 @@ const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
 
 const fields = {
   id: uuid(),
-  url: Type.String({
-    description:
-      'The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again.',
-    examples: ['https://example.org/hooks'],
-  }),
+  url: text(
+    'The URL that deliveries are sent to. Of a chat channel, only its origin: the rest authorises whoever has it, and is never shown again.',
+    'https://example.org/hooks',
+  ),
   // Optional, because processes of 1.0.0 leave it out.
   format: Type.Optional(
     state(
@@ -32,12 +42,7 @@ const fields = {
       'What a request looks like. `json`: the signed event. `discord`, `slack` and `teams`: a message for a channel of that platform. It never changes.',
     ),
   ),
-  description: nullable(
-    Type.String({
-      description: 'A description of the webhook.',
-      examples: ['Announces new organisations'],
-    }),
-  ),
+  description: nullable(text('A description of the webhook.', 'Announces new organisations')),
   events: nullable({
     ...eventNames,
     description:
@@ -52,7 +57,7 @@ const fields = {
       }),
     ),
   ),
-  active: Type.Boolean({ description: 'Whether the webhook receives events.' }),
+  active: boolean('Whether the webhook receives events.'),
   // Optional, because processes of 1.0.0 leave it out.
   health: Type.Optional(
     state(
@@ -68,19 +73,15 @@ const fields = {
     ),
   ),
   ...suspensionFields('the webhook or its app'),
-  selfHealing: Type.Boolean({
-    description:
-      'Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again.',
-  }),
-  replayAfterHealing: Type.Boolean({
-    description: 'Whether what the webhook missed is replayed when probes activate it.',
-  }),
+  selfHealing: boolean(
+    'Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again.',
+  ),
+  replayAfterHealing: boolean(
+    'Whether what the webhook missed is replayed when probes activate it.',
+  ),
   lastSuccessAt: nullable(time({ description: 'When an attempt last succeeded.' })),
   lastFailureAt: nullable(time({ description: 'When an attempt last failed.' })),
-  exhaustedInARow: Type.Integer({
-    minimum: 0,
-    description: 'The number of failed deliveries since the last success.',
-  }),
+  exhaustedInARow: count('The number of failed deliveries since the last success.'),
   nextProbeAt: nullable(
     time({
       description: 'When the service probes the webhook next. Null if it does not probe it.',
@@ -111,10 +112,10 @@ export type Webhook = Static<typeof Webhook>;
 export const CreatedWebhook = strictObject(
   {
     ...fields,
-    secret: Type.String({
-      description: 'The secret that signs deliveries. Only this response has it.',
-      examples: ['whsec_wc7bgfvQ6CEZfE0Lw1rE3dXYZ0123456789abcdefgh='],
-    }),
+    secret: text(
+      'The secret that signs deliveries. Only this response has it.',
+      'whsec_wc7bgfvQ6CEZfE0Lw1rE3dXYZ0123456789abcdefgh=',
+    ),
   },
   { title: 'CreatedWebhook', description: 'The new webhook and its secret.' },
 );
@@ -126,16 +127,12 @@ export const Attempt = strictObject(
       minimum: 1,
       description: 'The number of the attempt within the delivery, starting at 1.',
     }),
-    trigger: Type.Enum(['event', 'test', 'redelivery'], {
-      type: 'string',
-      description:
-        'What caused the attempt. `test`: you tested the webhook, or the service probed it.',
-    }),
+    trigger: enumOf(
+      ['event', 'test', 'redelivery'],
+      'What caused the attempt. `test`: you tested the webhook, or the service probed it.',
+    ),
     startedAt: time({ description: 'When the attempt started.' }),
-    durationMs: Type.Integer({
-      minimum: 0,
-      description: 'The duration of the attempt in milliseconds.',
-    }),
+    durationMs: count('The duration of the attempt in milliseconds.'),
     statusCode: nullable(
       Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
     ),
@@ -164,13 +161,13 @@ const deliveryFields = {
       'The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`.',
   }),
   webhookId: uuid({ description: 'The id of the webhook.' }),
-  event: Type.String({ description: 'The name of the event.', examples: ['org.created'] }),
+  event: text('The name of the event.', 'org.created'),
   eventId: uuid({ description: 'The id of the event, the same for all webhooks.' }),
   status: state(
     ['pending', 'succeeded', 'failed', 'cancelled'],
     '`failed`: all attempts failed. `cancelled`: the webhook was deactivated, suspended or deleted, or the app lost access to the event.',
   ),
-  attemptCount: Type.Integer({ minimum: 0, description: 'The number of attempts so far.' }),
+  attemptCount: count('The number of attempts so far.'),
   nextAttemptAt: nullable(
     time({ description: 'When the next attempt is due. Null if there is none.' }),
   ),

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import { nameActor } from '../../access/audit-log.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
-import { strictObject } from '../../contract/shapes.ts';
+import { strictObject, text } from '../../contract/shapes.ts';
 import { sql } from '../../database/database.ts';
 import { ExistingNamesError } from '../../directory/existing-names.ts';
 import {
@@ -113,7 +113,7 @@ function bulkOperation(kind: ImportKind, noun: string, line: object) {
     summary: `Create or replace many ${noun}`,
     description: `Up to ${rowsMax} lines, each a JSON object with the fields of \`PUT\` and \`${idField}\`. A line replaces the entry with the same \`${idField}\`, or creates one. No entry is deleted. If a line is invalid, nothing is stored, unless \`skipBad\` is true.`,
     query: BulkQuery,
-    body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),
+    body: text('NDJSON.', `${JSON.stringify(line)}\n`),
     // The body is a stream; each line is validated when it arrives.
     ownBody: { bytesMax, consumes: [mediaType] },
     returns: { 200: 'The result.' },

@@ -18,7 +18,17 @@ import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { reportError } from '../responses/send-error.ts';
 import { operation, type InternalContext, type RouteDependencies } from './surface.ts';
-import { idempotencyKey, nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
+import {
+  idempotencyKey,
+  nullable,
+  slug,
+  strictObject,
+  uuid,
+  enumOf,
+  count,
+  boolean,
+  text,
+} from '../../contract/shapes.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
 import { idempotencyKeyDays } from '../../events/idempotency-keys.ts';
 
@@ -48,7 +58,7 @@ const Publish = strictObject(
         exampleKey,
       ),
     ),
-    event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
+    event: enumOf(publishableEvents, 'The name of the event.'),
     org: Type.Optional(
       nullable(
         slug({ description: 'The slug of the organisation that the event is about, if any.' }),
@@ -81,7 +91,7 @@ const Publish = strictObject(
 
 const published = {
   id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
-  event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
+  event: enumOf(publishableEvents, 'The name of the event.'),
 };
 const PublishedEvent = strictObject(published, {
   title: 'PublishedEvent',
@@ -91,9 +101,7 @@ const PublishedEvent = strictObject(published, {
 const PublicationResult = strictObject(
   {
     ...published,
-    replayed: Type.Boolean({
-      description: 'Whether an earlier publication with the same `id` recorded the event.',
-    }),
+    replayed: boolean('Whether an earlier publication with the same `id` recorded the event.'),
   },
   { title: 'PublicationResult', description: 'A publication that was accepted.' },
 );
@@ -102,7 +110,6 @@ const PublicationFailure = strictObject(
   { title: 'PublicationFailure', description: 'A publication that was refused.' },
 );
 
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 const PublicationResults = strictObject(
   {
     published: count('The number of events that were recorded.'),
@@ -170,10 +177,10 @@ To publish up to ${eventsMax} events in order, send an array or NDJSON. The resp
         }),
       },
       [ndjson]: {
-        schema: Type.String({
-          description: `NDJSON: up to ${eventsMax} lines, each an event to publish.`,
-          examples: [`${JSON.stringify(example)}\n`],
-        }),
+        schema: text(
+          `NDJSON: up to ${eventsMax} lines, each an event to publish.`,
+          `${JSON.stringify(example)}\n`,
+        ),
       },
     },
   },

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { requireTime } from '../../contract/parse-time.ts';
-import { noNul, nullable, strictObject, time } from '../../contract/shapes.ts';
+import { noNul, nullable, strictObject, time, boolean } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
 import {
   disableMaintenance,
@@ -30,7 +30,7 @@ const expectedEnd = time({
 
 const MaintenanceChange = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
+    enabled: boolean('Whether maintenance is on.'),
     message: Type.Optional(nullable(message)),
     expectedEnd: Type.Optional(nullable(expectedEnd)),
   },
@@ -45,7 +45,7 @@ const MaintenanceChange = strictObject(
 
 const MaintenanceSwitch = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
+    enabled: boolean('Whether maintenance is on.'),
     message: nullable(message),
     since: nullable(time({ description: 'When the maintenance began. Null if it is off.' })),
     expectedEnd: nullable(expectedEnd),

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
-import { strictObject } from '../../contract/shapes.ts';
+import { strictObject, enumOf } from '../../contract/shapes.ts';
 import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
@@ -17,12 +17,7 @@ import { operation, type InternalContext } from './surface.ts';
 
 const RunQuery = strictObject({
   ...PageQuery.properties,
-  kind: Type.Optional(
-    Type.Enum(['blueprints', 'chat'], {
-      type: 'string',
-      description: 'Return only runs of this sync.',
-    }),
-  ),
+  kind: Type.Optional(enumOf(['blueprints', 'chat'], 'Return only runs of this sync.')),
 });
 
 const BlueprintSyncRequest = strictObject(

@@ -13,7 +13,7 @@ import {
   RevealedUrl,
 } from '../../contract/operator.ts';
 import { requireReason } from '../../access/suspensions.ts';
-import { strictObject, uuid } from '../../contract/shapes.ts';
+import { strictObject, uuid, enumOf } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/parse-time.ts';
 import { ServiceError } from '../../errors.ts';
 import { sql } from '../../database/database.ts';
@@ -28,10 +28,10 @@ export const olderPage = 50;
 
 const DeliveryQuery = strictObject({
   status: Type.Optional(
-    Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
-      type: 'string',
-      description: '`undelivered`: failed or cancelled, without tests and probes.',
-    }),
+    enumOf(
+      ['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'],
+      '`undelivered`: failed or cancelled, without tests and probes.',
+    ),
   ),
   webhook: Type.Optional(uuid({ description: 'Return only deliveries to this webhook.' })),
   before: Type.Optional(uuid({ description: 'The id of the last delivery of the page before.' })),

@@ -9,10 +9,9 @@ import {
 } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { suspendableKinds } from '../../contract/suspension.ts';
 import type { OperatorCheck } from '../../contract/operator.ts';
-import { uuid } from '../../contract/shapes.ts';
+import { uuid, enumOf } from '../../contract/shapes.ts';
 import type { SettingInForce } from '../../settings/list-settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
 import type { InternalContext } from '../internal/surface.ts';
@@ -24,10 +23,10 @@ import { readMethods, signedInOf } from '../portal/authenticate.ts';
 import type { PortalContext, PortalRouteDependencies, PortalSurfaces } from '../portal/surface.ts';
 import type { Metrics, QueueState } from '../../runtime/metrics.ts';
 
-const subjectKind = Type.Enum(Object.keys(suspendableKinds) as (keyof typeof suspendableKinds)[], {
-  type: 'string',
-  description: 'The kind of what is suspended or restored.',
-});
+const subjectKind = enumOf(
+  Object.keys(suspendableKinds) as (keyof typeof suspendableKinds)[],
+  'The kind of what is suspended or restored.',
+);
 
 export type OperatorDependencies = {
   readQueue: () => Promise<QueueState>;

@@ -12,7 +12,7 @@ import {
   searchedMax,
   WebhookStats,
 } from '../../contract/portal-deliveries.ts';
-import { noNul, slug, strictObject, uuid } from '../../contract/shapes.ts';
+import { noNul, slug, strictObject, uuid, enumOf } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
 import {
   ranges,
@@ -45,10 +45,10 @@ const PortalDeliveryQuery = strictObject({
     }),
   ),
   error: Type.Optional(
-    Type.Enum(['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'], {
-      type: 'string',
-      description: 'Only deliveries whose last attempt ended with this error.',
-    }),
+    enumOf(
+      ['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'],
+      'Only deliveries whose last attempt ended with this error.',
+    ),
   ),
   subject: Type.Optional(
     slug({

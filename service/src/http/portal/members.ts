@@ -15,7 +15,7 @@ import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { AppMember, role } from '../../contract/portal.ts';
-import { deleted, strictObject, uuid } from '../../contract/shapes.ts';
+import { deleted, strictObject, uuid, count, boolean } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
 import { onOnePage, operation } from './surface.ts';
@@ -29,7 +29,7 @@ const MemberChanges = strictObject(
   },
 );
 const MembershipChanges = strictObject(
-  { failureMails: Type.Boolean({ description: 'Whether you want mail about failing webhooks.' }) },
+  { failureMails: boolean('Whether you want mail about failing webhooks.') },
   {
     title: 'MembershipChanges',
     description: 'The fields to change.',
@@ -46,15 +46,13 @@ const Transfer = strictObject(
 );
 const RemovalQuery = strictObject({
   revokeKeys: Type.Optional(
-    Type.Boolean({
-      description: 'Whether to revoke the keys that the member created or rotated. Default: false.',
-    }),
+    boolean('Whether to revoke the keys that the member created or rotated. Default: false.'),
   ),
 });
 const RemovedMember = strictObject(
   {
     ...deleted('The id of the removed member.').properties,
-    revokedKeys: Type.Integer({ minimum: 0, description: 'How many keys were revoked.' }),
+    revokedKeys: count('How many keys were revoked.'),
   },
   { title: 'RemovedAppMember', description: 'Confirms that the member was removed.' },
 );

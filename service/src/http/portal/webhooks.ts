@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { holdRole, requireRole } from '../../access/require-role.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { hoursAgo, recoverDaysMax } from '../../contract/periods.ts';
-import { strictObject, time } from '../../contract/shapes.ts';
+import { strictObject, time, count } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
 import { countPassing } from '../../events/pull-events.ts';
 import { holdSession } from '../../sign-in/sessions.ts';
@@ -63,8 +63,6 @@ export function registerWebhooks(
     previewFilters,
   ]);
 }
-
-const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 const Recoverable = strictObject(
   { count: count('The number of deliveries that a recovery would queue, at most 10,000.') },

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
-import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
+import { noNul, strictObject, time, uuid, enumOf } from '../../contract/shapes.ts';
 import type { Usage } from '../../access/usage.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
@@ -24,9 +24,7 @@ import {
 } from './event-streams.ts';
 import { keyedSurface } from './surface.ts';
 
-const onlyThis = Type.Optional(
-  Type.Enum(listedEvents, { type: 'string', description: 'Return only this event.' }),
-);
+const onlyThis = Type.Optional(enumOf(listedEvents, 'Return only this event.'));
 const ofWebhook = Type.Optional(
   uuid({
     description:

@@ -8,6 +8,9 @@ import {
   slug,
   strictObject,
   time,
+  enumOf,
+  count,
+  boolean,
 } from '../../contract/shapes.ts';
 import {
   overlapSecondsDefault,
@@ -52,11 +55,10 @@ export const WebhookInput = strictObject(
   {
     url: address,
     format: Type.Optional(
-      Type.Enum([...webhookFormats], {
-        type: 'string',
-        description:
-          'What a request looks like. `json` (the default): the signed event. `discord`, `slack` and `teams`: a message; the URL is that of an incoming webhook of a channel. It cannot be changed.',
-      }),
+      enumOf(
+        [...webhookFormats],
+        'What a request looks like. `json` (the default): the signed event. `discord`, `slack` and `teams`: a message; the URL is that of an incoming webhook of a channel. It cannot be changed.',
+      ),
     ),
     events: Type.Optional(nullable(events)),
     filters: Type.Optional(nullable(filters)),
@@ -93,21 +95,17 @@ export const WebhookChanges = strictObject(
     description: Type.Optional(nullable(note)),
     headers: Type.Optional(OwnHeadersInput),
     active: Type.Optional(
-      Type.Boolean({
-        description:
-          'True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries.',
-      }),
+      boolean(
+        'True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries.',
+      ),
     ),
     selfHealing: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. False for chat channels.',
-      }),
+      boolean(
+        'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. False for chat channels.',
+      ),
     ),
     replayAfterHealing: Type.Optional(
-      Type.Boolean({
-        description: 'Whether to replay what the webhook missed when probes activate it.',
-      }),
+      boolean('Whether to replay what the webhook missed when probes activate it.'),
     ),
   },
   {
@@ -162,17 +160,16 @@ export const RotateRequest = strictObject(
 export const DeliveryQuery = strictObject({
   ...PageQuery.properties,
   status: Type.Optional(
-    Type.Enum(['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'], {
-      type: 'string',
-      description:
-        'Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes.',
-    }),
+    enumOf(
+      ['pending', 'succeeded', 'failed', 'cancelled', 'undelivered'],
+      'Return only deliveries with this status. `undelivered`: those that are failed or cancelled, without tests and probes.',
+    ),
   ),
   event: Type.Optional(
-    Type.Enum([...subscribableEvents, 'webhook.test', 'webhook.probe'], {
-      type: 'string',
-      description: 'Return only deliveries of this event.',
-    }),
+    enumOf(
+      [...subscribableEvents, 'webhook.test', 'webhook.probe'],
+      'Return only deliveries of this event.',
+    ),
   ),
   since: Type.Optional(
     time({ description: 'Return only deliveries queued at this time or later.' }),
@@ -181,10 +178,7 @@ export const DeliveryQuery = strictObject({
 });
 
 export const ExplainQuery = strictObject({
-  event: Type.Enum([...subjectEvents], {
-    type: 'string',
-    description: 'The name of the event.',
-  }),
+  event: enumOf([...subjectEvents], 'The name of the event.'),
   subject: slug({
     description:
       'The slug of the organisation or alliance of the event, or a former one while nobody else can get it.',
@@ -213,7 +207,7 @@ export const ReplayRequest = strictObject(
     until: Type.Optional(
       time({ description: 'Replay what was missed before this time. Default: now.' }),
     ),
-    dryRun: Type.Optional(Type.Boolean({ description: 'Only count. Default: false.' })),
+    dryRun: Type.Optional(boolean('Only count. Default: false.')),
   },
   {
     title: 'ReplayRequest',
@@ -222,25 +216,20 @@ export const ReplayRequest = strictObject(
   },
 );
 
-const replayed = (description: string) => Type.Integer({ minimum: 0, description });
+const replayed = (description: string) => count(description);
 export const Replayed = strictObject(
   {
     failed: replayed('The number of deliveries that had failed.'),
     cancelled: replayed('The number of deliveries that a deactivation had cancelled.'),
     missed: replayed('The number of events that had no delivery.'),
-    more: Type.Boolean({
-      description: 'Whether there is more. Replay again after these have been sent.',
-    }),
+    more: boolean('Whether there is more. Replay again after these have been sent.'),
   },
   { title: 'Replayed', description: 'What a replay queued, or would queue.' },
 );
 
 export const Recovered = strictObject(
   {
-    count: Type.Integer({
-      minimum: 0,
-      description: 'The number of deliveries that are pending again.',
-    }),
+    count: count('The number of deliveries that are pending again.'),
   },
   { title: 'Recovered', description: 'The result of a recovery.' },
 );
