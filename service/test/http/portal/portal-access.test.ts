@@ -5,14 +5,20 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { createApp } from '../../../src/access/apps.ts';
+import { bindApp } from '../../../src/access/bindings.ts';
 import { createInvitation } from '../../../src/access/invitations.ts';
+import { createKey } from '../../../src/access/keys.ts';
 import { removeManager } from '../../../src/access/managers.ts';
 import { listMembers, removeMember, setMember } from '../../../src/access/members.ts';
 import { suspend } from '../../../src/access/suspensions.ts';
 import { includesRole, type AppRole } from '../../../src/contract/app-roles.ts';
 import { sql, type Transaction } from '../../../src/database/database.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
+import { createSecretBox } from '../../../src/runtime/secret-box.ts';
+import { loadConfig } from '../../../src/settings/config.ts';
 import { suspendWebhooks } from '../../../src/webhooks/management/suspend-webhooks.ts';
+import { createWebhook } from '../../../src/webhooks/management/webhooks.ts';
 import { testActor } from '../../support/actor.ts';
 import { addSubject, put } from '../../support/directory.ts';
 import { endedDelivery, eventually } from '../../support/eventually.ts';
@@ -21,7 +27,6 @@ import {
   addressTokenOf,
   callPortal,
   password,
-  personOf,
   signInAs,
   signUp,
   type Person,
@@ -70,12 +75,34 @@ const receiver = await startReceiver((response, { path, headers, body }) =>
 );
 const { origin } = new URL(receiver.url);
 
+/** In each part of what is sent and received that may hold a secret. */
+const canaries = {
+  path: 'canary-in-path',
+  query: 'canary-in-query',
+  responseHeader: 'canary-in-header',
+  responseBody: 'canary-in-response',
+  internalBody: 'canary-in-internal-event',
+};
+
+/** Repeats its request, as error pages and redirects do. */
+const repeating = await startReceiver((response, { path, body }, count) =>
+  response
+    .writeHead([200, 302, 404][count % 3] ?? 200, {
+      location: path,
+      'x-debug': `${canaries.responseHeader} ${path}`,
+    })
+    .end(`Cannot POST ${path} ${canaries.responseBody} ${body.toString()}`),
+);
+
 /** For signing up, so that its mails do not count towards the limit of the other. */
 const local = await startTestService();
 const { database } = local;
+const secretKeys = [randomBytes(32)];
+const secretBox = createSecretBox(secretKeys);
+const config = loadConfig(loopbackAllowed);
 const service = await startTestService({
   env: { ...loopbackAllowed, GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'secret' },
-  beside: local,
+  beside: { ...local, secretKeys },
   worker: true,
   chatOrigins: { discord: [], slack: [origin], teams: [] },
 });
@@ -103,6 +130,7 @@ await database
   .transaction()
   .execute((tx) => removeManager(tx, testActor, org, people['a former manager']));
 const owner = signedIn.get('owner') as Person;
+const unbound = signedIn.get('an unbound manager') as Person;
 const neighbour = signedIn.get('the owner of another app') as Person;
 
 type Things = {
@@ -118,52 +146,49 @@ type Things = {
   passkeyId: string;
 };
 
-let alliances = 0;
-
-/** An app with all that an app can have, bound to the organisation, or without a webhook. */
+/**
+ * An app with all that an app can have, bound to the organisation, or without a webhook. Its delivery is the one of another
+ * webhook again, or really sent if there is none.
+ */
 async function makeThings(
-  person: Person,
-  { words = mark, webhook: hasWebhook = true } = {},
+  { email: by }: Person,
+  { words = mark, webhook: hasWebhook = true, delivered = null as Things | null } = {},
 ): Promise<Omit<Things, 'methodId' | 'sessionId' | 'passkeyId'>> {
-  const post = async (path: string, json: unknown = {}) => {
-    const { status, body } = await person.call(path, { method: 'POST', json });
-    assert.ok(status < 300, `${path} ${JSON.stringify(body)}`);
-    return body.data;
-  };
-  const { id: appId } = await post('/apps', { name: `${words} app` });
-  const bound = await person.call(`/apps/${appId}/binding`, {
-    method: 'PUT',
-    json: { kind: 'organization', slug: 'acme-corporation' },
+  const made = await inTransaction(async (tx) => {
+    const appId = await createApp(tx, testActor, { name: `${words} app`, owner: by });
+    await bindApp(tx, testActor, appId, { kind: 'organization', id: org.id });
+    const others = await addPeople(tx, appId, by);
+    const { id: keyId } = await createKey(tx, testActor, {
+      appId,
+      name: `${words} key`,
+      scopes: ['read:directory'],
+      expiresAt: new Date(Date.now() + 86_400_000),
+    });
+    const parts = { appId, ...others, keyId, id: '', deliveryId: '', eventId: '' };
+    if (!hasWebhook) return parts;
+    const input = {
+      url: `${receiver.url}${words}`,
+      description: `${words} webhook`,
+      headers: secretHeaders,
+    };
+    const { id } = await createWebhook(tx, testActor, appId, input, config.webhooks, {
+      secretBox,
+      serviceName: config.serviceName,
+    });
+    const { rows } = await sql<{ deliveryId: string; eventId: string }>`
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
+      select uuid_v7(created_at), event_id, event, ${id}, status, attempt_count, created_at
+      from deliveries where id = ${delivered?.deliveryId ?? null}
+      returning id as "deliveryId", event_id as "eventId"
+    `.execute(tx);
+    return { ...parts, id, ...rows[0] };
   });
-  assert.equal(bound.status, 200);
-  const { memberId, invitationId } = await inTransaction((tx) =>
-    addPeople(tx, appId, person.email),
-  );
-  const soon = new Date(Date.now() + 86_400_000).toISOString();
-  const key = await post(`/apps/${appId}/keys`, {
-    name: `${words} key`,
-    scopes: ['read:directory'],
-    expiresAt: soon,
-  });
-  const parts = { appId, memberId, invitationId, keyId: key.id };
-  if (!hasWebhook) return { ...parts, id: '', deliveryId: '', eventId: '' };
-  const webhook = await post(`/apps/${appId}/webhooks`, {
-    url: `${receiver.url}${words}`,
-    description: `${words} webhook`,
-    headers: secretHeaders,
-  });
-  // Not its app's id: four hexadecimal digits can be a misspelt word that a test searches.
-  await put(database, 'alliances', [{ name: `Alliance ${(alliances += 1)}` }], {
-    emitEvents: true,
-  });
-  const { id: deliveryId, event_id: eventId } = await endedDelivery(service, webhook.id);
-  // Every webhook gets the event, and its health is updated a moment later.
+  if (!hasWebhook || delivered) return made;
+  await put(database, 'alliances', [{ name: 'Alliance' }], { emitEvents: true });
+  const { id: deliveryId, event_id: eventId } = await endedDelivery(service, made.id);
+  // The webhook's health is updated a moment later.
   await queueDrained(database);
-  await person.call(`/apps/${appId}/webhooks/${webhook.id}`, {
-    method: 'PATCH',
-    json: { active: true },
-  });
-  return { ...parts, id: webhook.id, deliveryId, eventId };
+  return { ...made, deliveryId, eventId };
 }
 
 function inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -225,13 +250,16 @@ async function makeSignIns({ email }: Person) {
 }
 
 const things: Things = { ...(await makeThings(owner)), ...(await makeSignIns(owner)) };
-const neighboursThings = await makeThings(neighbour, { words: 'neighbour' });
+const neighboursThings = await makeThings(neighbour, { words: 'neighbour', delivered: things });
 
 /** An owner of the app whose account is suspended. */
 const suspended = await join('suspended@example.org');
 const { body: ofSuspended } = await suspended.call('/session');
 /** An app that is suspended, with the same members. */
-const stopped: Things = { ...things, ...(await makeThings(owner, { words: 'stopped' })) };
+const stopped: Things = {
+  ...things,
+  ...(await makeThings(owner, { words: 'stopped', delivered: things })),
+};
 await inTransaction(async (tx) => {
   await setMember(tx, testActor, { appId: things.appId, email: suspended.email, role: 'owner' });
   const subject = {
@@ -245,22 +273,23 @@ await inTransaction(async (tx) => {
   await suspendWebhooks(tx, testActor, app, 'Reason of the operator.');
 });
 
-/** The owner in other processes, because an account may change only so much in a minute and process. */
-const others = await Promise.all(
-  [1, 2].map(() => startTestService({ env: loopbackAllowed, beside: local })),
-);
-let ownApps = 0;
-function ownerElsewhere(): Person {
-  const { url } = others[(ownApps += 1) % others.length]!;
-  return personOf({ url }, owner.email, owner.credentials['cookie'] ?? '');
-}
-
 /** What an operation may change or delete. */
 async function makeOwn(target: Target): Promise<Things> {
   if (ofAnAccount(target)) return { ...things, ...(await makeSignIns(owner)) };
   if (ofAnInvitation(target)) return { ...things, invitationId: await inviteTo(owner.email) };
-  return { ...things, ...(await makeThings(ownerElsewhere(), { webhook: hasWebhook(target) })) };
+  const options = { webhook: hasWebhook(target), delivered: things };
+  return { ...things, ...(await makeThings(owner, options)) };
 }
+
+/** Nobody may have more than ten apps. */
+async function forget({ appId }: Things): Promise<void> {
+  if (appId !== things.appId) await sql`delete from apps where id = ${appId}`.execute(database);
+}
+
+/** Of somebody who tries another's things below it. */
+const ownApp = await inTransaction((tx) =>
+  createApp(tx, testActor, { name: 'Own', owner: unbound.email }),
+);
 
 type Target = { path: string; method: string; operation: Operation };
 /** Those of the console: `operator.test.ts`. */
@@ -451,25 +480,24 @@ for (const target of targets) {
       assert.equal(await stateOf(things), before);
     });
 
-  for (const role of Object.keys(outsiders)) {
-    const person = signedIn.get(role) as Person;
-
-    test(`${name}: ${role} gets nothing of the owner's`, async () => {
-      const before = await stateOf(things);
+  test(`${name}: who is no member gets nothing of the owner's`, async () => {
+    const before = await stateOf(things);
+    for (const role of Object.keys(outsiders)) {
+      const person = signedIn.get(role) as Person;
       const answer = await ask(target, things, person);
-      mustHaveNothing(answer, name, things);
+      mustHaveNothing(answer, `${name}: ${role}`, things);
       if (ofAnApp(target) || ofAnAccount(target) || ofAnInvitation(target)) {
-        assert.equal(answer.status, 404);
-        assert.deepEqual(seen(answer), seen(await ask(target, nothing(), person)));
+        assert.equal(answer.status, 404, role);
+        assert.deepEqual(seen(answer), seen(await ask(target, nothing(), person)), role);
       }
       // Another's key, webhook or delivery below one's own app.
       if (ofAPart(target) && ofAnApp(target)) {
         const mixed = await ask(target, { ...things, appId: neighboursThings.appId }, person);
-        assert.equal(mixed.status, 404);
+        assert.equal(mixed.status, 404, role);
       }
-      assert.equal(await stateOf(things), before);
-    });
-  }
+    }
+    assert.equal(await stateOf(things), before);
+  });
 
   if (!isOpen(target))
     test(`${name}: a suspended account opens nothing`, async () => {
@@ -502,16 +530,13 @@ for (const target of targets) {
 
   if (ofAnApp(target) && target.path !== '/apps/{appId}')
     test(`${name}: an own app opens nothing of another's`, async () => {
-      const other = signedIn.get('an unbound manager') as Person;
-      const own = await other.call('/apps', { method: 'POST', json: { name: 'Own' } });
       const before = await stateOf(things);
-      const answer = await ask(target, { ...things, appId: own.body.data.id }, other);
+      const answer = await ask(target, { ...things, appId: ownApp }, unbound);
       if (ofAPart(target)) {
         assert.equal(answer.status, 404);
         mustHaveNothing(answer, name, things);
       }
       assert.equal(await stateOf(things), before);
-      await other.call(`/apps/${own.body.data.id}`, { method: 'DELETE' });
     });
 
   if (ofAnApp(target))
@@ -525,8 +550,7 @@ for (const target of targets) {
         const answer = await ask(target, own, person);
         assert.equal(answer.status, allowed ? expected : 403, answer.text);
         if (!allowed) assert.equal(await stateOf(own), before);
-        if (own.appId !== things.appId)
-          await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
+        await forget(own);
       });
     }
 
@@ -546,34 +570,20 @@ for (const target of targets) {
         await owner.call(`/apps/${own.appId}/binding`, { method: 'DELETE' });
       const answer = await ask(target, own, owner);
       assert.equal(answer.status, expected, answer.text);
-      if (own.appId !== things.appId) await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
+      await forget(own);
     });
 }
 
-/** In each part of what is sent and received that may hold a secret. */
-const canaries = {
-  path: 'canary-in-path',
-  query: 'canary-in-query',
-  responseHeader: 'canary-in-header',
-  responseBody: 'canary-in-response',
-  internalBody: 'canary-in-internal-event',
-};
-
-/** Repeats its request, as error pages and redirects do. */
-const repeating = await startReceiver((response, { path, body }, count) =>
-  response
-    .writeHead([200, 302, 404][count % 3] ?? 200, {
-      location: path,
-      'x-debug': `${canaries.responseHeader} ${path}`,
-    })
-    .end(`Cannot POST ${path} ${canaries.responseBody} ${body.toString()}`),
-);
+test('the app below which things of others were tried is still there', async () => {
+  assert.equal((await unbound.call(`/apps/${ownApp}`)).status, 200);
+});
 
 test('viewers see no canary in path, query, headers and bodies; developers and owners see all', async () => {
   const { appId } = things;
   const hooks = `/apps/${appId}/webhooks`;
   const url = `${repeating.url}/${canaries.path}?token=${canaries.query}`;
   const made = await owner.call(hooks, { method: 'POST', json: { url, description: 'Repeats' } });
+  assert.equal(made.status, 201, made.text);
   const { id } = made.body.data;
   const deliveryIds: string[] = [];
   // Enough for each of the receiver's statuses.
@@ -636,7 +646,7 @@ test('viewers see no canary in path, query, headers and bodies; developers and o
 });
 
 test('nobody reads the URL of a chat channel, in any operation on its webhook', async () => {
-  const own = { ...things, ...(await makeThings(owner)) };
+  const own = { ...things, ...(await makeThings(owner, { delivered: things })) };
   const hooks = `/apps/${own.appId}/webhooks`;
   const fields = { format: 'slack', events: ['alliance.created'] };
   const channel = async (path: string) => {
@@ -671,7 +681,7 @@ test('nobody reads the URL of a chat channel, in any operation on its webhook', 
 });
 
 test('only the last owners see the audit log of a deleted app', async () => {
-  const own: Things = { ...things, ...(await makeThings(owner)) };
+  const own: Things = { ...things, ...(await makeThings(owner, { delivered: things })) };
   await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
   const entries = async (person: Person | null, appId: string) => {
     const path = `/audit?app=${appId}&limit=100`;
