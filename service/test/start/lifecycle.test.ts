@@ -79,7 +79,7 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     await stopped(service);
   });
 
-  test('a later start has the same key and data; a second one beside it is rejected in one line, and commands work', async () => {
+  test("a later start has the same key and data; a second one beside it is rejected in one line, commands work, and it survives a restart of the database's backends", async () => {
     const service = serve(['--no-demo']);
     const { url, key } = await ready(service);
     assert.equal(key, firstKey);
@@ -99,6 +99,25 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     assert.equal(imported.code, 0, imported.stderr);
     await eventually(async () => (await get(`${url}/api/v1/orgs/beside`, key)).status === 200);
     assert.notEqual(await serverPid(dataDir), null, 'the service still has its database');
+
+    const client = await connectInto(dataDir);
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_stat_activity where application_name like 'orgdir service%'`,
+    );
+    // PostgreSQL cannot know what a killed backend has spoilt, so it ends all of them and recovers.
+    process.kill(rows[0]?.pid ?? 0, 'SIGKILL');
+    await new Promise<void>((resolve) => client.once('end', resolve));
+    await eventually(async () => (await get(`${url}/api/v1/orgs?limit=2`, key)).status === 200);
+    await eventually(async () => {
+      const again = await connectInto(dataDir).catch(() => null);
+      const held = await again
+        ?.query(
+          `select 1 from pg_locks where locktype = 'advisory' and objid = 70420011 and granted`,
+        )
+        .catch(() => null);
+      await again?.end().catch(() => {});
+      return held?.rowCount === 1;
+    });
     // As Ctrl-C does.
     service.signal('SIGINT', 'group');
     await stopped(service);
@@ -131,31 +150,6 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     process.kill((await serverPid(dataDir)) ?? 0, 'SIGKILL');
     assert.deepEqual(await last.ended, { code: 1, signal: null }, 'it has lost its database');
     assert.match(last.stderr, /^the embedded database has stopped; its log is \S+\n$/);
-  });
-
-  test("a service survives a restart of the database's backends, and still stops cleanly", async () => {
-    const service = serve();
-    const { url, key } = await ready(service);
-    const client = await connectInto(dataDir);
-    const { rows } = await client.query<{ pid: number }>(
-      `select pid from pg_stat_activity where application_name like 'orgdir service%'`,
-    );
-    // PostgreSQL cannot know what a killed backend has spoilt, so it ends all of them and recovers.
-    process.kill(rows[0]?.pid ?? 0, 'SIGKILL');
-    await new Promise<void>((resolve) => client.once('end', resolve));
-    await eventually(async () => (await get(`${url}/api/v1/orgs?limit=2`, key)).status === 200);
-    await eventually(async () => {
-      const again = await connectInto(dataDir).catch(() => null);
-      const held = await again
-        ?.query(
-          `select 1 from pg_locks where locktype = 'advisory' and objid = 70420011 and granted`,
-        )
-        .catch(() => null);
-      await again?.end().catch(() => {});
-      return held?.rowCount === 1;
-    });
-    service.signal('SIGTERM');
-    await stopped(service);
   });
 
   test('SIGTERM lets a request in flight end, then stops the database', async () => {
@@ -218,15 +212,29 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('a service can start while a command ends', async () => {
+  test('a service can start while a command ends, and one whose database stops reports it in one line', async () => {
     const tool = startCommand(['apps', 'list'], { env, input: '' });
     await tool.waitFor(/Demo/);
     const service = serve();
     await ready(service);
     assert.equal((await tool.ended).code, 0, tool.stderr);
+
+    const late = startCommand(['import', 'orgs', '-'], { env });
+    const client = await connectInto(dataDir);
+    await eventually(async () => {
+      const open = await client.query(
+        `select 1 from pg_stat_activity where application_name like 'orgdir tool, pid %' and state = 'idle in transaction'`,
+      );
+      return open.rowCount === 1;
+    });
     // As a terminal that is closed does.
     service.signal('SIGHUP', 'group');
-    await stopped(service);
+    assert.deepEqual(await service.ended, { code: 0, signal: null }, service.stderr);
+    assert.equal(service.stderr, '');
+    late.end(`${JSON.stringify({ name: 'Late' })}\n`);
+    assert.equal((await late.ended).code, 1);
+    assert.match(late.stderr, /^the connection to the database was lost.+\n$/);
+    assert.equal(await serverPid(dataDir), null);
   });
 
   test('an interrupted command keeps nothing and stops the database', async () => {
@@ -243,25 +251,6 @@ suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
     const { code } = await tool.ended;
     assert.equal(code, 130);
     assert.equal(tool.stderr, '');
-    assert.equal(await serverPid(dataDir), null);
-  });
-
-  test('a command whose database stops reports it in one line', async () => {
-    const service = serve();
-    await ready(service);
-    const tool = startCommand(['import', 'orgs', '-'], { env });
-    const client = await connectInto(dataDir);
-    await eventually(async () => {
-      const open = await client.query(
-        `select 1 from pg_stat_activity where application_name like 'orgdir tool, pid %' and state = 'idle in transaction'`,
-      );
-      return open.rowCount === 1;
-    });
-    service.signal('SIGTERM');
-    assert.equal((await service.ended).code, 0);
-    tool.end(`${JSON.stringify({ name: 'Late' })}\n`);
-    assert.equal((await tool.ended).code, 1);
-    assert.match(tool.stderr, /^the connection to the database was lost.+\n$/);
     assert.equal(await serverPid(dataDir), null);
   });
 
