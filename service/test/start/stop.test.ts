@@ -18,6 +18,7 @@ import {
 } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
+import { runHere } from '../support/run-here.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const options = { timeout: 300_000, skip: embeddedOnly };
@@ -76,8 +77,8 @@ async function deliverToSilence(text: string): Promise<void> {
   assert.equal(created.status, 201);
   const before = silent.received.length;
   const publish = ['events', 'publish', 'org.created', '--org', 'nokia'];
-  const given = { env: { ...loopbackAllowed, DATA_DIR: dataDir } };
-  assert.equal((await runCommand(publish, given)).code, 0);
+  const given = { ...loopbackAllowed, DATA_DIR: dataDir };
+  assert.equal((await runHere(publish, given)).code, 0);
   await silent.waitFor(before + 1);
 }
 
