@@ -217,6 +217,8 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
     await page.keyboard.press('Enter');
     await page.waitForURL(`${portalUrl}${path}`);
     await field.waitFor({ state: 'detached' });
+    // A page takes the focus when it has been loaded.
+    if (typed !== 'billing') await page.locator('h1:focus, summary:focus').waitFor();
     await page.getByRole('banner').getByRole('button', { name: 'Find' }).click();
     await field.waitFor();
   }
