@@ -9,7 +9,7 @@ import { APIError, createAuthEndpoint, getOAuthState } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { hashPassword, verifyPassword } from 'better-auth/crypto';
 import { genericOAuth } from 'better-auth/plugins';
-import { github } from 'better-auth/social-providers';
+import { discord, github } from 'better-auth/social-providers';
 import pLimit from 'p-limit';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../settings/config.ts';
@@ -19,10 +19,10 @@ import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
 import { passwordLengthMax } from '../contract/account.ts';
 import { sessionDays } from '../contract/periods.ts';
-import { startOf } from '../contract/texts.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';
-import { maySignUp, signUpRefused } from './sign-up-blocks.ts';
+import { signUpRefused } from './sign-up-blocks.ts';
+import { signUpWithProvider, type ProvidedAccount } from './sign-up-with-provider.ts';
 
 export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
   database: Database;
@@ -101,10 +101,9 @@ function hooks(dependencies: AuthDependencies) {
   return {
     user: {
       create: {
-        before: async (user: { name: string; email: string }) => {
-          if (!(await maySignUp(database, user.email)))
-            throw new APIError('FORBIDDEN', { code: 'sign_up_refused', message: signUpRefused });
-          return { data: { ...user, name: cleanName(user.name) } };
+        // Whoever may have an account has it by now (`sign-up-with-provider.ts`).
+        before: async () => {
+          throw new APIError('FORBIDDEN', { code: 'sign_up_refused', message: signUpRefused });
         },
       },
     },
@@ -149,13 +148,13 @@ async function announceMethod(
   headers: Headers | undefined,
 ): Promise<void> {
   const account = await readAccount(database, userId);
-  const isNew = account.methods === 1;
-  const action = isNew ? 'account.created' : 'account.method_added';
   const caller = headers ? callerIn(headers) : null;
   await database
     .transaction()
-    .execute((tx) => recordActivity(tx, action, { ...account, caller }, { provider }));
-  if (!isNew) notifyMethodAdded(account.email, provider);
+    .execute((tx) =>
+      recordActivity(tx, 'account.method_added', { ...account, caller }, { provider }),
+    );
+  notifyMethodAdded(account.email, provider);
 }
 
 async function recordSession(
@@ -211,31 +210,6 @@ async function refuseRemovedMethod(
   throw new Error('the provider was removed while somebody signed in with it');
 }
 
-/**
- * Deletes the user with this address whose sign-up with a provider broke off: better-auth writes the user first and how to
- * sign in second, and would refuse every later sign-in, because the address has a user. Deleted when somebody comes back
- * with the address, not when the second statement fails: the database, or the process, may be gone then. Whoever has a
- * password or a provider keeps it, and a suspension or a role in the console stays, too; nothing else hangs on such a user.
- */
-async function deleteUnfinished(database: Database, email: string): Promise<void> {
-  const isUnfinished = sql`
-    not exists (select from accounts where user_id = users.id)
-    and not exists (select from passkeys where user_id = users.id)
-    and not exists (select from sessions where user_id = users.id)
-    and not exists (select from suspensions where account_id = users.id)
-    and not exists (select from operators where account_id = users.id)
-  `;
-  const { rows } = await sql`
-    select from users where email = ${email} and ${isUnfinished}
-  `.execute(database);
-  if (rows.length === 0) return;
-  await database.transaction().execute(async (tx) => {
-    // Whatever is being written for the user is there when the lock is.
-    await sql`select from users where email = ${email} for update`.execute(tx);
-    await sql`delete from users where email = ${email} and ${isUnfinished}`.execute(tx);
-  });
-}
-
 type NewSession = {
   userId: string;
   token: string;
@@ -248,23 +222,15 @@ type HookContext = {
   params?: { id?: string } | undefined;
   headers?: Headers | undefined;
 };
-type Account = { id: string; email: string; methods: number; hasFactor: boolean };
+type Account = { id: string; email: string; hasFactor: boolean };
 
 async function readAccount(database: Database, userId: string): Promise<Account> {
   const { rows } = await sql<Account>`
-    select id, email, (select count(*) from accounts where user_id = users.id) as methods,
-      ${hasFactor(sql`users.id`)} as "hasFactor"
-    from users where id = ${userId}
+    select id, email, ${hasFactor(sql`users.id`)} as "hasFactor" from users where id = ${userId}
   `.execute(database);
   const [account] = rows;
   if (!account) throw new Error('the account was deleted while somebody signed in to it');
   return account;
-}
-
-/** A provider gives any name; ours have 1 to 100 characters and none that controls a terminal. */
-function cleanName(name: string): string {
-  const clean = name.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '').trim();
-  return startOf(clean, 100).trim() || 'Unnamed';
 }
 
 /** Tables and columns have the names that the rest of our schema would give them. */
@@ -314,12 +280,22 @@ const tables = {
 };
 
 function providers({ database, signIn }: AuthDependencies) {
-  const oidc = signIn.oidc;
-  const hub = signIn.github;
-  const identify = async (...given: Parameters<typeof providerIdentity>) => {
-    const identity = providerIdentity(...given);
-    await deleteUnfinished(database, identity.email);
-    return identity;
+  const { github: hub, discord: chat, oidc } = signIn;
+  const signUp: SignUp = async (person) => {
+    // A provider that is being added to an account makes none.
+    if ((await readLinkingSession()) === null) await signUpWithProvider(database, person);
+  };
+  /** `T`: what better-auth's own function finds, with the identity in place of the address. */
+  const identify = async <T extends { user: ProvidedUser }>(
+    provider: string,
+    found: T,
+    profile: { subject: string; verified: boolean },
+  ) => {
+    const { subject } = profile;
+    const identity = providerIdentity(provider, { ...profile, email: found.user.email });
+    const { name = '', image = null } = found.user;
+    await signUp({ provider, subject, email: identity.email, name, image });
+    return { ...found, user: { ...found.user, ...identity } };
   };
   return {
     socialProviders: {
@@ -330,29 +306,34 @@ function providers({ database, signIn }: AuthDependencies) {
           getUserInfo: async (token: Parameters<ReturnType<typeof github>['getUserInfo']>[0]) => {
             const found = await github(hub).getUserInfo(token);
             if (!found) return null;
-            const { email, emailVerified } = found.user;
             // A number, whatever its type says.
             const subject = String((found.data as { id: unknown }).id);
-            const identity = await identify('github', {
-              subject,
-              email,
-              verified: emailVerified,
-            });
-            return { ...found, user: { ...found.user, ...identity } };
+            return identify('github', found, { subject, verified: found.user.emailVerified });
           },
         },
       }),
-      ...(signIn.discord && {
+      ...(chat && {
         discord: {
-          ...signIn.discord,
-          mapProfileToUser: ({ id, email, verified }: DiscordProfile) =>
-            identify('discord', { subject: id, email, verified }),
+          ...chat,
+          getUserInfo: async (token: Parameters<ReturnType<typeof discord>['getUserInfo']>[0]) => {
+            const found = await discord(chat).getUserInfo(token);
+            if (!found) return null;
+            const { id: subject, verified } = found.data;
+            return identify('discord', found, { subject, verified });
+          },
         },
       }),
     },
-    plugins: [beginSession, ...openIdConnect(oidc, identify)],
+    plugins: [beginSession, ...openIdConnect(oidc, signUp)],
   };
 }
+
+type SignUp = (person: ProvidedAccount) => Promise<void>;
+type ProvidedUser = {
+  name?: string | undefined;
+  email?: string | null | undefined;
+  image?: string | null | undefined;
+};
 
 /** Begins a session for somebody whose passkey was verified (`passkeys.ts`). No URL leads here. */
 const beginSession = {
@@ -385,10 +366,7 @@ type StandardSchema<T> = {
   types?: { input: T; output: T };
 };
 
-function openIdConnect(
-  oidc: Config['signIn']['oidc'],
-  identify: (...given: Parameters<typeof providerIdentity>) => Promise<object>,
-) {
+function openIdConnect(oidc: Config['signIn']['oidc'], signUp: SignUp) {
   return oidc
     ? [
         genericOAuth({
@@ -402,17 +380,16 @@ function openIdConnect(
               scopes: ['openid', 'email', 'profile'],
               pkce: true,
               requireIdTokenVerification: true,
+              mapProfileToUser: userOf,
               // A response without an ID token has nothing that could be verified, so it names nobody.
-              accountSubject: ({ tokens, profile }) =>
-                tokens.idToken ? String(profile['sub'] ?? '') : '',
-              mapProfileToUser: async (profile: Record<string, unknown>) => ({
-                name: nameOf(profile),
-                ...(await identify('oidc', {
-                  subject: String(profile['sub']),
-                  email: profile['email'],
-                  verified: profile['email_verified'] === true,
-                })),
-              }),
+              accountSubject: async ({ tokens, profile }) => {
+                const subject = tokens.idToken ? subjectOf(profile) : '';
+                if (subject === '') return '';
+                const { name, email } = userOf(profile);
+                const image = profile.image ?? null;
+                await signUp({ provider: 'oidc', subject, email, name, image });
+                return subject;
+              },
             },
           ],
         }),
@@ -420,10 +397,18 @@ function openIdConnect(
     : [];
 }
 
-type DiscordProfile = { id: string; email?: string | null; verified: boolean };
 const noTokens = { accessToken: null, refreshToken: null, idToken: null };
 
-function nameOf({ name, preferred_username: nick }: Record<string, unknown>): string {
-  const given = [name, nick].find((each) => typeof each === 'string' && each.trim() !== '');
-  return (given as string | undefined) ?? '';
+function userOf(profile: Record<string, unknown>) {
+  const { name, preferred_username: nick, email } = profile;
+  const named = [name, nick].find((each) => typeof each === 'string' && each.trim() !== '');
+  const verified = profile['email_verified'] === true;
+  return {
+    name: (named as string | undefined) ?? '',
+    ...providerIdentity('oidc', { subject: subjectOf(profile), email, verified }),
+  };
+}
+
+function subjectOf({ sub }: Record<string, unknown>): string {
+  return typeof sub === 'string' || typeof sub === 'number' ? String(sub) : '';
 }

@@ -1,4 +1,6 @@
 /** Who sends a request about signing in: kept with the session, and shown in the audit log. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 export type Caller = {
   ip: string;
   /** At most `userAgentCharsMax` characters. */
@@ -6,6 +8,9 @@ export type Caller = {
   /** As the browser sent it. */
   cookie: string | null;
 };
+
+/** Who comes back from a provider, for what better-auth calls without its request. */
+export const callers = new AsyncLocalStorage<Caller>();
 
 /** Long enough for every browser's. */
 export const userAgentCharsMax = 300;

@@ -5,7 +5,7 @@ import { ServiceError } from '../errors.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { Auth } from './auth.ts';
 import { throwWithoutDetails } from './begin-session.ts';
-import { headersOf, type Caller, type LinkingState } from './caller.ts';
+import { callers, headersOf, type Caller, type LinkingState } from './caller.ts';
 import type { KnownDevices } from './known-devices.ts';
 import { userHasFactor } from './session-proof.ts';
 
@@ -63,7 +63,8 @@ export function createProviderSignIn(
     ): Promise<Response | null> {
       const auth = await load();
       const request = new Request(url, { headers: headersOf(caller, sessionId) });
-      const response = await auth.handler(request).catch((error: unknown) => {
+      const handled = callers.run(caller, () => auth.handler(request));
+      const response = await handled.catch((error: unknown) => {
         if (typeof (error as { status?: unknown }).status === 'string') return null;
         return throwWithoutDetails(error);
       });

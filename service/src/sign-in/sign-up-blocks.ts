@@ -51,14 +51,7 @@ export async function listSignUpBlocks(executor: Executor): Promise<SignUpBlock[
   return rows;
 }
 
-/** Whether somebody with this address may create an account. */
-export async function maySignUp(executor: Executor, email: string): Promise<boolean> {
-  const { rows } = await sql<{ blocked: boolean }>`
-    select ${isSignUpBlocked(email)} as blocked
-  `.execute(executor);
-  return rows[0]?.blocked === false;
-}
-
+/** Whether nobody may create an account with this address. */
 export function isSignUpBlocked(email: string) {
   return sql`(select ${isBlockedBy('l.email')} from (values (${email}::text)) as l(email))`;
 }

@@ -12,6 +12,7 @@ import {
   choosePassword,
   comeBack,
   cookiesOf,
+  password,
   personOf,
   postPortal,
   printedToken,
@@ -22,6 +23,7 @@ import {
 import { rawRequest } from '../support/raw-request.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, testPublicUrl } from '../support/service.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const provider = await startOidcProvider();
 const service = await startTestService({ env: provider.env });
@@ -114,7 +116,63 @@ test('a provider creates no account for a blocked address, and signs in to the o
   assert.equal(rows.length, 0);
 });
 
-test('a sign-up with a provider that breaks off in the middle is done again', async () => {
+/** Runs both while nobody can write how to sign in, once so many statements wait for that or for each other. */
+async function whileAccountsAreLocked<A, B>(
+  first: () => Promise<A>,
+  then: () => Promise<B>,
+  waiting: number,
+) {
+  return database.transaction().execute(async (tx) => {
+    await sql`lock table accounts in share mode`.execute(tx);
+    const one = first();
+    await waitingForLocks(database);
+    const other = then();
+    await waitingForLocks(database, waiting);
+    return [one, other] as const;
+  });
+}
+
+test('browsers in which somebody signs up at the same moment are all signed in to one account', async () => {
+  for (const verified of [true, false]) {
+    const email = `several-${verified}@example.org`;
+    provider.person = { sub: `several-${verified}`, email, email_verified: verified, name: 'Sev' };
+    const others = async () => Promise.all([signIn(), signIn(), signIn()]);
+    const [first, rest] = await whileAccountsAreLocked(signIn, others, 4);
+    const expected = verified ? email : 'several-false@oidc.invalid';
+    for (const person of [await first, ...(await rest)])
+      assert.equal(await whoIs(person), expected);
+    const { rows } = await sql`
+      select action, details ->> 'provider' as provider from audit_log
+      where action = 'account.created' and subject_id = (select id::text from users where email = ${expected})
+    `.execute(database);
+    assert.deepEqual(rows, [{ action: 'account.created', provider: 'oidc' }]);
+  }
+});
+
+test('of a sign-up by mail and one with a provider at the same moment, the first makes the account', async () => {
+  const byProvider = () => comeFrom('/sign-in/provider');
+  const byMail = (email: string) => async () => {
+    const token = printedToken(service, email);
+    return postPortal(service, '/password', { token, password, name: 'Both' });
+  };
+  for (const [email, isMailFirst] of [
+    ['mail-first@example.org', true],
+    ['mail-second@example.org', false],
+  ] as const) {
+    await postPortal(service, '/password-links', { email });
+    provider.person = { sub: email.split('@')[0]!, email, email_verified: true, name: 'Both' };
+    const [mail, answer] = isMailFirst
+      ? await whileAccountsAreLocked(byMail(email), byProvider, 2)
+      : ((await whileAccountsAreLocked(byProvider, byMail(email), 2)).toReversed() as never);
+    const location = (await answer).headers.get('location') ?? '';
+    assert.deepEqual(
+      [(await mail).status, URL.parse(location, testPublicUrl)?.searchParams.get('error')],
+      isMailFirst ? [200, 'account_not_linked'] : [403, null],
+    );
+  }
+});
+
+test('a sign-up with a provider that breaks off in the middle leaves nothing', async () => {
   const email = 'broken@example.org';
   provider.person = { sub: 'broken', email, email_verified: true, name: 'Bea' };
   await sql`
@@ -128,8 +186,17 @@ test('a sign-up with a provider that breaks off in the middle is done again', as
   await sql`drop trigger refuse on accounts`.execute(database);
   await sql`drop function refuse_account`.execute(database);
   const { rows } = await sql`select from users where email = ${email}`.execute(database);
-  assert.equal(rows.length, 1, 'a user without a way in');
+  assert.equal(rows.length, 0);
   assert.equal(await whoIs(await signIn()), email);
+  assert.equal(await whoIs(await signIn()), email);
+});
+
+test('a sign-up that an earlier version broke off in the middle is done again', async () => {
+  const email = 'half@example.org';
+  provider.person = { sub: 'half', email, email_verified: true, name: 'Hal' };
+  await sql`
+    insert into users (id, name, email, email_verified) values (uuid_v7(), 'Half', ${email}, true)
+  `.execute(database);
   assert.equal(await whoIs(await signIn()), email);
 });
 
