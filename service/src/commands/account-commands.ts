@@ -1,9 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import type { Transaction } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
 import { previewDeletion } from '../http/portal/account-deletion.ts';
 import { writeExport } from '../http/portal/account-export.ts';
-import { createDeletionNotice, createNotice } from '../sign-in/account-mail.ts';
+import {
+  createDeletionNotice,
+  createNotice,
+  keepNotice,
+  type NoticeText,
+} from '../sign-in/account-mail.ts';
 import { createAccountLink, deleteAccount } from '../sign-in/accounts.ts';
 import { recordActivity } from '../sign-in/activity.ts';
 import { listAccounts, lockAccount, readAccount } from '../sign-in/list-accounts.ts';
@@ -142,18 +147,19 @@ function addCredentials(accounts: Command): void {
       'Remove the passkeys, the authenticator app and the recovery codes of an account, and end all its sessions. For users who have lost them: verify who is asking.',
     async act({ database, change, given, config }) {
       const publicUrl = await readPublicUrl(database, config.publicUrl);
-      const done = await change((tx) => removeSecondFactor(tx, cliActor(), given));
       const notice = createNotice(
         { ...config, publicUrl },
         'The operator removed the second factor of your account: passkeys, authenticator app and recovery codes. All your sessions were ended.',
       );
-      // At once, because the operator has to notify the user otherwise.
-      const mailed = await mailNow(config, done.email, notice);
+      const done = await change(async (tx) => {
+        const removed = await removeSecondFactor(tx, cliActor(), given);
+        return { ...removed, mailed: await mailNotice(tx, config, removed.email, notice) };
+      });
       return [
-        { ...done, mailed },
+        done,
         [
           `Removed ${done.passkeys} passkeys and ${done.authenticator ? 'the' : 'no'} authenticator app of ${done.email}, and ended ${done.endedSessions} sessions.`,
-          mailedLine(mailed),
+          mailedLine(done.email, done.mailed),
         ],
       ];
     },
@@ -175,22 +181,20 @@ function addCredentials(accounts: Command): void {
   });
 }
 
-/** Returns whether the mail server has accepted it. */
-async function mailNow(
+/** Has the service mail it, once the transaction has committed. Returns whether it will: otherwise the operator has to notify the user. */
+async function mailNotice(
+  tx: Transaction,
   { mail }: Pick<Config, 'mail'>,
   to: string,
-  notice: { subject: string; text: string },
+  notice: NoticeText,
 ): Promise<boolean> {
   if (!mail || isProviderIdentity(to)) return false;
-  const { createMailer } = await import('../runtime/mail.ts');
-  const mailer = createMailer(mail);
-  const { kind } = await mailer.send({ id: randomUUID(), to, ...notice });
-  await mailer.close();
-  return kind === 'sent';
+  await keepNotice(tx, to, notice);
+  return true;
 }
 
-function mailedLine(mailed: boolean): string {
-  return mailed ? 'The user was notified by mail.' : 'No mail was sent: notify the user.';
+function mailedLine(email: string, mailed: boolean): string {
+  return mailed ? `The service mails ${email}.` : 'No mail is sent: notify the user.';
 }
 
 function addDeletion(accounts: Command): void {
@@ -212,8 +216,6 @@ function addDeletion(accounts: Command): void {
       const found = await readAccount(database, given);
       const { id, email } = found;
       const preview = await previewDeletion({ database, search }, email);
-      const deleted = flags.yes === true;
-      if (deleted) await change((tx) => deleteAccount(tx, found, flags.app, cliActor()));
       const { appsToDelete, appsToLeave, endingBindings, managedCount } = preview;
       const lines = [
         `With ${email}, these go:`,
@@ -226,11 +228,15 @@ function addDeletion(accounts: Command): void {
         `The address stays a manager of ${managedCount} organisations and alliances.`,
         `To delete:  npx orgdir accounts delete ${email} --yes${appsToDelete.map((app) => ` --app ${app.id}`).join('')}`,
       ];
+      const deleted = flags.yes === true;
       if (!deleted) return [{ id, email, deleted, ...preview }, lines];
-      const mailed = await mailNow(config, email, createDeletionNotice(config));
+      const mailed = await change(async (tx) => {
+        await deleteAccount(tx, found, flags.app, cliActor());
+        return mailNotice(tx, config, email, createDeletionNotice(config));
+      });
       return [
         { id, email, deleted, mailed, ...preview },
-        [`Deleted ${email}.`, mailedLine(mailed)],
+        [`Deleted ${email}.`, mailedLine(email, mailed)],
       ];
     },
   });

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { addNotices } from '../access/notices.ts';
 import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
 import { quoteName } from '../contract/texts.ts';
-import { sql, type Database } from '../database/database.ts';
+import { sql, type Database, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mail, Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -164,17 +164,10 @@ export class AccountMail {
     });
   }
 
-  #keep({ id, to, subject, text }: Mail): void {
+  #keep({ to, subject, text }: Mail): void {
     const { database, log } = this.#dependencies;
-    const kept = addNotices(database, {
-      kind: 'message',
-      appId: null,
-      recipients: sql`select ${to}::text as email`,
-      topic: sql`${`account ${id}`}::text`,
-      details: { subject, text },
-    }).then(
-      () => {},
-      (err: unknown) => log.warn({ err, mail: 'notice' }, 'account_mail.dropped'),
+    const kept = keepNotice(database, to, { subject, text }).catch((err: unknown) =>
+      log.warn({ err, mail: 'notice' }, 'account_mail.dropped'),
     );
     this.#keeping.add(kept);
     void kept.finally(() => this.#keeping.delete(kept));
@@ -186,11 +179,28 @@ export class AccountMail {
   }
 }
 
+export type NoticeText = { subject: string; text: string };
+
+/** Keeps a notice in the database. The process that sends notices mails it. */
+export async function keepNotice(
+  executor: Executor,
+  to: string,
+  { subject, text }: NoticeText,
+): Promise<void> {
+  await addNotices(executor, {
+    kind: 'message',
+    appId: null,
+    recipients: sql`select ${to}::text as email`,
+    topic: sql`${`account ${randomUUID()}`}::text`,
+    details: { subject, text },
+  });
+}
+
 /** The mail about a change, which `orgdir accounts` sends too. `change`: what happened, as a sentence. */
 export function createNotice(
   { publicUrl, serviceName }: Pick<AccountMailDependencies, 'publicUrl' | 'serviceName'>,
   change: string,
-): { subject: string; text: string } {
+): NoticeText {
   const advice =
     'If it was not you, sign in, end the sessions that you do not know, choose a new password, and remove passkeys and ways to sign in that you do not know. If you cannot sign in, ask the operator of this service to remove the second factor from your account.';
   return {
@@ -202,7 +212,7 @@ export function createNotice(
 /** The mail about a deletion, by the user or by an operator. */
 export function createDeletionNotice({
   serviceName,
-}: Pick<AccountMailDependencies, 'serviceName'>): { subject: string; text: string } {
+}: Pick<AccountMailDependencies, 'serviceName'>): NoticeText {
   const text =
     'Your account and its sessions were deleted, and so were the apps that had no other owner.';
   return { subject: `${serviceName}: ${deletionSubject}`, text: `${text}\n\n${lastAdvice}\n` };

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { sql } from '../../src/database/database.ts';
 import {
   postPortal,
   printedToken,
@@ -79,6 +80,24 @@ test('a deletion shows what its owner would see, and deletes only what was named
   assert.equal((await dan.call('/session')).status, 401);
   const [entry] = await commands.json('audit', 'list', '--action', 'account.deleted');
   assert.equal(entry.actor.kind, 'cli');
+});
+
+test('a notice of what an operator did is stored with it, for the service to mail', async () => {
+  const fay = await signUp(service, 'fay@example.org');
+  const stored = async (words: RegExp) => {
+    const { rows } = await sql<{ text: string }>`
+      select details ->> 'text' as text from notices where recipient = ${fay.email} order by created_at
+    `.execute(service.database);
+    assert.match(rows.at(-1)?.text ?? 'none', words);
+  };
+  const quiet = await here('remove-second-factor', fay.email);
+  assert.match(quiet.stdout, /No mail is sent: notify the user/);
+  const withMail = commandsOn(service, mailbox.env);
+  const removed = await withMail.run('accounts', 'remove-second-factor', fay.email);
+  assert.match(removed.stdout, /The service mails fay@example.org/);
+  await stored(/The operator removed the second factor/);
+  await withMail.run('accounts', 'delete', fay.email, '--yes');
+  await stored(/Your account and its sessions were deleted/);
 });
 
 /** Requests a link, and says whether it came. */
