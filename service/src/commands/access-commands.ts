@@ -95,6 +95,9 @@ function boundTo({ organizationSlug, allianceSlug }: App): string {
   return allianceSlug === null ? '' : `, bound to the alliance ${allianceSlug}`;
 }
 
+const lostKey =
+  'If the command ends before it has printed the key, keys list shows the key as never used: rotate it, or revoke it.';
+
 function addKeys(program: Command): void {
   const keys = program.command('keys').description('Manage API keys.');
   addKeyCreate(keys);
@@ -124,6 +127,7 @@ function addKeyCreate(keys: Command): void {
         parseFutureOption,
       ],
     ],
+    note: lostKey,
     example: [
       `--app ${exampleId} --scope read:directory write:webhooks`,
       '--platform --name "Web site" --expires 2027-01-31',
@@ -256,6 +260,7 @@ function addKeyRotation(keys: Command): void {
         overlapSecondsDefault,
       ],
     ],
+    note: lostKey,
     example: `${exampleId} --overlap 3600`,
     async act({ change, given, flags: { overlap } }) {
       const created = await change((tx) => rotateKey(tx, cliActor(), given, overlap));
