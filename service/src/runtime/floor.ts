@@ -2,6 +2,7 @@
  * Remembers up to where a look found everything, so that the next one begins there. Rows that are gone but in somebody's
  * snapshot stay in an index, and without a floor each look would step over all of them.
  */
+import { createEvery } from './create-every.ts';
 
 export type Floor<Bottom> = {
   /** Begins a look: once a minute at the bottom, for rows that were locked when it looked. */
@@ -41,16 +42,5 @@ export function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
       floor = to;
       resets += 1;
     },
-  };
-}
-
-/** Returns a function that is true at its first call, and then once in each `ms`. */
-export function createEvery(ms: number): () => boolean {
-  let last = -Infinity;
-  return () => {
-    const now = performance.now();
-    if (now - last < ms) return false;
-    last = now;
-    return true;
   };
 }

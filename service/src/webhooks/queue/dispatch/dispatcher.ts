@@ -8,7 +8,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../../settings/config.ts';
 import type { Database } from '../../../database/database.ts';
-import { createFloor, createEvery } from '../../../runtime/floor.ts';
+import { createEvery } from '../../../runtime/create-every.ts';
+import { createFloor } from '../../../runtime/floor.ts';
 import type { Rejection } from '../../../events/published-events.ts';
 import { isolateRefused } from '../../../events/set-aside.ts';
 import {
