@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connectQuery } from '../../src/database/pooler.ts';
-import { sql } from '../../src/database/database.ts';
+import { openClient, sql } from '../../src/database/database.ts';
 import { sessionSettings } from '../../src/database/session-settings.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
@@ -59,9 +59,50 @@ async function alter(change: string): Promise<void> {
   await sql.raw(`alter role ${role} in database ${name} ${change}`).execute(database);
 }
 
-test('settings of the role and the database have no effect', async () => {
+async function setHostile(): Promise<void> {
   for (const [name, value] of Object.entries(hostile))
     await alter(`set ${name} = ${name === 'search_path' ? value : `'${value}'`}`);
+}
+
+/** As a new connection has them, with who has made them. */
+async function readSettings() {
+  const client = openClient(connection, { applicationName: 'test' });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string; value: string; source: string }>(
+      `select lower(name) as name, setting as value, source from pg_settings where lower(name) = any($1) order by 1`,
+      [Object.keys(hostile)],
+    );
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test('each connection makes every setting itself, whatever the role has', async () => {
+  const usual = await readSettings();
+  const names = Object.keys(hostile).toSorted();
+  assert.deepEqual(
+    usual.map(({ name }) => name),
+    names,
+  );
+  // Those that no connection leaves out are in the table for poolers and probes.
+  assert.deepEqual(Object.keys(sessionSettings).toSorted(), names);
+  await setHostile();
+  try {
+    const found = await readSettings();
+    assert.deepEqual(
+      found.filter(({ source }) => source !== 'client').map(({ name }) => name),
+      [],
+    );
+    assert.deepEqual(found, usual);
+  } finally {
+    await alter('reset all');
+  }
+});
+
+test('settings of the role and the database have no effect', async () => {
+  await setHostile();
   try {
     const beside = { database, connection };
     const service = await startTestService({ beside, env, worker: true });
