@@ -22,6 +22,7 @@ import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
 import { Deferred } from './ui/deferred.tsx';
+import { awaitFocus } from './ui/move-focus.ts';
 import { TimesProvider } from './ui/times.tsx';
 
 /** Addresses that need no session. */
@@ -99,6 +100,13 @@ const router = createBrowserRouter(
   ),
   { basename: pagesPath },
 );
+
+let shown = router.state.location;
+router.subscribe(({ location }) => {
+  if (location === shown) return;
+  shown = location;
+  awaitFocus();
+});
 
 function routesOf(table: Record<string, keyof Awaited<ReturnType<typeof pages.load>>>) {
   return Object.entries(table).map(([path, part]) => (

@@ -8,7 +8,14 @@ import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
 import { pressOn, tabTo } from './support/keyboard.ts';
-import { comeBack, openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
+import {
+  comeBack,
+  drawn,
+  openPortal,
+  password,
+  portalUrl,
+  signUp,
+} from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -224,4 +231,58 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
   }
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
+});
+
+test('what comes late leaves the focus to whoever has moved it', options, async () => {
+  const fay = await signUp(portal.service, 'fay@example.org');
+  const { id } = await create(fay, '/apps', { name: 'Announcer' });
+  const page = await portal.open({ as: fay, path: '/apps' });
+  const hold = async (path: string) => {
+    const held = Promise.withResolvers<void>();
+    await page.route(`**/portal/api${path}`, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    return held.resolve;
+  };
+  const find = page.getByRole('textbox', { name: 'Find' });
+  const openFind = async () => {
+    await page.keyboard.press('Control+k');
+    await find.and(page.locator(':focus')).waitFor();
+  };
+  const closeFind = async () => {
+    await find.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Escape');
+    await find.waitFor({ state: 'detached' });
+  };
+
+  // A page.
+  const releaseApp = await hold(`/apps/${id}`);
+  await page.getByRole('link', { name: 'Announcer' }).first().click();
+  await page.waitForURL(`${portalUrl}/apps/${id}`);
+  await openFind();
+  releaseApp();
+  await page.getByRole('heading', { level: 1, name: 'Announcer', includeHidden: true }).waitFor();
+  await drawn(page);
+  await page.keyboard.type('org.created');
+  assert.equal(await find.inputValue(), 'org.created');
+
+  // An event in a list.
+  const releaseEvents = await hold('/events');
+  await page.goto(`${portalUrl}/events#org.created`);
+  await tabTo(page, page.getByLabel('For the app'));
+  releaseEvents();
+  await page.locator('details[id="org.created"][open]').waitFor();
+  await drawn(page);
+  await page.getByLabel('For the app').and(page.locator(':focus')).waitFor({ timeout: 1_000 });
+
+  // What was made.
+  await page.goto(`${portalUrl}/apps/${id}/keys`);
+  const releaseKey = await hold(`/apps/${id}/keys`);
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await openFind();
+  releaseKey();
+  await page.getByRole('region', { name: /^Your new key/, includeHidden: true }).waitFor();
+  await drawn(page);
+  await closeFind();
 });

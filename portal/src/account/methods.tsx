@@ -8,7 +8,7 @@ import { describeProviderError } from '../sign-in/describe-provider-error.ts';
 import { addProvider } from '../sign-in/go-to-provider.ts';
 import { ProviderButtons, providers } from '../sign-in/provider-buttons.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 import { MethodList } from './method-list.tsx';
@@ -34,7 +34,7 @@ export function Methods() {
               isLast={(method) => !hasOther(entries, method)}
               removed={() => {
                 setShowsResult(false);
-                moveFocus(heading.current);
+                moveFocusAfterWait(heading.current);
               }}
             />
             <AddProviders methods={entries} />

@@ -5,7 +5,7 @@ import { accountMethods, secondFactor } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { Passkeys } from '../security/passkeys.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { MethodList } from './method-list.tsx';
 
 /** Shown after a password reset: an intruder may have added a sign-in method or a passkey to get back in. */
@@ -27,9 +27,11 @@ export function OtherMethodsPage() {
                 return <Text>There are no other ways to sign in.</Text>;
               return (
                 <>
-                  {others.length > 0 && <MethodList methods={others} removed={() => moveFocus()} />}
+                  {others.length > 0 && (
+                    <MethodList methods={others} removed={() => moveFocusAfterWait()} />
+                  )}
                   {passkeys.length > 0 && (
-                    <Passkeys passkeys={passkeys} removed={() => moveFocus()} />
+                    <Passkeys passkeys={passkeys} removed={() => moveFocusAfterWait()} />
                   )}
                 </>
               );

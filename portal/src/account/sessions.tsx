@@ -6,7 +6,7 @@ import type { AccountSession } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { sessionDaysInWords } from '../../../service/src/contract/periods.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
@@ -18,7 +18,7 @@ import { describeBrowser } from './describe-browser.ts';
 export function Sessions() {
   const query = useQuery(accountSessions());
   const heading = useRef<HTMLHeadingElement>(null);
-  const ended = () => moveFocus(heading.current);
+  const ended = () => moveFocusAfterWait(heading.current);
   return (
     <Section
       title="Sessions"

@@ -4,6 +4,7 @@ import {
   type Query,
   type UseMutationResult,
 } from '@tanstack/react-query';
+import { awaitFocus } from '../ui/move-focus.ts';
 import { isAnswerLost } from './call.ts';
 
 /** The reads that change with an app and everything below it. The apps count their keys and webhooks. */
@@ -32,7 +33,10 @@ export function useWrite<Input, Output>(
     return !isGone && changes.some((changed) => isBelow(path, changed));
   };
   return useMutation({
-    mutationFn: write,
+    mutationFn: (input: Input) => {
+      awaitFocus();
+      return write(input);
+    },
     onSettled: async (output, error) => {
       if (error && !isAnswerLost(error)) return;
       client.removeQueries({ type: 'inactive', predicate: isChanged });

@@ -4,7 +4,7 @@ import { bindApp, unbindApp } from '../api/operations.ts';
 import type { Bindable, PortalApp, PortalBinding } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -20,7 +20,7 @@ export function AppBinding({ app }: { app: PortalApp }) {
   // The button is gone after a change.
   const toastAndFocus = (message: string) => {
     toastSuccess(message);
-    moveFocus(heading.current);
+    moveFocusAfterWait(heading.current);
   };
   const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes, {
     done: ({ binding }) => toastAndFocus(`Bound to ${binding?.name}.`),

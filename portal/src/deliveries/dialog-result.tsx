@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 
 type Props = { children: string; action?: ReactNode; close: () => void };
 
@@ -8,7 +8,7 @@ type Props = { children: string; action?: ReactNode; close: () => void };
 export function DialogResult({ children, action, close }: Props) {
   const message = useRef<HTMLParagraphElement>(null);
   // The form that had the focus is gone.
-  useEffect(() => moveFocus(message.current), []);
+  useEffect(() => moveFocusAfterWait(message.current), []);
   return (
     <Stack>
       <Text ref={message} tabIndex={-1} style={{ outline: 'none' }}>

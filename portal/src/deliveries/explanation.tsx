@@ -3,7 +3,7 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import type { Delivery, Explanation, ExplanationChecks } from '../api/types.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { CircleCheck, CircleSlash, CircleX } from '../ui/icons.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
@@ -36,7 +36,7 @@ export function ExplanationSection({ explanation }: { explanation: Explanation }
   const { result, message, event, delivery, nearby } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus starts again with the new address.
-  useEffect(() => moveFocus(heading.current), []);
+  useEffect(() => moveFocusAfterWait(heading.current), []);
   return (
     <Section title={titles[result]} headingRef={heading}>
       <Text role="status">{message}</Text>

@@ -7,6 +7,7 @@ import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { AppSelect } from '../apps/app-select.tsx';
 import { Page } from '../layout/page.tsx';
 import { byAudience } from '../ui/by-audience.ts';
+import { isFocusTaken } from '../ui/move-focus.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
@@ -81,7 +82,7 @@ function Catalogue({ entries, permissions }: Props) {
   );
 }
 
-/** Opens the event in the hash of the address and scrolls to it. */
+/** Opens the event in the hash of the address and scrolls to it, unless somebody is elsewhere on the page by then. */
 function useLinkedEvent(): void {
   const { hash, key } = useLocation();
   useEffect(() => {
@@ -90,6 +91,7 @@ function useLinkedEvent(): void {
       const found = document.getElementById(hash.slice(1));
       if (!(found instanceof HTMLDetailsElement)) return;
       found.open = true;
+      if (isFocusTaken()) return;
       found.querySelector('summary')?.focus({ preventScroll: true });
       found.scrollIntoView();
     });

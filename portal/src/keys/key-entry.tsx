@@ -4,7 +4,7 @@ import { rotateKey } from '../api/operations.ts';
 import { useOnce } from '../api/use-once.ts';
 import type { PortalKey } from '../api/types.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Rotate } from '../ui/rotate.tsx';
 import { Time } from '../ui/time.tsx';
 import { keyState, nameOfKey, type KeyState } from './key-state.ts';
@@ -56,7 +56,11 @@ export function KeyEntry({ mayChange, ...props }: Props & { mayChange: boolean }
         {mayChange && !hasEnded && (
           <Group gap="xs">
             {state !== 'suspended' && <RotateKey {...props} />}
-            <RevokeKey appId={appId} apiKey={apiKey} done={() => moveFocus(heading.current)} />
+            <RevokeKey
+              appId={appId}
+              apiKey={apiKey}
+              done={() => moveFocusAfterWait(heading.current)}
+            />
           </Group>
         )}
       </Group>

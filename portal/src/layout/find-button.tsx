@@ -4,11 +4,15 @@ import { useState } from 'react';
 import { pages } from '../pages-script.ts';
 import { Deferred } from '../ui/deferred.tsx';
 import { Search } from '../ui/icons.tsx';
+import { awaitFocus } from '../ui/move-focus.ts';
 
 /** Opens `Find`, which loads with the other pages. */
 export function FindButton() {
   const [times, setTimes] = useState(0);
-  const open = () => setTimes((before) => before + 1);
+  const open = () => {
+    awaitFocus();
+    setTimes((before) => before + 1);
+  };
   // Not in a text field, nor over a dialog, which may show a secret once, nor while the page is hidden.
   const isCovered = () => document.querySelector('[role="dialog"], [data-session-ended]') !== null;
   useHotkeys([['mod+K', () => !isCovered() && open()]]);

@@ -8,6 +8,7 @@ import { useNavigate } from 'react-router';
 import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
 import { tabs } from '../apps/app-frame.tsx';
 import { Search } from '../ui/icons.tsx';
+import { isFocusTaken } from '../ui/move-focus.ts';
 import { nameInList } from '../webhooks/describe-webhook.ts';
 import { places } from './navigation.tsx';
 
@@ -26,7 +27,10 @@ export function Find() {
   const withWebhooks = apps.filter(({ webhookCount }) => webhookCount > 0);
   const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
   const events = useQuery(catalogue()).data?.entries ?? [];
-  useEffect(() => spotlight.open(), []);
+  // It may have loaded while somebody went on.
+  useEffect(() => {
+    if (!isFocusTaken()) spotlight.open();
+  }, []);
   // Arrows change only the document, so `Chosen` looks again after each key.
   const [, look] = useReducer((keys: number) => keys + 1, 0);
   const action = (to: string, label: string, description?: string) => ({

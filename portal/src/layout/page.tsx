@@ -1,7 +1,7 @@
 import { Breadcrumbs, Stack } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { isConsole, pageData } from '../page-data.ts';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { TitleRow, type TitleRowProps } from '../ui/title-row.tsx';
 
@@ -12,7 +12,7 @@ let hasShownPage = false;
 
 /**
  * A page with its title, breadcrumbs and actions. The heading takes the focus on navigation, so that screen readers
- * announce the new page. `tab` distinguishes the window titles of pages with the same heading.
+ * announce the new page, unless somebody has moved the focus while the page loaded. `tab` distinguishes the window titles of pages with the same heading.
  */
 export function Page({
   crumbs = [],
@@ -38,7 +38,7 @@ export function useHeading(title: string) {
     document.title = `${title} · ${pageData.serviceName} ${isConsole ? 'console' : 'developers'}`;
   }, [title]);
   useEffect(() => {
-    if (hasShownPage) moveFocus(heading.current);
+    if (hasShownPage) moveFocusAfterWait(heading.current);
     hasShownPage = true;
   }, []);
   return heading;

@@ -14,7 +14,7 @@ import { BusyButton } from '../ui/busy-button.tsx';
 import { capitalise } from '../ui/capitalise.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
@@ -44,7 +44,7 @@ export function Invitations({ app }: { app: PortalApp }) {
                   key={invitation.id}
                   app={app}
                   invitation={invitation}
-                  revoked={() => moveFocus(heading.current)}
+                  revoked={() => moveFocusAfterWait(heading.current)}
                 />
               ))}
             </ul>

@@ -4,6 +4,7 @@ import type { NewInvitation } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { AddressField, validateAddress } from '../sign-in/fields.tsx';
 import { Form } from '../ui/form.tsx';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { describeSentInvitation } from './describe-sent-invitation.ts';
@@ -17,7 +18,7 @@ export function InviteForm({ appId }: { appId: string }) {
     {
       done: ({ email }) => {
         toastSuccess(describeSentInvitation(email));
-        if (resetSent()) form.getInputNode('email')?.focus();
+        if (resetSent()) moveFocusAfterWait(form.getInputNode('email'));
       },
     },
   );

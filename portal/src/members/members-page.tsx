@@ -6,7 +6,7 @@ import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
 import { RoleNote } from '../apps/role-note.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { FailureMails } from './failure-mails.tsx';
 import { Invitations } from './invitations.tsx';
@@ -53,7 +53,7 @@ function MemberList({ app, members }: { app: PortalApp; members: AppMember[] }) 
             key={member.id}
             app={app}
             member={member}
-            done={() => moveFocus(heading.current)}
+            done={() => moveFocusAfterWait(heading.current)}
           />
         ))}
       </ul>

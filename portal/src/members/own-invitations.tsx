@@ -11,7 +11,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -77,7 +77,7 @@ function InvitationBanner({ invitation }: { invitation: OwnInvitation }) {
     done: () => {
       toastSuccess(`You declined the invitation to ${appName}.`);
       void navigate('/apps', { replace: true });
-      moveFocus();
+      moveFocusAfterWait();
     },
   });
   return (

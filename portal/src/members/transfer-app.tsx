@@ -4,7 +4,7 @@ import { transferApp } from '../api/operations.ts';
 import type { AppMember, PortalApp } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { ConfirmAbout } from '../ui/confirm.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { EndsWithOwnership } from './ends-with-ownership.tsx';
@@ -18,7 +18,7 @@ export function TransferApp({ app, members }: { app: PortalApp; members: AppMemb
     done: () => {
       toastSuccess(`App ${app.name} transferred. You are now a developer of it.`);
       // This section is gone.
-      moveFocus();
+      moveFocusAfterWait();
     },
   });
   return (

@@ -30,7 +30,7 @@ import { DescriptionList } from '../ui/description-list.tsx';
 import { Form } from '../ui/form.tsx';
 import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { isFocusTaken, moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
@@ -146,7 +146,8 @@ function EntryForm(props: EditedProps) {
   const grid = useRef<HTMLDivElement>(null);
   // The form is long, so the fault may be out of view.
   useEffect(() => {
-    if (write.error) grid.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (write.error && !isFocusTaken())
+      grid.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [write.error]);
   const isAtField = fields.some((field) => faultOf(field) !== undefined);
   const isChanged = Object.keys(body).length > 0;
@@ -217,7 +218,7 @@ function Delete({ kind, name, entry }: Shown) {
     done: () => {
       toastSuccess(`${entry.name} is deleted.`);
       void navigate(`/directory?kind=${kind}`, { replace: true });
-      moveFocus();
+      moveFocusAfterWait();
     },
   });
   return (

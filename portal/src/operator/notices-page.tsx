@@ -24,7 +24,7 @@ import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { TimeField } from '../ui/time-field.tsx';
@@ -98,7 +98,7 @@ function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: M
       done: (saved) => {
         setBefore({ etag: saved.etag, message: text.trim(), expectedEnd: end });
         toastSuccess('Maintenance is on.');
-        moveFocus();
+        moveFocusAfterWait();
       },
     },
   );
@@ -133,7 +133,7 @@ function ChangeMaintenance({ state: { enabled, message, expectedEnd }, etag }: M
 
 function EndMaintenance() {
   const write = useWrite(() => changeMaintenance({ enabled: false }, null), readsOfMaintenance, {
-    done: () => moveFocus(),
+    done: () => moveFocusAfterWait(),
   });
   return (
     <Confirm
@@ -161,7 +161,7 @@ function Announce() {
     done: ({ mails }) => {
       const told = mails > 0 ? ` ${formatCount(mails, 'owner')} get a mail.` : '';
       toastSuccess(`The announcement is shown.${told}`);
-      if (resetSent()) moveFocus();
+      if (resetSent()) moveFocusAfterWait();
     },
   });
   const { form, formProps, resetSent } = useWriteForm(write, { initialValues: empty });
@@ -245,7 +245,7 @@ function Announced() {
 
 function End({ announcement: { id, text } }: { announcement: Announcement }) {
   const write = useWrite(() => endAnnouncement(id), ['/operator/announcements', 'public status'], {
-    done: () => moveFocus(),
+    done: () => moveFocusAfterWait(),
   });
   return (
     <Confirm

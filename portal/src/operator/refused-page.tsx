@@ -7,7 +7,7 @@ import { Page } from '../layout/page.tsx';
 import { ConfirmAbout } from '../ui/confirm.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -103,7 +103,7 @@ function Change({ verb, ids }: { verb: Verb; ids: string[] }) {
   const write = useWrite((chosen: string[]) => changeRefused(verb, chosen), ['/operator'], {
     done: ({ count }) => {
       toastSuccess(`${formatCount(count, 'row')} ${past}.`);
-      moveFocus();
+      moveFocusAfterWait();
     },
   });
   return (

@@ -7,7 +7,7 @@ import { useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';
 import { DialogButton } from '../ui/dialog-button.tsx';
 import { Form } from '../ui/form.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { ReasonForm } from './reason-form.tsx';
 
@@ -103,5 +103,5 @@ function RestoreForm({ what: { kind }, write, cancel }: RestoreFormProps) {
 /** The button that asked is gone. */
 function announce(text: string): void {
   toastSuccess(text);
-  moveFocus();
+  moveFocusAfterWait();
 }

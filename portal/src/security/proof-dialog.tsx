@@ -16,12 +16,19 @@ import { useSession } from '../session/use-session.ts';
 import { PasswordField } from '../sign-in/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { awaitFocus } from '../ui/move-focus.ts';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { CodeField, codeForm } from './code-field.tsx';
 import { canUsePasskeys, getPasskey } from './passkey-device.ts';
 
 type Method = ProofMethods['methods'][number];
-const done = { onSuccess: () => answerProof(true) };
+const done = {
+  onSuccess: () => {
+    // The request goes on.
+    awaitFocus();
+    answerProof(true);
+  },
+};
 const cancel = () => answerProof(false);
 
 /** The one dialog in which users confirm that it is them. The request that needed it continues afterwards. */

@@ -1,12 +1,12 @@
 import { Alert, Button, Code, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 
 /** Shows recovery codes once, until the user dismisses them. */
 export function RecoveryCodesOnce({ codes, done }: { codes: string[]; done: () => void }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => moveFocus(heading.current), []);
+  useEffect(() => moveFocusAfterWait(heading.current), []);
   const text = `${codes.join('\n')}\n`;
   return (
     <Alert color="green" role="region" aria-label="Your recovery codes">

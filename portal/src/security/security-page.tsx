@@ -7,7 +7,7 @@ import { useWrite } from '../api/use-write.ts';
 import { Page } from '../layout/page.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocus, moveFocusAfterWait } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
@@ -73,7 +73,7 @@ function PasskeySection({ state, added }: Props) {
       lead="A passkey signs you in with your fingerprint, your face or the PIN of your device, without a password."
       headingRef={heading}
     >
-      <Passkeys passkeys={state.passkeys} removed={() => moveFocus(heading.current)} />
+      <Passkeys passkeys={state.passkeys} removed={() => moveFocusAfterWait(heading.current)} />
       <AddPasskey added={(factor) => added(factor, 'Passkey added.')} />
     </Section>
   );
@@ -84,7 +84,7 @@ function AuthenticatorSection({ state: { authenticator }, added }: Props) {
   const remove = useWrite(() => removeAuthenticator(), ['/account'], {
     done: () => {
       toastSuccess('Authenticator app removed.');
-      moveFocus(heading.current);
+      moveFocusAfterWait(heading.current);
     },
   });
   return (

@@ -4,6 +4,7 @@ import { useNavigate } from 'react-router';
 import type { Credentials } from '../api/types.ts';
 import { useSignIn } from '../session/use-session.ts';
 import { Form } from '../ui/form.tsx';
+import { isFocusTaken } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { AddressField, PasswordField, validateAddress } from './fields.tsx';
@@ -19,7 +20,7 @@ export function PasswordForm({ next }: { next: string }) {
       return isRight;
     },
     onSuccess: (isRight) => {
-      if (!isRight) form.getInputNode('password')?.focus();
+      if (!isRight && !isFocusTaken()) form.getInputNode('password')?.focus();
     },
   });
   const { form, formProps } = useWriteForm(write, {

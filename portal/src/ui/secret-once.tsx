@@ -1,6 +1,6 @@
 import { Alert, Button, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
-import { moveFocus } from './move-focus.ts';
+import { moveFocusAfterWait } from './move-focus.ts';
 import { CopyButton } from './copy-button.tsx';
 
 type Props = { title: string; secret: string; children?: ReactNode; done: () => void };
@@ -11,7 +11,7 @@ type Props = { title: string; secret: string; children?: ReactNode; done: () => 
  */
 export function SecretOnce({ title, secret, children, done }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => moveFocus(heading.current), []);
+  useEffect(() => moveFocusAfterWait(heading.current), []);
   return (
     <Alert color="green" role="region" aria-label={title}>
       <Stack gap="sm" align="stretch">

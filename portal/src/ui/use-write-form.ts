@@ -2,11 +2,12 @@ import { useForm, type UseFormInput } from '@mantine/form';
 import type { UseMutationResult } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { useUnsaved } from '../session/unsaved.ts';
+import { awaitFocus, isFocusTaken } from './move-focus.ts';
 import { describeError } from './describe-error.ts';
 
 /**
  * A form that sends its values. Errors of the service appear at the fields that they name, others above the buttons, and
- * the first invalid field takes the focus. `formProps` are for `Form`. `resetSent` empties the form for the next time, unless
+ * the first invalid field takes the focus, unless somebody has moved it meanwhile. `formProps` are for `Form`. `resetSent` empties the form for the next time, unless
  * it has other values by now than those that were sent; it returns whether it did. What was typed outlasts the session until it
  * is sent.
  */
@@ -24,11 +25,12 @@ export function useWriteForm<Sent extends object, Values extends object = Sent>(
   const refuse = (error: Error) => {
     const errors = errorsOf(error);
     form.setErrors(errors);
-    focusFirst(errors);
+    if (!isFocusTaken()) focusFirst(errors);
   };
   const sent = useRef<Values | null>(null);
   const submit = form.onSubmit((values) => {
     sent.current = form.getValues();
+    awaitFocus();
     write.mutate(values, { onError: refuse });
   }, focusFirst);
   const resetSent = (): boolean => {

@@ -9,7 +9,7 @@ import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
 import { hasUnsaved } from '../session/unsaved.ts';
 import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { LeaveGuard } from '../ui/leave-guard.tsx';
 import { isChat } from './describe-webhook.ts';
@@ -60,7 +60,7 @@ export function NewWebhookPage() {
 }
 
 function CreatedChannel({ done }: { done: () => void }) {
-  useEffect(() => moveFocus(), []);
+  useEffect(() => moveFocusAfterWait(), []);
   return (
     <Stack gap="lg" align="start">
       <Text size="sm">

@@ -9,7 +9,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { writeFilters } from '../deliveries/filters.ts';
 import { Recover } from '../deliveries/recover.tsx';
 import { Confirm } from '../ui/confirm.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Suspension } from '../ui/suspension.tsx';
@@ -35,7 +35,7 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
   const deactivate = useWrite(() => updateWebhook(id, { active: false }), appChanges, {
     done: () => {
       toastSuccess('Webhook deactivated.');
-      moveFocus(button.current);
+      moveFocusAfterWait(button.current);
     },
   });
   const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {

@@ -6,7 +6,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { CopiedId } from '../ui/copied-id.tsx';
 import { DescriptionList } from '../ui/description-list.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { moveFocus, moveFocusAfterWait } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -24,14 +24,18 @@ export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) 
       Edit
     </Button>
   );
-  const close = () => {
+  const cancel = () => {
     setIsEditing(false);
     moveFocus(heading.current);
+  };
+  const saved = () => {
+    setIsEditing(false);
+    moveFocusAfterWait(heading.current);
   };
   return (
     <Section title="Settings" headingRef={heading} actions={mayChange && !isEditing && edit}>
       {mayChange && isEditing ? (
-        <Edit webhook={webhook} close={close} />
+        <Edit webhook={webhook} cancel={cancel} saved={saved} />
       ) : (
         <Settings webhook={webhook} />
       )}
@@ -69,7 +73,9 @@ function describeHeaders(names: string[]): [string, string] {
   return ['Headers', names.length === 0 ? 'None' : `${names.join(', ')} (values hidden)`];
 }
 
-function Edit({ webhook: current, close }: { webhook: Webhook; close: () => void }) {
+type EditProps = { webhook: Webhook; cancel: () => void; saved: () => void };
+
+function Edit({ webhook: current, cancel, saved }: EditProps) {
   const id = useWebhookId();
   // As the form began, because somebody else may change what stays as it was in the form.
   const [webhook] = useState(current);
@@ -79,7 +85,7 @@ function Edit({ webhook: current, close }: { webhook: Webhook; close: () => void
     await updateWebhook(id, changes);
     toastSuccess('Settings saved.');
   };
-  const write = useWrite(save, appChanges, { done: close });
+  const write = useWrite(save, appChanges, { done: saved });
   return (
     <WebhookForm
       appId={id.appId}
@@ -87,7 +93,7 @@ function Edit({ webhook: current, close }: { webhook: Webhook; close: () => void
       action="Save"
       write={write}
       autoFocus
-      cancel={close}
+      cancel={cancel}
     />
   );
 }
