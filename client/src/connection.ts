@@ -40,6 +40,8 @@ export type Connection = {
   send: <T>(call: Call) => Promise<T>;
   /** Returns a 2xx response whose body is not read yet, and the time limit that applies. */
   open: (call: Call) => Promise<{ response: Response; timeoutMs: number }>;
+  /** Must not be in errors. */
+  apiKey: string | null;
   /** The signals that abort a call. */
   signals: (options?: RequestOptions) => AbortSignal[];
 };
@@ -47,6 +49,7 @@ export type Connection = {
 type Request = {
   url: URL;
   init: RequestInit;
+  apiKey: string | null;
   timeoutMs: number;
   totalTimeoutMs: number;
   signals: AbortSignal[];
@@ -75,6 +78,7 @@ export function openConnection(client: ClientOptions): Connection {
     const sent: Request = {
       url: buildUrl(base, call),
       init: buildInit(call, authorization),
+      apiKey: client.apiKey ?? null,
       timeoutMs: options.timeoutMs ?? client.timeoutMs ?? defaultTimeoutMs,
       totalTimeoutMs: options.totalTimeoutMs ?? client.totalTimeoutMs ?? timerMsMax,
       signals: signals(options),
@@ -108,11 +112,16 @@ export function openConnection(client: ClientOptions): Connection {
   return {
     send: async <T>(call: Call) => (await request<T>(call, readResponse)).content,
     async open(call) {
-      const { content, timeoutMs } = await request<Response>(call, async (operation, response) =>
-        response.ok ? { kind: 'content', content: response } : readResponse(operation, response),
+      const { content, timeoutMs } = await request<Response>(
+        call,
+        async (operation, response, secret) =>
+          response.ok
+            ? { kind: 'content', content: response }
+            : readResponse(operation, response, secret),
       );
       return { response: content, timeoutMs };
     },
+    apiKey: client.apiKey ?? null,
     signals,
   };
 }
@@ -157,14 +166,14 @@ function buildInit(
 
 async function attempt(
   fetch: typeof globalThis.fetch,
-  { url, init, timeoutMs, totalTimeoutMs, signals }: Request,
+  { url, init, apiKey, timeoutMs, totalTimeoutMs, signals }: Request,
   leftMs: number,
   read: Read,
 ): Promise<Result | Failed> {
   const operation = `${init.method} ${url.pathname}`;
   const limits = { timeoutMs: Math.min(timeoutMs, leftMs), signals };
   const ending = await withDeadline(limits, async (signal) =>
-    read(operation, await fetch(url.href, { ...init, signal })),
+    read(operation, await fetch(url.href, { ...init, signal }), apiKey),
   );
   if (ending.kind === 'done') return ending.value;
   if (ending.kind === 'aborted') throw ending.reason;

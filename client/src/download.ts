@@ -1,5 +1,6 @@
 /** Reads everything of a list as it arrives, a JSON object per line. */
 import type { Connection } from './connection.ts';
+import { describeResponse } from './describe-response.ts';
 import { NetworkError } from './network-error.ts';
 import type { RequestOptions } from './options.ts';
 import { readChunks } from './read-chunks.ts';
@@ -13,24 +14,37 @@ export type Download<Entry> = {
 };
 
 export async function download<Entry>(
-  { open, signals }: Connection,
+  { open, signals, apiKey }: Connection,
   name: string,
   options: RequestOptions = {},
 ): Promise<Download<Entry>> {
   const { response, timeoutMs } = await open({ path: [`${name}.ndjson`], options });
   const nextCursor = response.headers.get('x-next-cursor');
+  const limits = { timeoutMs, signals: signals(options) };
   if (response.body === null || nextCursor === null)
     throw new UnexpectedResponseError({
-      message: `GET ${name}.ndjson: the response is not from the service; check baseUrl`,
+      message: describeResponse(
+        `GET ${name}.ndjson`,
+        response,
+        await readStart(response, limits),
+        apiKey,
+      ),
       status: response.status,
       requestId: response.headers.get('x-request-id'),
       retryAfter: null,
     });
-  const chunks = readChunks(response, 'the download', {
-    timeoutMs,
-    signals: signals(options),
-  });
+  const chunks = readChunks(response, 'the download', limits);
   return { nextCursor, batches: parseLines<Entry>(chunks) };
+}
+
+/** The beginning of what is no download. */
+async function readStart(
+  response: Response,
+  limits: Parameters<typeof readChunks>[2],
+): Promise<string> {
+  for await (const chunk of readChunks(response, 'the response', limits))
+    return new TextDecoder().decode(chunk);
+  return '';
 }
 
 async function* parseLines<Entry>(
@@ -41,7 +55,15 @@ async function* parseLines<Entry>(
   for await (const chunk of chunks) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
-    if (lines.length > 0) yield lines.map((line) => JSON.parse(line) as Entry);
+    if (lines.length > 0) yield lines.map((line) => parseLine<Entry>(line));
   }
   if (rest !== '') throw new NetworkError('the download ended within an entry');
+}
+
+function parseLine<Entry>(line: string): Entry {
+  try {
+    return JSON.parse(line) as Entry;
+  } catch (cause) {
+    throw new NetworkError('the download has a line that is no JSON', { cause });
+  }
 }

@@ -1,6 +1,7 @@
 /** The same events that webhooks push, by cursor and as they come. Requires the scope `read:events`. */
 import type { Connection } from './connection.ts';
 import { streamEvents } from './event-stream.ts';
+import { NetworkError } from './network-error.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
 import { pageLimitMax, refuseParameter, type Loose } from './pages.ts';
@@ -10,7 +11,7 @@ import type {
   WebhookEvent,
   WebhookTestDelivery,
 } from './types.ts';
-import { mayRetry, type Failure } from './retry.ts';
+import { isTemporary, type Failure } from './retry.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { wait } from './wait.ts';
 
@@ -34,8 +35,8 @@ export type FollowQuery = Omit<EventsQuery, 'newest'> & {
    */
   pollMs?: number | undefined;
   /**
-   * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, in milliseconds. Default:
-   * an hour.
+   * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, or a proxy responds in its
+   * place, in milliseconds. Default: an hour.
    */
   patienceMs?: number | undefined;
 };
@@ -95,10 +96,13 @@ export function events(connection: Connection): Events {
     checkDuration('patienceMs', patienceMs, 0);
     refuseNewest(query);
     let { after = null } = query;
+    let hasRead = after !== null;
     let failingSince: number | null = null;
     let streamAt = 0;
     for (;;) {
-      const page = await list({ limit: pageLimitMax, ...query, after }, options).catch(toFailure);
+      const page = await list({ limit: pageLimitMax, ...query, after }, options).catch(
+        (error: unknown) => toFailure(error, hasRead),
+      );
       if (page instanceof OrgdirError) {
         failingSince ??= performance.now();
         if (performance.now() - failingSince >= patienceMs) throw page;
@@ -106,6 +110,7 @@ export function events(connection: Connection): Events {
         continue;
       }
       failingSince = null;
+      hasRead = true;
       const { nextCursor, hasMore } = page.pagination;
       if (nextCursor !== after) yield page;
       after = nextCursor;
@@ -140,9 +145,9 @@ async function* streamPages(
   try {
     const stream = streamEvents(connection, { after, event, webhook }, options);
     for await (const { texts, cursor } of stream) {
+      const data = texts.map(parseEvent);
       after = cursor;
-      if (texts.length === 0) continue;
-      const data = texts.map((text) => JSON.parse(text) as DirectoryEvent);
+      if (data.length === 0) continue;
       yield { data, pagination: { limit, nextCursor: cursor, hasMore: false } };
     }
   } catch (error) {
@@ -153,9 +158,17 @@ async function* streamPages(
   return { after, pollForMs: performance.now() - startedAt < shortStreamMs ? streamAgainMs : 0 };
 }
 
-/** Returns temporary failures; throws all other errors. */
-export function toFailure(error: unknown): Failure {
-  if (error instanceof OrgdirError && mayRetry(true, error as Failure)) return error as Failure;
+function parseEvent(text: string): DirectoryEvent {
+  try {
+    return JSON.parse(text) as DirectoryEvent;
+  } catch (cause) {
+    throw new NetworkError('the stream has an event that is no JSON', { cause });
+  }
+}
+
+/** Returns failures that a loop waits out; throws all other errors. */
+export function toFailure(error: unknown, hasRead: boolean): Failure {
+  if (isTemporary(error, hasRead)) return error;
   throw error;
 }
 

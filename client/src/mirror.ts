@@ -6,7 +6,7 @@ import { retryAfterMs } from './events.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
 import { pageLimitMax } from './pages.ts';
-import { mayRetry, type Failure } from './retry.ts';
+import { isTemporary } from './retry.ts';
 import type { Alliance, Blueprint, Organisation } from './types.ts';
 import { wait } from './wait.ts';
 
@@ -94,7 +94,8 @@ export async function mirror(
         }
         failures = 0;
       } catch (error) {
-        if (!isTemporary(error)) throw error;
+        const hasRead = [...cursors.values()].some((cursor) => cursor !== null);
+        if (!isTemporary(error, hasRead)) throw error;
         onFailure?.(error);
         const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);
         waitMs = Math.max(pollMs, backoffMs, Math.min(retryAfterMs(error), retryAfterMaxMs));
@@ -170,8 +171,4 @@ function isExpired(error: unknown): boolean {
     error instanceof ApiError &&
     (error.code === 'cursor_expired' || error.code === 'validation_failed')
   );
-}
-
-function isTemporary(error: unknown): error is Failure {
-  return error instanceof OrgdirError && mayRetry(true, error as Failure);
 }

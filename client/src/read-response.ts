@@ -1,5 +1,6 @@
 /** Reads an HTTP response: its content, or an error. */
 import { ApiError } from './api-error.ts';
+import { describeResponse } from './describe-response.ts';
 import { readBytes } from './read-bytes.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { UnexpectedResponseError } from './unexpected-response-error.ts';
@@ -16,20 +17,28 @@ type Envelope = {
 /** An alliance of a million organisations. No response of the service is larger; one of another server may not end. */
 const bodyBytesMax = 256 * 1024 * 1024;
 
-/** `operation` names the request in errors. Throws the error of `fetch` if the response breaks off. */
-export async function readResponse(operation: string, response: Response): Promise<Result> {
+/**
+ * `operation` names the request in errors, and `secret` is kept out of them. Throws the error of `fetch` if the response breaks
+ * off.
+ */
+export async function readResponse(
+  operation: string,
+  response: Response,
+  secret: string | null,
+): Promise<Result> {
   const bytes = response.body && (await readBytes(response.body, bodyBytesMax));
-  const content = bytes === null ? undefined : parse(bytes);
+  const text = bytes === null ? '' : new TextDecoder().decode(bytes);
+  const content = parse(text);
   if (response.ok && isServiceResponse(content)) return { kind: 'content', content };
-  return { kind: 'failed', failure: toError(operation, response, content) };
+  const describe = () => describeResponse(operation, response, text, secret);
+  return { kind: 'failed', failure: toError(response, content, describe) };
 }
 
 function toError(
-  operation: string,
-  response: Response,
+  { status, headers }: Response,
   content: unknown,
+  describe: () => string,
 ): ApiError | UnexpectedResponseError {
-  const { status, headers } = response;
   const common = {
     status,
     requestId: headers.get('x-request-id'),
@@ -41,7 +50,7 @@ function toError(
   };
   const { error } = (isObject(content) ? content : {}) as Envelope;
   if (!isObject(error) || typeof error['code'] !== 'string')
-    return new UnexpectedResponseError({ ...common, message: describe(operation, response) });
+    return new UnexpectedResponseError({ ...common, message: describe() });
   return new ApiError({
     ...common,
     code: error['code'],
@@ -50,16 +59,9 @@ function toError(
   });
 }
 
-function describe(operation: string, { type, status }: Response): string {
-  const redirected = type === 'opaqueredirect' || (status >= 300 && status < 400);
-  return redirected
-    ? `${operation}: the response is a redirect; set baseUrl to its target`
-    : `${operation}: the response (status ${status}) is not from the service; check baseUrl`;
-}
-
-function parse(bytes: Uint8Array): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /** Decides whether and when a failed request is retried. Pure: randomness is an argument. */
 import { ApiError } from './api-error.ts';
 import { NetworkError } from './network-error.ts';
+import { OrgdirError } from './orgdir-error.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { UnexpectedResponseError } from './unexpected-response-error.ts';
 
@@ -42,11 +43,20 @@ export function retryWaitMs({
 }
 
 /** A request that the service may have executed is retried only if it is idempotent. */
-export function mayRetry(isIdempotent: boolean, failure: Failure): boolean {
+function mayRetry(isIdempotent: boolean, failure: Failure): boolean {
   if (wasRejectedUnexecuted(failure)) return true;
   if (!isIdempotent) return false;
   if (failure instanceof NetworkError || failure instanceof TimeoutError) return true;
   return [502, 503, 504].includes(failure.status);
+}
+
+/**
+ * Whether a loop that runs for ever goes on after a failure. Once it has read something of the service, a response of something
+ * else came from between them, such as the sign-in page of a network; before that, `baseUrl` may be wrong.
+ */
+export function isTemporary(error: unknown, hasRead: boolean): error is Failure {
+  if (error instanceof UnexpectedResponseError && hasRead) return true;
+  return error instanceof OrgdirError && mayRetry(true, error as Failure);
 }
 
 /** Whether the service rejected the request before executing it. The 503 `unavailable` may come from a lost commit. */

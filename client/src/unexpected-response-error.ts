@@ -7,7 +7,7 @@ export type UnexpectedResponseFields = {
   retryAfter: number | null;
 };
 
-/** The response is not from the service: a proxy's error page, a redirect, another server. */
+/** The response is not from the service: a proxy's page, a redirect, another server. `message` has its content type and first words. */
 export class UnexpectedResponseError extends OrgdirError {
   override readonly name = 'UnexpectedResponseError';
   /** The status of the HTTP response; 0 if the browser hides it. */

@@ -142,6 +142,36 @@ test('a response of another server is an UnexpectedResponseError', async () => {
   }
 });
 
+test('an error about a response of another server says what came, without the key', async () => {
+  const html = { 'content-type': 'text/html; charset=utf-8' };
+  const page = `<!doctype html><title> Sign in to
+    the network</title><p>${key}</p>`;
+  const cases = [
+    [
+      { status: 200, headers: html, body: page },
+      /200, text\/html, beginning with "Sign in to the network"/,
+    ],
+    [
+      { status: 511, headers: html, body: '<p>Pay first</p>' },
+      /511, text\/html, beginning with "Pay first"/,
+    ],
+    [{ status: 404, body: '' }, /404, no content type, without content/],
+    [
+      { status: 200, headers: { 'content-type': 'application/json' }, body: '{"success":true,"da' },
+      /application\/json, beginning with "{\\"success\\":true,\\"da"/,
+    ],
+    [{ status: 200, body: `Bearer ${key} ${'x'.repeat(200)}` }, /"Bearer … x+…"/],
+  ] as const;
+  for (const [answer, expected] of cases) {
+    const { url } = await startScriptedServer(answer);
+    const there = createClient({ baseUrl: url, apiKey: key });
+    assert.match((await thrownBy(there.status())).message, expected);
+    const download = await thrownBy(there.orgs.download());
+    assert.ok(download instanceof UnexpectedResponseError);
+    assert.match(download.message, expected);
+  }
+});
+
 test('the key is not sent to the target of a redirect', async () => {
   const elsewhere = await startScriptedServer(okAnswer);
   const moved = await startScriptedServer({ status: 308, headers: { location: elsewhere.url } });

@@ -7,7 +7,13 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startProxy } from '../../service/test/support/proxy.ts';
 import { makeKey, startTestService } from '../../service/test/support/service.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { ApiError, createClient, NetworkError, type DirectoryEvent } from '@orgdir/client';
+import {
+  ApiError,
+  createClient,
+  NetworkError,
+  UnexpectedResponseError,
+  type DirectoryEvent,
+} from '@orgdir/client';
 
 const service = await startTestService({ worker: true });
 const client = createClient({ baseUrl: service.url, apiKey: service.key });
@@ -104,6 +110,38 @@ test('follow waits out temporary failures only', async () => {
   await assert.rejects(watched.events.follow({ ...query, patienceMs: 0 }).next(), NetworkError);
   const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_nobody' });
   await assert.rejects(stranger.events.follow().next(), ApiError);
+});
+
+test('follow waits out what responds in the place of the service', async () => {
+  const odd = [
+    () => new Response('<title>Sign in</title>', { headers: { 'content-type': 'text/html' } }),
+    () => new Response('{"success":true,"da'),
+    () => new Response('<p>Sign in</p>', { status: 511 }),
+    () => new Response('<p>Who are you?</p>', { status: 407 }),
+  ];
+  const { pagination } = await client.events.list({ limit: 100 });
+  const behind = () => {
+    const left = [...odd];
+    return createClient({
+      baseUrl: service.url,
+      apiKey: service.key,
+      fetch: async (input, init) => left.shift()?.() ?? fetch(input, init),
+    });
+  };
+  const query = { after: pagination.nextCursor, pollMs: 100 };
+  const pages = behind().events.follow(query);
+  const next = pages.next();
+  await announce('Behind a portal');
+  assert.deepEqual((await next).value?.data.map(nameOf), ['Behind a portal']);
+  await pages.return();
+  await assert.rejects(
+    behind()
+      .events.follow({ ...query, patienceMs: 0 })
+      .next(),
+    /200, text\/html, beginning with "Sign in"/,
+  );
+  // Without a cursor it may be the wrong address.
+  await assert.rejects(behind().events.follow({ pollMs: 100 }).next(), UnexpectedResponseError);
 });
 
 const isStream = (input: Parameters<typeof fetch>[0]) =>

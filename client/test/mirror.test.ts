@@ -16,6 +16,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 import {
   createClient,
+  UnexpectedResponseError,
   type MirrorKind,
   type MirrorOptions,
   type MirrorStore,
@@ -250,6 +251,51 @@ test('a mirror ends with an error of its store, and with one that stays', async 
   const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_unknown' });
   await assert.rejects(stranger.mirror({ store }), { code: 'unauthorized' });
   await assert.rejects(client.mirror({ store, kinds: [] }), TypeError);
+});
+
+const page = { status: 200, headers: { 'content-type': 'text/html' } };
+const notTheService: (() => Response)[] = [
+  () => new Response('<title>Sign in</title>', page),
+  () => new Response('{"success":true,"da', { headers: { 'content-type': 'application/json' } }),
+  () => new Response(''),
+  () => new Response('', { status: 302, headers: { location: 'http://portal.test' } }),
+  () => new Response('<p>Who are you?</p>', { ...page, status: 407 }),
+  () => new Response('<p>Sign in</p>', { ...page, status: 511 }),
+];
+
+test('a mirror waits out what responds in the place of the service', async () => {
+  const store = createMemoryStore();
+  const stopFirst = startMirror(store);
+  await eventually(() => isRight(store));
+  await stopFirst();
+  let odd = [...notTheService];
+  const between = createClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    retries: 0,
+    fetch: async (input, init) => odd.shift()?.() ?? fetch(input, init),
+  });
+  const failures: string[] = [];
+  const stop = startMirror(store, { onFailure: ({ name }) => failures.push(name) }, between);
+  await put(database, 'orgs', [{ slug: 'behind-a-portal', name: 'Behind a portal' }]);
+  await eventually(async () => odd.length === 0 && (await isRight(store)));
+  await stop();
+  assert.deepEqual([...new Set(failures)], ['UnexpectedResponseError']);
+  assert.equal(failures.length, notTheService.length);
+
+  // A download that a page breaks off is begun again.
+  odd = [() => new Response('<p>\n</p>\n', { headers: { 'x-next-cursor': 'x' } })];
+  const begun = createMemoryStore();
+  const stopAgain = startMirror(begun, {}, between);
+  await eventually(() => isRight(begun));
+  await stopAgain();
+});
+
+test('a mirror that has never read anything of the service ends, and says what came', async () => {
+  for (const answer of notTheService) {
+    const other = createClient({ baseUrl: 'http://directory.test', fetch: async () => answer() });
+    await assert.rejects(other.mirror({ store: createMemoryStore() }), UnexpectedResponseError);
+  }
 });
 
 test('a mirror waits an hour at most, whatever Retry-After says', async (t) => {

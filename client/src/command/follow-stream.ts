@@ -3,11 +3,13 @@
  * may have lost digits.
  */
 import type { Connection } from '../connection.ts';
+import { describeResponse } from '../describe-response.ts';
 import { streamEvents } from '../event-stream.ts';
 import { retryAfterMs, toFailure } from '../events.ts';
 import { pageLimitMax } from '../pages.ts';
 import { readChunks } from '../read-chunks.ts';
 import type { Failure } from '../retry.ts';
+import { UnexpectedResponseError } from '../unexpected-response-error.ts';
 import { wait } from '../wait.ts';
 import { splitEntries } from './split-entries.ts';
 
@@ -40,6 +42,7 @@ export async function* followStream(
 ): AsyncGenerator<EventText, void, undefined> {
   let isReplayed = replay === 0;
   let isOpen = false;
+  let hasRead = false;
   let after: string | undefined;
   let isListed = true;
   const listed = new Set<string>();
@@ -50,6 +53,7 @@ export async function* followStream(
       if (!isReplayed) {
         const newest = await readNewest(connection, query, { replay, signal, matches });
         isReplayed = true;
+        hasRead = true;
         isOpen = true;
         isOut = false;
         onOpen();
@@ -63,6 +67,7 @@ export async function* followStream(
         { after, ...query },
         { signal },
       )) {
+        hasRead = true;
         if (!isOpen) onOpen();
         isOpen = true;
         isOut = false;
@@ -78,7 +83,7 @@ export async function* followStream(
       }
     } catch (error) {
       signal.throwIfAborted();
-      failure = toFailure(error);
+      failure = toFailure(error, hasRead);
     }
     if (failure && !isOut) onOutage(failure);
     if (failure) {
@@ -92,7 +97,7 @@ export async function* followStream(
 
 /** One page: of events that are rare among others, there may be fewer. */
 async function readNewest(
-  { open, signals }: Connection,
+  { open, signals, apiKey }: Connection,
   query: StreamQuery,
   { replay, signal, matches }: Pick<Options, 'replay' | 'signal' | 'matches'>,
 ): Promise<{ events: EventText[]; cursor: string | null }> {
@@ -106,12 +111,30 @@ async function readNewest(
   let text = '';
   for await (const chunk of readChunks(response, 'the list of events', limits))
     text += decoder.decode(chunk, { stream: true });
-  const { pagination } = JSON.parse(text) as { pagination: { nextCursor: string | null } };
+  const { pagination } = parseList(text) ?? refuse(response, text, apiKey);
   const events = splitEntries(text).map(toEvent);
   return {
     events: events.filter(({ event }) => matches(event)).slice(-replay),
     cursor: pagination.nextCursor,
   };
+}
+
+function parseList(text: string): { pagination: { nextCursor: string | null } } | null {
+  try {
+    const list = JSON.parse(text) as { pagination?: { nextCursor: string | null } } | null;
+    return list?.pagination ? { pagination: list.pagination } : null;
+  } catch {
+    return null;
+  }
+}
+
+function refuse(response: Response, text: string, apiKey: string | null): never {
+  throw new UnexpectedResponseError({
+    message: describeResponse('GET events', response, text, apiKey),
+    status: response.status,
+    requestId: response.headers.get('x-request-id'),
+    retryAfter: null,
+  });
 }
 
 function toEvent(text: string): EventText {
