@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
+import { findRepeatedName } from '../contract/repeated-name.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
@@ -176,11 +177,15 @@ function toRow(event: ListedEvent): string[] {
 }
 
 function parseData(text: string): unknown {
+  let data: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    data = JSON.parse(text);
   } catch {
     throw new ArgumentsError({ path: '--data', message: 'must be JSON' });
   }
+  const repeated = findRepeatedName(text);
+  if (repeated === null) return data;
+  throw new ArgumentsError({ path: '--data', message: `names ${JSON.stringify(repeated)} twice` });
 }
 
 type Verb = {

@@ -2,6 +2,7 @@
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
  * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
+import { findRepeatedName } from '../contract/repeated-name.ts';
 import { type Database, type Transaction, sql } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
 import { catalogue, checkInner } from '../events/catalogue.ts';
@@ -155,31 +156,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/**
- * Finds a name that occurs twice in one object of a JSON text. `JSON.parse` keeps the last of the two and other readers
- * the first, so they would not see the checked value.
- */
-
-const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gs;
-
-/** Returns the first such name, or null. `text` is JSON that has been parsed successfully. */
-function findRepeatedName(text: string): string | null {
-  /** One entry per enclosing object or array; null for an array. */
-  const around: (Set<string> | null)[] = [];
-  let latest = '';
-  for (const [token] of text.matchAll(tokens)) {
-    if (token === '{') around.push(new Set());
-    else if (token === '[') around.push(null);
-    else if (token === '}' || token === ']') around.pop();
-    else if (token === ':') {
-      // Compares names after unescaping, because an escape is another way to write the same name.
-      const name = JSON.parse(latest) as string;
-      const names = around.at(-1);
-      if (names?.has(name)) return name;
-      names?.add(name);
-    } else latest = token;
-  }
-  return null;
 }

@@ -1,6 +1,7 @@
-/** Accepts only JSON bodies in valid UTF-8. Zero bytes are no body: generated clients send them where none is needed. */
+/** Accepts only JSON bodies in valid UTF-8 that name each field once. Zero bytes are no body: generated clients send them where none is needed. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { strictObject } from '../contract/shapes.ts';
+import { findRepeatedName } from '../contract/repeated-name.ts';
 import { createValidator } from '../contract/validate.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
@@ -19,9 +20,12 @@ export function readJsonBodies(app: FastifyInstance): void {
     }
     if (text === '') return done(null, undefined);
     if (text.trim() === 'null') return done(invalid({ path: 'body', message: 'must not be null' }));
-    void parseJson(request, text, (error, value) =>
-      done(error && isJson(text) ? invalid({ path: 'body', message: notAllowed }) : error, value),
-    );
+    void parseJson(request, text, (error, value) => {
+      if (error) return done(isJson(text) ? invalid({ path: 'body', message: notAllowed }) : error);
+      const repeated = findRepeatedName(text);
+      if (repeated === null) return done(null, value);
+      done(invalid({ path: `body.${repeated}`, message: 'must not be there twice' }));
+    });
   });
 }
 

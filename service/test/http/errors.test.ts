@@ -308,6 +308,32 @@ test('a badly encoded query is rejected or read as text, and never a server erro
     }
 });
 
+test('a name that is in one object of a body twice is rejected, and the error says where', async () => {
+  const post = (body: string) =>
+    service.call('/webhooks', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    });
+  const url = '"url":"https://example.org/"';
+  const cases = [
+    [`{${url},"description":"a","description":"b"}`, 'body.description'],
+    [`{${url},"description":"a","descripti\\u006fn":"b"}`, 'body.description'],
+    [`{${url},"headers":{"X-A":"\\"}{[:,","X-A":"2"}}`, 'body.headers.X-A'],
+    [`{${url},"events":["a",{},{"b":[1,2],"b":1}]}`, 'body.events.2.b'],
+  ];
+  for (const [body = '', path] of cases) {
+    const { status, body: answer } = await post(body);
+    const issues = [{ path, message: 'must not be there twice' }];
+    assert.deepEqual([status, answer.error.details.issues], [400, issues], body);
+  }
+  // Not twice: in two objects, or as values.
+  const { status } = await post(
+    `{${url},"description":"url\\\\","events":["org.created","org.updated"]}`,
+  );
+  assert.equal(status, 201);
+});
+
 test('a body that is not valid JSON or UTF-8 is rejected with the reason', async () => {
   const post = async (body: string | Buffer, type = 'application/json') =>
     service.call('/webhooks', { method: 'POST', body, headers: { 'content-type': type } });

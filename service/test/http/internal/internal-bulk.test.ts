@@ -105,6 +105,14 @@ test('bad lines are reported and nothing is stored; with skipBad the good lines 
   assert.equal(await count('orgs'), 1_500);
 });
 
+test('a line that names a field twice is a bad one', async () => {
+  await clear();
+  const text = '{"slug":"acme","name":"Acme"}\n{"slug":"beta","name":"Beta","name":"Gamma"}\n';
+  const { body } = await bulk('/orgs?skipBad=true', text);
+  assert.deepEqual(body.data.badLines, [{ line: 2, reason: 'names "name" twice' }]);
+  assert.equal(await count('orgs'), 1);
+});
+
 test('a request without slugs that is sent twice is stored once', async () => {
   await clear();
   const rows = toText([{ name: 'Acme, Inc.' }, { name: 'Beta' }]);
