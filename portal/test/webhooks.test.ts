@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '@orgdir/client';
 import { put } from '../../service/test/support/directory.ts';
+import { sql } from '../../service/src/database/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { version } from '../../service/src/runtime/version.ts';
@@ -427,6 +428,30 @@ test(
     const probed = page.getByText('The service probes it, next in');
     await probed.waitFor();
     await assertAccessible(page, 'a deactivated webhook');
+    // The service tries once, and then leaves it alone for five minutes.
+    await eventually(async () => {
+      await sql`
+        with unreadable as (
+          update webhooks set secret = '\\x00' || secret where id = ${id} and get_byte(secret, 0) <> 0
+        )
+        update pending_deliveries set due_at = now() - interval '1 hour' where webhook_id = ${id}
+      `.execute(portal.service.database);
+      await page.reload();
+      await button(page, 'Too many deliveries failed').click();
+      await page.getByText('Deactivated: too many deliveries failed').waitFor();
+      return page
+        .getByText('A probe is due, and the service has not been able to make it')
+        .isVisible();
+    });
+    await assertAccessible(page, 'a webhook whose probe is late');
+    const due = new Date(Date.now() + 3_600_000);
+    await sql`
+      with readable as (update webhooks set secret = substr(secret, 2) where id = ${id})
+      update pending_deliveries set due_at = ${due} where webhook_id = ${id}
+    `.execute(portal.service.database);
+    await page.reload();
+    await button(page, 'Too many deliveries failed').click();
+    await probed.waitFor();
     await page.getByRole('link', { name: 'the settings' }).click();
     const outage = section(page, 'After an outage');
     assert.equal(await outage.getByLabel('Automatic replay').isChecked(), false);

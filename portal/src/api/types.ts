@@ -317,7 +317,7 @@ export interface ExportedWebhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** When the service probes the webhook next. Null if it does not probe it. */
+  /** When the next probe of the webhook is due: in the past while the service cannot make it, for example because it cannot read the secret. Null if it does not probe it. */
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
@@ -1010,7 +1010,7 @@ export interface CreatedWebhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** When the service probes the webhook next. Null if it does not probe it. */
+  /** When the next probe of the webhook is due: in the past while the service cannot make it, for example because it cannot read the secret. Null if it does not probe it. */
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
@@ -2727,7 +2727,7 @@ export interface Webhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** When the service probes the webhook next. Null if it does not probe it. */
+  /** When the next probe of the webhook is due: in the past while the service cannot make it, for example because it cannot read the secret. Null if it does not probe it. */
   nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;

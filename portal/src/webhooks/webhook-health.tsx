@@ -13,6 +13,7 @@ import { moveFocusAfterWait } from '../ui/move-focus.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Suspension } from '../ui/suspension.tsx';
+import { useNow } from '../ui/use-now.ts';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { lookOf } from './describe-webhook.ts';
@@ -139,8 +140,25 @@ function Deactivated({ webhook, mayChange }: Props) {
   );
 }
 
+/** Otherwise a probe that is due is sent at once. The service tries again every five minutes, and each time it is due from then. */
+const lateMs = 15_000;
+
 function Probed({ nextProbeAt, mayChange }: { nextProbeAt: string; mayChange: boolean }) {
   const { page } = useWebhookId();
+  const isLate = useNow((nowMs) => String(nowMs - Date.parse(nextProbeAt) > lateMs)) === 'true';
+  if (isLate)
+    return (
+      <Text size="sm" mt="xs">
+        A probe is due, and the service has not been able to make it. It tries again every few
+        minutes. If that lasts, ask the operator whether the service can still read the webhook's
+        secret.{' '}
+        {mayChange && (
+          <>
+            A new secret from <PageLink to={`${page}/signing`}>Signing</PageLink> can be read again.
+          </>
+        )}
+      </Text>
+    );
   return (
     <Text size="sm" mt="xs">
       The service probes it, next <Time at={nextProbeAt} past="now" />, and reactivates it when your

@@ -84,7 +84,8 @@ const fields = {
   exhaustedInARow: count('The number of failed deliveries since the last success.'),
   nextProbeAt: nullable(
     time({
-      description: 'When the service probes the webhook next. Null if it does not probe it.',
+      description:
+        'When the next probe of the webhook is due: in the past while the service cannot make it, for example because it cannot read the secret. Null if it does not probe it.',
     }),
   ),
   previousSecretExpiresAt: nullable(
