@@ -98,13 +98,17 @@ export async function findAnnounced(
   return { id, ...row };
 }
 
-/** Throws `not_found`. Mails that were not sent yet are not. */
+/** Throws `not_found`, also for one whose time is over. Mails that were not sent yet are not. */
 export async function endAnnouncement(tx: Transaction, actor: Actor, id: string): Promise<void> {
   const { rows } = await sql<{ id: string; text: string }>`
-    delete from announcements where id = ${asUuid(id)} returning id, text
+    delete from announcements where id = ${asUuid(id)} and ${isShown} returning id, text
   `.execute(tx);
   const [row] = rows;
-  if (!row) throw new ServiceError('not_found', `There is no announcement with the id ${id}.`);
+  if (!row)
+    throw new ServiceError(
+      'not_found',
+      `There is no announcement with the id ${id}. It may have ended.`,
+    );
   await sql`
     delete from notices where topic = ${`announcement ${row.id}`} and next_attempt_at is not null
   `.execute(tx);

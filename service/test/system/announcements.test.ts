@@ -116,6 +116,17 @@ test('an announcement that is ended is mailed to nobody else', async () => {
   assert.equal(rows.length, 0);
 });
 
+test('one whose time is over has ended already, and nobody ends it again', async () => {
+  const { id } = await create('Over.', '--ends', new Date(Date.now() + 3_600_000).toISOString());
+  await sql`update announcements set ends_at = now() where id = ${id}`.execute(database);
+  const { code, stderr } = await runAnnouncements('end', id);
+  assert.deepEqual([code, /may have ended/.test(stderr)], [1, true], stderr);
+  const { rows } = await sql`
+    select from audit_log where action = 'announcement.ended' and subject_id = ${id}
+  `.execute(database);
+  assert.equal(rows.length, 0);
+});
+
 test('an announcement that cannot be shown is refused, and nothing is changed', async () => {
   for (const [words, code, said] of [
     [['create'], 2, '--text'],

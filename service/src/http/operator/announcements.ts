@@ -78,7 +78,8 @@ export const announcementOperations = [
     method: 'DELETE',
     path: '/announcements/:id',
     summary: 'End an announcement',
-    description: 'It is no longer shown, and mails that were not sent yet are not.',
+    description:
+      'It is no longer shown, and mails that were not sent yet are not. One that has ended is `not_found`.',
     returns: { 200: 'It is no longer shown.' },
     response: oneOf(Ended, 'EndedAnnouncementResponse', { id: exampleId, deleted: true }),
     async run({ change, actor, params: { id } }) {
