@@ -237,7 +237,8 @@ function createProgress(sizeBytes: number | null) {
 }
 
 function progressText(readBytes: number, sizeBytes: number | null): string {
-  if (sizeBytes === null || sizeBytes === 0)
+  // A file that has grown meanwhile has no size to compare with.
+  if (sizeBytes === null || sizeBytes === 0 || readBytes > sizeBytes)
     return `Importing, ${Math.round(readBytes / 1024)} KiB read`;
   return `Importing, ${Math.floor((100 * readBytes) / sizeBytes)} %`;
 }

@@ -1,7 +1,7 @@
 /** `orgdir import` with real files, as its users run it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -220,6 +220,26 @@ test('Ctrl-C on a terminal ends an import with 130, and nothing is imported', op
     assert.deepEqual(await terminal.ended, { code: 130, signal: null });
   });
   assert.equal(await orgs(), before);
+});
+
+test('a file that grows while it is read has no size to compare with', options, async () => {
+  const file = join(folder, 'grows.ndjson');
+  const lines = (start: number) =>
+    Array.from({ length: 3_000 }, (_, index) => {
+      const slug = `grows-${start + index}`;
+      return `${JSON.stringify({ slug, name: slug })}\n`;
+    }).join('');
+  await writeFile(file, lines(0));
+  const terminal = await database.transaction().execute(async (tx) => {
+    await lockDirectory(tx, 'orgs');
+    const waiting = importOnTerminal(file);
+    await waiting.waitFor(/Importing, \d+ %/);
+    await appendFile(file, lines(3_000));
+    return waiting;
+  });
+  assert.deepEqual(await terminal.ended, { code: 0, signal: null });
+  assert.match(terminal.stdout, /6000 orgs created/);
+  assert.doesNotMatch(terminal.stdout, /Importing, (?!100 )\d{3,} %/);
 });
 
 test('on a terminal nothing of a piped import is shown', options, async () => {
