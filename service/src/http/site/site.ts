@@ -60,8 +60,8 @@ declare module 'fastify' {
 }
 
 const newestShown = 6;
-/** Without them the page is still useful. */
-const newestWaitMs = 2_000;
+/** For entries of the directory. Without them the pages are still useful. */
+const entriesWaitMs = 2_000;
 const readsAtOnce = 3;
 /** Counts are refreshed each second, so an older page would be wrong for as long as it is kept. */
 const cacheControl = 'public, max-age=5';
@@ -177,9 +177,9 @@ function createResults(site: Site, dependencies: SiteDependencies, limit: Limit)
 
   async function render(request: FastifyRequest, text: string): Promise<Entry> {
     const isUp = health.snapshot().components.database === 'ok';
-    const search = () => suggest(dependencies, text).catch(() => null);
-    const found = isUp ? await inTurnOfCaller(request, search) : null;
-    return entryOf(0, Buffer.from(renderSearch(site, text, found)));
+    const search = () => inTurnOfCaller(request, () => suggest(dependencies, text));
+    const found = isUp ? await within(entriesWaitMs, search()) : undefined;
+    return entryOf(0, Buffer.from(renderSearch(site, text, found ?? null)));
   }
 
   return (request: FastifyRequest, reply: FastifyReply): Promise<Entry> | null => {
@@ -205,7 +205,7 @@ function createLanding(site: Site, dependencies: SiteDependencies): () => Entry 
     const isUp = components.database === 'ok';
     // Without the database, the page has no organisations.
     const read = () => listPublic(dependencies, 'orgs', query, publicUrl);
-    const list = isUp ? await within(newestWaitMs, inTurn(read)) : undefined;
+    const list = isUp ? await within(entriesWaitMs, inTurn(read)) : undefined;
     // The next request reads again.
     if (isUp && list === undefined) shown = null;
     const newest = list?.rows ?? [];

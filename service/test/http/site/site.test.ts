@@ -156,6 +156,15 @@ test('the start page waits for its organisations for a moment only', async (t) =
   assert.equal(await countWaiting(), 1, 'the database has not answered');
 });
 
+test('a search waits for the database for a moment only', async (t) => {
+  const other = await startTestService({ beside: service });
+  const countWaiting = await lockOrgs(t);
+  const { status, text } = await rawRequest(other.url, { path: '/?q=zanzibar' });
+  assert.equal(status, 200);
+  assert.match(text, /The search is not available at the moment/);
+  assert.ok((await countWaiting()) > 0, 'the database has not answered');
+});
+
 test('the start page shows maintenance', async () => {
   const { database, health } = service;
   await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
