@@ -7,7 +7,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestSpan } from '../runtime/tracing-types.ts';
 import { activeTracing, readTraceparent } from '../runtime/tracing.ts';
 import { RequestCounter } from './count-requests.ts';
-import { toRoutedMethod } from './methods.ts';
+import { otherMethodOf, toRoutedMethod } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
@@ -57,6 +57,7 @@ export function traceRequests(app: FastifyInstance, { fromCaller }: { fromCaller
     const { method, headers, routeOptions } = request;
     const span = tracing.startRequest({
       method,
+      otherMethod: otherMethodOf(request),
       route: routeOptions.url ?? 'unknown',
       traceparent: fromCaller ? readTraceparent(headers) : null,
     });

@@ -1,6 +1,6 @@
 /** Responds with 405 and `Allow` to every other method on a known address, before any key is checked. */
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /**
@@ -64,7 +64,17 @@ function handleOptions(app: FastifyInstance, url: string, allow: string): void {
 /** Those that Fastify routes by default. It keeps all addresses for each method, so further ones would slow down every start. */
 const routed = new Set(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE']);
 
+const others = new WeakMap<IncomingMessage, string>();
+
 /** Lets the router see every other method as TRACE, which no address allows: they get the same 405. */
 export function toRoutedMethod(request: IncomingMessage): void {
-  if (!routed.has(request.method ?? '')) request.method = 'TRACE';
+  const { method = '' } = request;
+  if (routed.has(method)) return;
+  others.set(request, method);
+  request.method = 'TRACE';
+}
+
+/** The method of a request that the router sees as TRACE, or null. */
+export function otherMethodOf({ raw }: FastifyRequest): string | null {
+  return others.get(raw) ?? null;
 }

@@ -56,11 +56,17 @@ export class OtlpTracing implements Tracing {
     this.#tracer = this.#provider.getTracer('orgdir', version);
   }
 
-  startRequest({ method, route, traceparent }: TracedRequest): RequestSpan {
+  startRequest({ method, otherMethod, route, traceparent }: TracedRequest): RequestSpan {
     const parent = traceparent === null ? ROOT_CONTEXT : contextOf(parse(traceparent));
-    const attributes = { 'http.request.method': method, 'http.route': route };
+    // https://opentelemetry.io/docs/specs/semconv/http/http-spans/ names these so.
+    const attributes = {
+      'http.route': route,
+      'http.request.method': otherMethod === null ? method : '_OTHER',
+      ...(otherMethod !== null && { 'http.request.method_original': otherMethod }),
+    };
     const options = { kind: SpanKind.SERVER, attributes };
-    const span = this.#tracer.startSpan(`${method} ${route}`, options, parent);
+    const name = `${otherMethod === null ? method : 'HTTP'} ${route}`;
+    const span = this.#tracer.startSpan(name, options, parent);
     return {
       run: (handle) => this.#requests.run(trace.setSpan(parent, span), handle),
       end(statusCode) {

@@ -12,7 +12,13 @@ export type TracedAttempt = {
   createdAtMs: number;
 };
 
-export type TracedRequest = { method: string; route: string; traceparent: string | null };
+export type TracedRequest = {
+  method: string;
+  /** One that the service does not know, in the place of `method`. */
+  otherMethod: string | null;
+  route: string;
+  traceparent: string | null;
+};
 
 type AttemptEnd = { statusCode: number | null; error: string | null; verdict: string };
 

@@ -90,6 +90,7 @@ test('request, event, delivery and attempts are one trace over processes', async
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: origin, OTEL_SERVICE_NAME: 'directory' };
   const [api, worker] = await Promise.all([start('api', env), start('worker', env)]);
   const { key } = await makeKey(opened);
+  await fetch(`${api.url}/api/v1/orgs`, { method: 'PROPFIND' });
   // Events that SQL publishes, and tests of a webhook, are traced too.
   const other = await startReceiver();
   const tested = await post(`${api.url}/api/v1/webhooks`, key, { url: other.url });
@@ -144,6 +145,13 @@ test('request, event, delivery and attempts are one trace over processes', async
   );
   assert.deepEqual(attribute(recorded, 'orgdir.event.id'), { stringValue: event.id });
   assert.deepEqual(attribute(delivery, 'orgdir.webhook.id'), { stringValue: webhook.id });
+
+  const [odd] = byName('HTTP /api/v1/orgs');
+  assert.ok(odd);
+  assert.deepEqual(
+    ['http.request.method', 'http.request.method_original'].map((name) => attribute(odd, name)),
+    [{ stringValue: '_OTHER' }, { stringValue: 'PROPFIND' }],
+  );
 
   const registrations = byName('POST /api/v1/webhooks');
   assert.equal(registrations.length, 2);

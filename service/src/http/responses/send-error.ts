@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { errorBody } from '../../contract/envelope.ts';
 import { isTemporary, unavailable } from '../../database/database.ts';
 import { invalid, ServiceError } from '../../errors.ts';
+import { otherMethodOf } from '../methods.ts';
 import { hasSeveralHosts } from '../connections/request-target.ts';
 
 export function sendError(
@@ -112,7 +113,7 @@ function logFailure(known: ServiceError, error: unknown, request: FastifyRequest
       ...detail,
       ...(unlogged > 0 && { unlogged }),
       requestId: request.id,
-      method: request.method,
+      method: otherMethodOf(request) ?? request.method,
       route: request.routeOptions.url,
     },
     'request.failed',
