@@ -1,6 +1,7 @@
 import { Group, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Lock, Search } from '../ui/icons.tsx';
 import { useState } from 'react';
 import { bindable } from '../api/operations.ts';
@@ -30,6 +31,7 @@ type Binding = {
  */
 export function ChooseBinding({ error, ...binding }: Binding & { error: unknown }) {
   const [typed, setTyped] = useState('');
+  useUnsaved(typed.trim() !== '');
   const [search] = useDebouncedValue(typed.trim(), debounceMs);
   const [at, setAt] = useState({ search, page: 1 });
   // A new search starts at its first page.

@@ -7,6 +7,7 @@ import { errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import { catalogue, webhooks as webhooksOperation } from '../api/operations.ts';
 import { can } from '../apps/can.ts';
 import { useApp } from '../apps/use-app.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Search } from '../ui/icons.tsx';
 import { TimeField } from '../ui/time-field.tsx';
 import { nameInList } from '../webhooks/describe-webhook.ts';
@@ -127,6 +128,7 @@ function SearchField({ search, change }: { search: string | null; change: Change
 function useDraft(filter: string | null): [text: string, setText: (text: string) => void] {
   const [draft, setDraft] = useState({ filter, text: filter ?? '' });
   if (draft.filter !== filter) setDraft({ filter, text: filter ?? '' });
+  useUnsaved(draft.text.trim() !== (filter ?? ''));
   return [draft.text, (text) => setDraft({ filter, text })];
 }
 
@@ -295,6 +297,7 @@ type TimesProps = Pick<Filters, 'since' | 'until'> & { change: ChangeFilters };
 function Times({ since, until, change }: TimesProps) {
   const [from, setFrom] = useState(since);
   const [to, setTo] = useState(until);
+  useUnsaved(from !== since || to !== until);
   const fault = from !== null && to !== null && from >= to ? 'Choose a time after “From”.' : null;
   return (
     <form

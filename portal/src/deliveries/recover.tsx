@@ -7,6 +7,7 @@ import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules
 import { recover, recoverable, updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { RotateCw } from '../ui/icons.tsx';
@@ -93,6 +94,7 @@ function RecoverForm({ webhook, range, replay, close }: RecoverProps) {
     if (!wasActive && !activate.isSuccess) await activate.mutateAsync(undefined);
     return recover(id, since);
   }, appChanges);
+  useUnsaved(range.isChosen && !write.isSuccess);
   const active = wasActive || (write.isError && activate.isSuccess);
   const found = count.data?.count;
   const error = found === undefined ? count.error : write.error;

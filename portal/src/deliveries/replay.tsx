@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { countReplay, replay } from '../api/operations.ts';
 import type { Replayed, Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { useUnsaved } from '../session/unsaved.ts';
 import { Form } from '../ui/form.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { useClosing } from '../ui/use-closing.ts';
@@ -58,6 +59,7 @@ export function ReplayForm({ range, close }: { range: TimeRange; close: () => vo
     refetchOnWindowFocus: false,
   });
   const write = useWrite(() => replay(id, body), appChanges, { waits: false });
+  useUnsaved(range.isChosen && !write.isSuccess);
   const found = count.data && totalOf(count.data);
   const error = found === undefined ? count.error : write.error;
   const fault = isBackwards ? 'Choose a time before “Until”.' : faultOf(range, error);

@@ -24,6 +24,7 @@ export function useTimeRange(lastSuccessAt: string | null) {
   const [to, setTo] = useState<string | null>(null);
   const [spanStart, setSpanStart] = useState(() => timeAgo(Number(span)));
   const isCustom = span === 'own';
+  const [isChosen, setIsChosen] = useState(false);
   return {
     span,
     from,
@@ -33,9 +34,18 @@ export function useTimeRange(lastSuccessAt: string | null) {
     since: isCustom ? (from ?? '') : spanStart,
     /** RFC 3339; null for now. */
     until: isCustom ? to : null,
-    setFrom,
-    setTo,
+    /** Whether somebody has chosen anything of it. */
+    isChosen,
+    setFrom: (at: string | null) => {
+      setIsChosen(true);
+      setFrom(at);
+    },
+    setTo: (at: string | null) => {
+      setIsChosen(true);
+      setTo(at);
+    },
     chooseSpan(chosen: string) {
+      setIsChosen(true);
       setSpan(chosen);
       if (chosen !== 'own') setSpanStart(timeAgo(Number(chosen)));
     },

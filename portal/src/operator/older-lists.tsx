@@ -10,6 +10,7 @@ import type { OperatorAuditEntry, OperatorDelivery } from '../api/types.ts';
 import { describeDetails } from '../audit/describe-details.ts';
 import { DeliveryStatus, statusFilterLabels } from '../deliveries/delivery-status.tsx';
 import { Page } from '../layout/page.tsx';
+import { useUnsaved } from '../session/unsaved.ts';
 import { describeAttempt } from '../ui/describe-attempt.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
 import { SmallFold } from '../ui/fold.tsx';
@@ -96,6 +97,7 @@ function Receiver({ host, appName, webhookId }: OperatorDelivery) {
 export function AllChangesPage() {
   const [action, choose] = useChoice('action');
   const [text, setText] = useState(action);
+  useUnsaved(text.trim() !== action);
   // A link may have removed it from the address.
   useEffect(() => setText(action), [action]);
   const chooseOther = (value: string) => {

@@ -58,7 +58,10 @@ export function ConfirmAbout<Input>({ button, about, ask, write }: AboutProps<In
 
 type ConfirmFormProps = Question & { write: Write; submit: () => void; cancel: () => void };
 
-/** A separate component, so that each opening starts with an empty field. */
+/**
+ * A separate component, so that each opening starts with an empty field. What was typed does not outlast the session: nobody
+ * should come back to a button that deletes at once.
+ */
 function ConfirmForm({ typed, color = 'red.9', children, ...form }: ConfirmFormProps) {
   const [text, setText] = useState('');
   return (
