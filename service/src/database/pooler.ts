@@ -4,12 +4,12 @@
  */
 import type pg from 'pg';
 import { directConnection, openClient, type ConnectionSettings } from './database.ts';
-import { sessionSettings } from './session-settings.ts';
+import { sessionSettings, speedSettings } from './session-settings.ts';
 
 /** While other clients use the pooler, two transactions may get the same connection by chance. */
 const triesMax = 5;
 /** In the form of pgbouncer.ini, where a quote is written twice. */
-export const connectQuery = Object.entries(sessionSettings)
+export const connectQuery = Object.entries({ ...sessionSettings, ...speedSettings })
   .map(([name, value]) => `set ${name} = ${quoteIfNeeded(value)}`)
   .join('; ');
 
@@ -55,11 +55,22 @@ export async function findPoolerFault(pooled: ConnectionSettings): Promise<strin
       return `DATABASE_DIRECT_URL points to another database (${server.database}) than DATABASE_URL (${behind.database}); name the same one of the same cluster`;
     if (!(await isBehindPooler(one)))
       return 'DATABASE_URL does not lead to a pooler, so DATABASE_DIRECT_URL is of no use; remove it';
-    const missing = await listMissingSettings(one);
-    if (missing.length > 0)
-      return `the pooler in DATABASE_URL does not set ${missing.join(', ')}; add to the database in pgbouncer.ini: connect_query='${connectQuery}'`;
+    const missing = await listMissingSettings(one, sessionSettings);
+    if (missing.length > 0) return describeMissing(missing);
     return withClient(pooled, (other) => findLimits(one, other));
   });
+}
+
+/** What a suitable pooler lacks to be fast; null if it lacks nothing. */
+export function findPoolerAdvice(pooled: ConnectionSettings): Promise<string | null> {
+  return withClient(pooled, async (client) => {
+    const missing = await listMissingSettings(client, speedSettings);
+    return missing.length > 0 ? describeMissing(missing) : null;
+  });
+}
+
+function describeMissing(missing: string[]): string {
+  return `the pooler in DATABASE_URL does not set ${missing.join(', ')}; add to the database in pgbouncer.ini: connect_query='${connectQuery}'`;
 }
 
 async function readTarget(client: pg.Client): Promise<{ system: string; database: string }> {
@@ -75,13 +86,16 @@ async function isBehindPooler(client: pg.Client): Promise<boolean> {
 }
 
 /** A value that is right, but not the pooler's, is not enough: the role could get another one. */
-async function listMissingSettings(client: pg.Client): Promise<string[]> {
+async function listMissingSettings(
+  client: pg.Client,
+  wanted: Record<string, string>,
+): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select wanted.name from json_each_text($1) as wanted (name, value)
      where current_setting(wanted.name) <> value or not exists (
        select from pg_settings s where lower(s.name) = wanted.name and s.source = 'session'
      )`,
-    [JSON.stringify(sessionSettings)],
+    [JSON.stringify(wanted)],
   );
   return rows.map(({ name }) => name);
 }

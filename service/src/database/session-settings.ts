@@ -29,6 +29,12 @@ export const sessionSettings = {
 };
 
 /**
+ * These cost nothing but time, so a pooler that was set up for an earlier release may lack them; the doctor says so. A statement
+ * over weeks of partitions takes PostgreSQL seconds to compile, often ten times as long as to run, and no time-out ends that.
+ */
+export const speedSettings = { jit: 'off' };
+
+/**
  * A server notices within 15 s that a client has vanished, as a client notices by `keepAliveInitialDelayMillis`: by
  * default it keeps the locks of a machine that was cut off for two hours.
  */
@@ -41,7 +47,7 @@ const keepAliveSettings = {
 
 /** All settings of a connection without a pooler, as its `options`. `own` are those in which it differs. */
 export function formatOptions(own: Record<string, string> = {}): string {
-  return Object.entries({ ...sessionSettings, ...keepAliveSettings, ...own })
+  return Object.entries({ ...sessionSettings, ...speedSettings, ...keepAliveSettings, ...own })
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', String.raw`\ `)}`)
     .join(' ');
 }

@@ -1,6 +1,8 @@
 import type { ConnectionSettings } from '../database/database.ts';
-import { findDirectFault, findPoolerFault } from '../database/pooler.ts';
-import { failed, ok, type Finding } from './finding.ts';
+import { findDirectFault, findPoolerAdvice, findPoolerFault } from '../database/pooler.ts';
+import { failed, ok, warning, type Finding } from './finding.ts';
+
+const see = 'see "Pooler" in docs/operations.md';
 
 /** Checks the pooler in `pooledUrl`, if there is one, and that `direct` leads through none. */
 export async function checkPooler(
@@ -12,9 +14,11 @@ export async function checkPooler(
     const fault =
       (await findDirectFault(direct, variable)) ??
       (pooledUrl && (await findPoolerFault({ connectionString: pooledUrl, direct })));
-    if (fault) return [failed('pooler', fault, 'see "Pooler" in docs/operations.md')];
-    return pooledUrl === null
-      ? []
+    if (fault) return [failed('pooler', fault, see)];
+    if (pooledUrl === null) return [];
+    const slow = await findPoolerAdvice({ connectionString: pooledUrl, direct });
+    return slow
+      ? [warning('pooler', slow, see)]
       : [ok('pooler', 'it shares connections by transaction, and leads to the same database')];
   } catch (error) {
     // Another check reports a server that cannot be reached.

@@ -10,6 +10,7 @@ import {
 } from '../../src/database/database.ts';
 import { connectQuery, findPoolerFault } from '../../src/database/pooler.ts';
 import { sessionSettings } from '../../src/database/session-settings.ts';
+import { checkPooler } from '../../src/doctor/check-pooler.ts';
 import { Session } from '../../src/database/session.ts';
 import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import { performRun } from '../../src/sync/perform-run.ts';
@@ -123,6 +124,15 @@ test('a pooler that lacks one of the settings is refused with its name, also if 
     assert.equal(await findFault(without(name)), fault);
   }
   assert.equal(await findFault(connectQuery), null);
+});
+
+test('a pooler of an earlier release, which lets statements be compiled, starts, and the doctor warns of it', async () => {
+  assert.equal(await findFault(without('jit')), null);
+  const [finding] = await checkPooler(connection, await poolerWith(without('jit')));
+  assert.equal(finding?.status, 'warning');
+  assert.match(finding.message, /^the pooler in DATABASE_URL does not set jit; add /);
+  const [complete] = await checkPooler(connection, await poolerWith(connectQuery));
+  assert.equal(complete?.status, 'ok');
 });
 
 test('a pooler that makes other settings is refused with the names of all of them', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connectQuery } from '../../src/database/pooler.ts';
-import { openClient, sql } from '../../src/database/database.ts';
+import { openClient, openDatabase, sql } from '../../src/database/database.ts';
 import { sessionSettings } from '../../src/database/session-settings.ts';
 import { stopParts } from '../../src/start/main.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
@@ -120,6 +120,18 @@ test('settings of the role and the database have no effect', async () => {
     assert.equal(org.body.data.foundedAt, foundedAt);
     await stopParts(service);
   } finally {
+    await alter('reset all');
+  }
+});
+
+test('no statement of the service is compiled, whatever the role sets', async () => {
+  await alter('set jit = on');
+  const opened = openDatabase(connection, { applicationName: 'test' });
+  try {
+    const { rows } = await sql`select current_setting('jit') as jit`.execute(opened);
+    assert.deepEqual(rows, [{ jit: 'off' }]);
+  } finally {
+    await opened.destroy();
     await alter('reset all');
   }
 });
