@@ -64,6 +64,7 @@ async function readEntries(
   appId: string,
   ids: string[],
 ): Promise<PortalDelivery[]> {
+  if (ids.length === 0) return [];
   const { rows } = await sql<Row>`
     select found.*, w.url, w.description, last.*, subject.*
     from ${deliveriesOf(ids)} found

@@ -9,6 +9,7 @@ import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts'
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+import { countDeliveries } from './find-page.ts';
 
 export type DeliverySearch = DeliveryFilter & {
   /** `500`, `5xx` or `none`. */
@@ -38,13 +39,14 @@ export async function searchDeliveries(
   query: DeliverySearch & { page: number; limit: number },
 ): Promise<Found> {
   const { page, limit } = query;
+  const start = await findStart(executor, webhookIds, query);
   const { rows } = await sql<{ searched: number; total: number; ids: string[] }>`
     with candidates as materialized (
       select of_webhook.* from unnest(${webhookIds}::uuid[]) as w(webhook) cross join lateral (
-        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending')}
+        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending', start)}
          order by id ${order(query)} limit ${searchedMax + 1})
         union all
-        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended')}
+        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended', start)}
          order by id ${order(query)} limit ${searchedMax + 1})
       ) of_webhook
       order by id ${order(query)} limit ${searchedMax + 1}
@@ -58,17 +60,38 @@ export async function searchDeliveries(
       array(select id from found order by id desc limit ${limit} offset ${(page - 1) * limit}) as ids
   `.execute(executor);
   const { searched = 0, total = 0, ids = [] } = rows[0] ?? {};
-  const complete = searched <= searchedMax;
+  const complete = start === null && searched <= searchedMax;
   return { total, ids, searched: { deliveries: Math.min(searched, searchedMax), complete } };
 }
 
+/**
+ * The hour in which the oldest delivery is that can be among those that are searched; null if all can be. Without it PostgreSQL
+ * would sort as many deliveries of each webhook, and read every day.
+ */
+async function findStart(
+  executor: Executor,
+  webhookIds: string[],
+  query: DeliverySearch,
+): Promise<Date | null> {
+  if (isFailure(query) || idOf(query) !== null) return null;
+  let newer = 0;
+  for (const { hour, count } of await countDeliveries(executor, webhookIds, query)) {
+    newer += count;
+    if (newer > searchedMax) return hour;
+  }
+  return null;
+}
+
+function isFailure({ response, error }: DeliverySearch): boolean {
+  return error !== undefined || (response !== undefined && !response.startsWith('2'));
+}
+
 /** The deliveries of an event are younger than it, but for differences of clocks. */
-function among(query: DeliverySearch, table: 'pending' | 'ended') {
+function among(query: DeliverySearch, table: 'pending' | 'ended', start: Date | null) {
   const all = [conditions(query, table)];
-  const { response, error } = query;
-  const isFailure = error !== undefined || (response !== undefined && !response.startsWith('2'));
+  if (start !== null) all.push(sql`id >= uuid_v7_floor(${start.toISOString()}::timestamptz)`);
   // There is an index for these.
-  if (isFailure && table === 'ended') all.push(sql`status <> 'succeeded'`);
+  if (isFailure(query) && table === 'ended') all.push(sql`status <> 'succeeded'`);
   if (idOf(query) !== null)
     all.push(sql`id >= uuid_v7_floor(uuid_v7_hour(${idOf(query)}) - interval '1 hour')`);
   return sql.join(all, sql` and `);

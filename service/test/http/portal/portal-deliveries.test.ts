@@ -159,6 +159,32 @@ test('a search reads a bounded number of deliveries and says so', async () => {
   await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
 });
 
+test('a search reads no day that is older than the deliveries that it may search', async () => {
+  const { id: webhookId } = await post(`${path}/webhooks`, {
+    url: 'https://example.org/',
+    events: ['alliance.created'],
+  });
+  await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
+  await sql`
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
+    select uuid_v7(at), uuid_v7(), 'alliance.created', ${webhookId}, 'succeeded', 1, at
+    from (
+      select now() - n * interval '1 millisecond' as at from generate_series(1, 10001) n
+      union all select now() - interval '3 days'
+    ) t
+  `.execute(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`
+      do $$ begin execute format('lock deliveries_%s', to_char(now() - interval '3 days', 'YYYYMMDD')); end $$
+    `.execute(tx);
+    const { searched } = await list({ webhookId, subject: 'north' });
+    assert.deepEqual(searched, { deliveries: 10_000, complete: false });
+  });
+  const { searched } = await list({ webhookId, subject: 'north', until: hourAgo() });
+  assert.deepEqual(searched, { deliveries: 1, complete: true });
+  await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
+});
+
 test('a search for a subject decides about its own events only, which takes long for each', async () => {
   await sql`create sequence decisions`.execute(database);
   await sql`alter function app_may_receive rename to decide`.execute(database);
@@ -356,7 +382,7 @@ async function lockDeliveries(): Promise<() => Promise<void>> {
 async function countWaiting(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and (query like '%candidates%' or query like '%"deliveryId"%')
+    where datname = current_database() and wait_event_type = 'Lock' and query ~ 'with known|candidates|"deliveryId"'
   `.execute(database);
   return rows[0]?.count ?? 0;
 }
