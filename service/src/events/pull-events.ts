@@ -2,7 +2,7 @@
  * Lists the events that an app may have now, in fan-out order, so that a late commit is never skipped. Neither the pages nor
  * the time that they take depend on other events: each name is read by an index (`events_visible`) that leads past them.
  */
-import { sql, type Database, type LeftJoined } from '../database/database.ts';
+import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import type { EventName } from './catalogue.ts';
 import type { Cursors } from './cursors.ts';
@@ -61,7 +61,7 @@ type ReadOptions = Omit<PullOptions, 'after'> & { start: number };
 
 /** The events after the position `start`, up to `end`. Those that do not pass the webhook's filters make the page shorter. */
 export async function readEvents(
-  database: Database,
+  database: Executor,
   appId: string,
   { start, newest = false, limit, event, webhookId }: ReadOptions,
 ): Promise<{ events: PulledEvent[]; end: number; hasMore: boolean }> {
@@ -192,7 +192,8 @@ function eventsOf(appId: string, { isOnPage, order, limit, event, names }: Part)
         and ${isOnPage} and e.position > s.after_position
         and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
           (select listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at)
-      order by ${order} limit ${limit + 1}
+      -- Not a number: PostgreSQL, which expects one event of each day, would read and sort those of all days to get more.
+      order by ${order} limit (select ${limit + 1}::int)
     ) e
     where s.subject is not null and ${event === null ? sql`true` : sql`k.name = ${event}`}
     order by ${order} limit ${limit + 1}

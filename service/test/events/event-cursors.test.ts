@@ -6,7 +6,7 @@ import { sql, type Database } from '../../src/database/database.ts';
 import { publishEvent } from '../../src/directory/publish-in-groups.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
 import { createCursors } from '../../src/events/cursors.ts';
-import { pullEvents } from '../../src/events/pull-events.ts';
+import { pullEvents, readEvents } from '../../src/events/pull-events.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
@@ -264,4 +264,32 @@ test('reading on reads no more rows with thousands of events behind the cursor t
   const { rows, names } = await read(bound.appId, 5);
   assert.equal(names.length, 5);
   assert.ok(rows < many / 100, `${rows}`);
+});
+
+test('a page of events reads no more of them than it has, whatever the history', async () => {
+  const { database } = await openTestDatabase();
+  const [days, perDay, limit] = [40, 200, 100];
+  await sql`select ensure_partitions(current_date - ${days}::int, current_date)`.execute(database);
+  await sql`
+    insert into events (id, name, audience, data, created_at, position)
+    select uuid_v7(at), 'alliance.created', 'global', '{}', at, nextval('event_positions')
+    from (
+      select now() - n * interval '1 day' / ${perDay}::int as at from generate_series(${days * perDay}::int, 1, -1) n
+    ) t
+  `.execute(database);
+  await sql`analyze events`.execute(database);
+  await database.transaction().execute(async (tx) => {
+    const page = { start: 0, limit, event: null, webhookId: null };
+    for (const newest of [false, true]) {
+      const { events } = await readEvents(tx, randomUUID(), { ...page, newest });
+      assert.equal(events.length, limit);
+    }
+    const { rows } = await sql<{ read: number }>`
+      select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int8 as read
+      from pg_stat_xact_user_tables where relname like 'events\\_2%'
+    `.execute(tx);
+    const read = rows[0]?.read ?? assert.fail();
+    // Each day may have to show its first.
+    assert.ok(read < 2 * (limit + days + 10), `${read}`);
+  });
 });
