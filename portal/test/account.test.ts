@@ -23,6 +23,7 @@ import {
   postPortal,
   signUp,
   switchCookies,
+  visit,
   type Person,
 } from './support/portal-browser.ts';
 
@@ -352,7 +353,7 @@ test('recent activity says what happened, from where, page by page', options, as
     .waitFor();
   assert.equal(page.url(), `${portalUrl}/account?page=2`);
   await assertAccessible(page, 'older activity');
-  await page.goto(`${portalUrl}/account?page=9`);
+  await visit(page, `${portalUrl}/account?page=9`);
   await activity.getByRole('button', { name: 'Go to the first page' }).click();
   await activity.getByText('Changed the name to “Gil 7”').waitFor();
 });

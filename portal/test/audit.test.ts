@@ -8,7 +8,7 @@ import { noBrowser } from '../../test/support/browser.ts';
 import { describeEntry } from '../src/audit/describe-entry.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { openPortal, portalUrl, signUp, visit } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -210,7 +210,7 @@ test('a long log is read page by page, and the page stands in the address', opti
   assert.equal(page.url(), `${portalUrl}/audit?app=${id}`);
   const focus = page.locator(':focus');
   await page.getByRole('region', { name: 'Audit log, page 1' }).and(focus).waitFor();
-  await page.goto(`${portalUrl}/audit?page=9`);
+  await visit(page, `${portalUrl}/audit?page=9`);
   await page.getByText('This page is past the last one').waitFor();
   await page.getByRole('button', { name: 'Go to the first page' }).click();
   await page.getByText('1–25 of 31').waitFor();

@@ -7,7 +7,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { openPortal, portalUrl, signUp, visit } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const platform = noBrowser ? null! : await startChatPlatform();
@@ -86,7 +86,7 @@ test('channels of one platform without descriptions are told apart', options, as
   }
   const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks` });
   for (const name of names) await page.getByRole('link', { name }).waitFor();
-  await page.goto(`${portalUrl}/apps/${appId}/deliveries`);
+  await visit(page, `${portalUrl}/apps/${appId}/deliveries`);
   const choice = page.getByRole('combobox', { name: 'Webhook' });
   for (const name of names)
     await choice.getByRole('option', { name }).waitFor({ state: 'attached' });
@@ -95,7 +95,7 @@ test('channels of one platform without descriptions are told apart', options, as
   await put(portal.service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
   await announce(portal.service.database);
   await eventually(async () => (await ada.call('/overview')).body.data.webhooks.length === 1);
-  await page.goto(portalUrl);
+  await visit(page, portalUrl);
   const attention = page.getByRole('region', { name: 'Needs attention' });
   await attention.getByRole('link', { name: names[0] ?? '' }).waitFor();
   await attention.getByText('The chat platform refused the message (401)').waitFor();

@@ -18,6 +18,7 @@ import {
   openPortal,
   portalUrl,
   signUp,
+  visit,
 } from './support/portal-browser.ts';
 import { create } from './support/create.ts';
 import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
@@ -110,7 +111,7 @@ test(
     await rowsOf(page).first().waitFor();
     await drawn(page);
     assert.equal(await page.getByText('new deliver').count(), 0, 'what a page opens with is new');
-    await page.goto(`${portalUrl}${webhook.path}/deliveries?page=2`);
+    await visit(page, `${portalUrl}${webhook.path}/deliveries?page=2`);
     await page.getByRole('button', { name: 'Go to the first page' }).click();
     await rowsOf(page).first().waitFor();
     await focused(page, 'Deliveries, page 1');
@@ -163,11 +164,11 @@ test(
     await assertAccessible(page, 'a refused filter');
     await problem.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
-    await page.goto(`${portalUrl}/apps/${appId}/events?before=gone`);
+    await visit(page, `${portalUrl}/apps/${appId}/events?before=gone`);
     await problem.getByRole('button', { name: 'Newest' }).click();
     await problem.waitFor({ state: 'detached' });
     assert.equal(new URL(page.url()).search, '');
-    await page.goto(`${portalUrl}/audit?app=gone`);
+    await visit(page, `${portalUrl}/audit?app=gone`);
     await problem.getByRole('button', { name: 'All your apps' }).click();
     await page.getByRole('list', { name: 'Audit log' }).waitFor();
   },
@@ -628,7 +629,7 @@ test('events from while a webhook was deactivated are replayed', options, async 
   await dialog.getByText('must be at most 14 days ago').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
 
-  await page.goto(`${portalUrl}${webhook.path}/explain?id=${eventId}`);
+  await visit(page, `${portalUrl}${webhook.path}/explain?id=${eventId}`);
   const explanation = page.getByRole('region', { name: 'Delivery found' });
   await explanation.getByText('The receiver accepted the event with a 2xx status.').waitFor();
   await explanation.getByRole('link', { name: 'All attempts' }).click();
@@ -855,7 +856,7 @@ test(
     });
     const count = await page.getByText('1 delivery', { exact: true }).boundingBox();
     assert.ok(count && count.height < 30, JSON.stringify(count));
-    await page.goto(`${portalUrl}/apps/${webhook.appId}/deliveries`);
+    await visit(page, `${portalUrl}/apps/${webhook.appId}/deliveries`);
     for (const path of ['/one', '/two']) await page.getByText(path).first().waitFor();
     await page.setViewportSize({ width: 768, height: 1024 });
     await assertReadable(page, 'the list on a tablet');

@@ -18,6 +18,7 @@ import {
   openPortal,
   signUp,
   switchCookies,
+  visit,
   type Person,
 } from './support/portal-browser.ts';
 
@@ -90,7 +91,7 @@ test(
     await page.getByRole('rowheader', { name: 'Announcer' }).waitFor();
     assert.equal(await page.getByRole('searchbox').inputValue(), 'announcer');
     await page.waitForURL(/\?search=announcer$/);
-    await page.goto(`${url}/audit?before=nothing`);
+    await visit(page, `${url}/audit?before=nothing`);
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByRole('rowheader').first().waitFor();
     await page.locator('h1:focus').waitFor();
@@ -115,7 +116,7 @@ test(
     await page.keyboard.press('Enter');
     await page.getByText('Suspended: Sends unwanted messages.').waitFor();
     await page.locator('h1:focus').waitFor();
-    await page.goto(`${url}/webhooks`);
+    await visit(page, `${url}/webhooks`);
     await page.getByRole('link', { name: 'Its app is suspended' }).click();
     await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
     await page.getByRole('button', { name: 'Restore Announcer' }).click();
@@ -175,7 +176,7 @@ test('a URL is shown for a reason, and the audit log has who saw it', options, a
   await assertAccessible(page, 'a reason to see a URL');
   await page.keyboard.press('Enter');
   await page.getByText('https://hooks.example.org/secret-path').waitFor();
-  await page.goto(`${url}/audit?action=webhook.url_revealed`);
+  await visit(page, `${url}/audit?action=webhook.url_revealed`);
   const row = page.getByRole('row', { name: /webhook\.url_revealed/ });
   await row.getByText('operator@example.org (console)').waitFor();
   await row.getByText('Details').click();

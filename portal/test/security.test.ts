@@ -19,6 +19,7 @@ import {
   portalUrl,
   postPortal,
   signUp,
+  visit,
   type Person,
 } from './support/portal-browser.ts';
 import { addVirtualAuthenticator } from './support/virtual-authenticator.ts';
@@ -190,7 +191,7 @@ test('a sensitive change asks for a passkey in one dialog, and then goes on', op
   await button(page, 'Add a passkey').click();
   await button(page, "Done, I've saved them").click();
   await age(cleo);
-  await page.goto(`${portalUrl}/apps/${app.id}`);
+  await visit(page, `${portalUrl}/apps/${app.id}`);
   await button(page, 'Delete app').click();
   const asking = page.getByRole('dialog', { name: 'Delete Announcer' });
   await asking.getByRole('textbox').fill('Announcer');

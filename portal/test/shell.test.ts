@@ -187,8 +187,10 @@ test('Ctrl+K finds what somebody may see, and goes there', options, async () => 
   const hook = await create(ella, `/apps/${id}/webhooks`, { url, description: 'Billing 請求' });
   const others = await signUp(portal.service, 'otto@example.org');
   await create(others, '/apps', { name: 'Secret plans' });
-  const page = await portal.open({ as: ella });
-  await page.goto(`${portalUrl}/apps/${id}/webhooks/${hook['id']}/deliveries`);
+  const page = await portal.open({
+    as: ella,
+    path: `/apps/${id}/webhooks/${hook['id']}/deliveries`,
+  });
   await page.getByRole('button', { name: 'Deactivate' }).click();
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Control+k');

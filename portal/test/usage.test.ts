@@ -7,7 +7,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible, assertReadable } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { openPortal, portalUrl, signUp, visit } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -42,10 +42,10 @@ test(
     ])
       assert.ok(shown.includes(line), shown);
     await create(ada, `/apps/${id}/webhooks`, { url: 'https://hooks.example/2' });
-    await page.goto(`${portalUrl}/apps/${id}/webhooks`);
+    await visit(page, `${portalUrl}/apps/${id}/webhooks`);
     await page.getByText('This app has 2 webhooks and can have 2.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
-    await page.goto(`${portalUrl}/audit?app=${id}`);
+    await visit(page, `${portalUrl}/audit?app=${id}`);
     await page
       .getByText('changed the limits of the app: 6000 requests per minute, 2 webhooks')
       .waitFor();

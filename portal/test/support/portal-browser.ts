@@ -191,6 +191,17 @@ export async function loseResponse(page: Page, method: string, path: string): Pr
   });
 }
 
+/**
+ * Goes to another address of the portal as a link does, which takes a fifth of the processor time of loading it. What the
+ * page before shows stays until the next one is drawn, so wait for what only that one has.
+ */
+export async function visit(page: Page, url: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState({ idx: (history.state?.idx ?? 0) + 1, key: crypto.randomUUID(), usr: null }, '', ${JSON.stringify(url)}),
+    window.dispatchEvent(new PopStateEvent('popstate', { state: history.state }))`,
+  );
+}
+
 /** Waits until a whole response has arrived. A request that the page has given up for a newer one never ends so. */
 export function arrival(page: Page, predicate: (request: { url: () => string }) => boolean) {
   return page.waitForEvent('requestfinished', predicate);
