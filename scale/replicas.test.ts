@@ -11,7 +11,7 @@ import { startApi } from '../harness/service.ts';
 import { makeAppKey } from '../harness/subscribers.ts';
 import { isEmpty, openPool, openServer, until } from '../harness/world.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { checkReplicas } from '../service/src/doctor/check-replicas.ts';
+import { checkReplicas } from '../service/src/doctor/check-servers.ts';
 import { noJq, whatFails } from '../service/test/support/incidents.ts';
 import { announce, put } from '../service/test/support/directory.ts';
 import { startProxy } from '../service/test/support/proxy.ts';

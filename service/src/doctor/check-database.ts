@@ -12,14 +12,10 @@ import { listLockHolders } from '../database/list-lock-holders.ts';
 import { exists } from '../database/unfinished.ts';
 import { ServiceError, StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
-import { checkConnections, checkLocks } from './check-connections.ts';
-import { checkMigrations } from './check-migrations.ts';
-import { checkPooler } from './check-pooler.ts';
+import { checkConnections, checkLocks, checkMigrations, checkServer } from './check-server.ts';
+import { checkPooler, checkReplicas, checkServers, checkSynchronous } from './check-servers.ts';
 import { checkQueue } from './check-queue.ts';
-import { checkReplicas } from './check-replicas.ts';
-import { checkServer } from './check-server.ts';
-import { checkServers, checkSynchronous } from './check-servers.ts';
-import { checkStoredSecrets } from './check-stored-secrets.ts';
+import { checkStoredSecrets } from './check-secrets.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
 export type DatabaseCheckOptions = {

@@ -1,8 +1,8 @@
 import { describeConnectFault } from '../database/connect-fault.ts';
 import { sql, type Database } from '../database/database.ts';
-import { oldestServer } from '../database/migrate.ts';
-import { connectionsMax } from './check-connections.ts';
-import { failed, ok, warning, type Finding } from './finding.ts';
+import { oldestServer, compareMigrations, fromBefore, startEmpty } from '../database/migrate.ts';
+import { failed, ok, warning, type Finding, skipped } from './finding.ts';
+import type { Config } from '../settings/config.ts';
 
 /** `isUsable`: the server responds, so further checks make sense. */
 type Checked = { isUsable: boolean; findings: Finding[] };
@@ -14,6 +14,9 @@ type Row = {
   readOnly: boolean;
   time_ms: number;
 };
+
+/** Of a process with both roles: docs/operations.md#deployment */
+const connectionsMax = { process: 29, api: 23, worker: 11 };
 
 /** Clocks that NTP keeps differ by less than this. */
 const clockWarningMs = 5_000;
@@ -116,4 +119,107 @@ function formatAddress(databaseUrl: string): string {
   const url = URL.parse(databaseUrl);
   const host = url?.hostname || url?.searchParams.get('host') || 'localhost';
   return `${host}${url?.port ? `:${url.port}` : ''}${url?.pathname ?? ''}`;
+}
+
+/** Checks that the server accepts as many connections as a service with WORKERS opens. */
+export async function checkConnections(
+  database: Database,
+  { databaseDirectUrl, workers }: Pick<Config, 'databaseDirectUrl' | 'workers'>,
+): Promise<Finding> {
+  if (databaseDirectUrl !== null)
+    return skipped(
+      'connections',
+      'not checked: the pooler limits them, and each process has one more',
+    );
+  const { rows } = await sql<{ accepted: number }>`
+    select least(
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+      -- -1 is no limit.
+      (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+      (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
+    ) as accepted
+  `.execute(database);
+  const accepted = rows[0]?.accepted ?? 0;
+  const needed =
+    workers === 1 ? connectionsMax.process : connectionsMax.api + workers * connectionsMax.worker;
+  const message = `this service opens up to ${needed} connections, and the server accepts ${accepted}`;
+  if (needed <= accepted) return ok('connections', message);
+  return warning(
+    'connections',
+    message,
+    'increase max_connections of the server, or the connection limit of its role or database, or lower WORKERS',
+  );
+}
+
+/** Requests of an API process that read all of history at once, such as pulls of events. */
+const readersAtOnce = 4;
+
+/** Checks that the server can lock every day of history as often as the service may ask for it. */
+export async function checkLocks(
+  database: Database,
+  { databaseUrl }: Pick<Config, 'databaseUrl'>,
+): Promise<Finding> {
+  const { rows } = await sql<{ days: number; perReader: number; accepted: number }>`
+    select count(*) filter (where p.relname = 'events') as days, (count(*) + sum(indexes.count))::int8 as "perReader",
+      current_setting('max_locks_per_transaction')::int
+        * (current_setting('max_connections')::int + current_setting('max_prepared_transactions')::int) as accepted
+    from pg_inherits i join pg_class p on p.oid = i.inhparent
+    cross join lateral (select count(*) as count from pg_index where indrelid = i.inhrelid) indexes
+    where p.relnamespace = to_regnamespace('orgdir') and p.relname in ('events', 'deliveries', 'attempts') and p.relkind = 'p'
+  `.execute(database);
+  const { days = 0, perReader = 0, accepted = 0 } = rows[0] ?? {};
+  const message = `reading ${days} days of history takes up to ${perReader} locks, and the server has ${accepted} for all`;
+  if (readersAtOnce * perReader <= accepted) return ok('locks', message);
+  return warning(
+    'locks',
+    message,
+    `${databaseUrl === null ? 'lower RETENTION_DAYS, or move to a PostgreSQL of your own' : 'increase max_locks_per_transaction of the server, or lower RETENTION_DAYS'}; otherwise statements fail with "out of shared memory"`,
+  );
+}
+
+/** `isComplete`: the schema has everything that this version needs. */
+export async function checkMigrations(
+  database: Database,
+): Promise<{ isComplete: boolean; findings: Finding[] }> {
+  const differences = await compareMigrations(database);
+  const { missing, changed, newer, unusable, beforeBaseline } = differences;
+  if (beforeBaseline) {
+    const finding = failed('migrations', `this database ${fromBefore}`, startEmpty);
+    return { isComplete: false, findings: [finding] };
+  }
+  const findings: Finding[] = [];
+  if (changed.length > 0)
+    findings.push(
+      failed(
+        'migrations',
+        `changed after they were applied: ${changed.join(', ')}`,
+        'restore the files of the release',
+      ),
+    );
+  if (unusable.length > 0)
+    findings.push(
+      failed(
+        'migrations',
+        `a newer version of the service has removed what this version uses: ${unusable.join(', ')}`,
+        'run that version or a later one',
+      ),
+    );
+  else if (newer.length > 0)
+    findings.push(
+      warning(
+        'migrations',
+        `a newer version of the service has migrated this database, and this version can still run: ${newer.join(', ')}`,
+        'upgrade this process too',
+      ),
+    );
+  if (missing.length > 0)
+    findings.push(
+      warning(
+        'migrations',
+        `not applied yet: ${missing.join(', ')}`,
+        'start the service, or run: orgdir migrate',
+      ),
+    );
+  if (findings.length === 0) findings.push(ok('migrations', 'all migrations are applied'));
+  return { isComplete: missing.length === 0, findings };
 }

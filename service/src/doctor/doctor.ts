@@ -1,17 +1,16 @@
 /**
- * Checks everything that the service needs, and changes nothing. Each check is in a separate file, never throws, and
- * does not depend on the success of another. `commands/doctor-command.ts` prints the findings.
+ * Checks everything that the service needs, and changes nothing. No check throws, or
+ * depends on the success of another. `commands/doctor-command.ts` prints the findings.
  */
-import { checkConfig } from './check-config.ts';
-import { checkDataDir } from './check-data-dir.ts';
+import { checkDataDir, checkMail, checkPorts } from './check-host.ts';
 import type { ConnectionSettings, Database } from '../database/database.ts';
-import type { Config } from '../settings/config.ts';
+import { type Config, readConfig } from '../settings/config.ts';
 import { type DatabaseCheckOptions, checkDatabase, checkLive } from './check-database.ts';
-import { checkMail } from './check-mail.ts';
-import { checkPorts } from './check-ports.ts';
-import { checkSecretKey } from './check-secret-key.ts';
-import { type Finding, failed, ok } from './finding.ts';
+import { checkSecretKey } from './check-secrets.ts';
+import { type Finding, failed, ok, warning } from './finding.ts';
 import { listSecrets, redact } from '../settings/redact.ts';
+import { findMisspelt } from '../settings/misspelt-settings.ts';
+import type { Environment } from '../settings/settings.ts';
 
 export type DoctorOptions = Pick<DatabaseCheckOptions, 'now'> &
   Partial<Pick<DatabaseCheckOptions, 'onOpening'>> & {
@@ -76,4 +75,24 @@ export function checkNode(version: string): Finding {
     `Node.js ${version} is too old; version ${oldestMajor} or later is required`,
     'run it through npm (npm start, npx orgdir), which uses the installed Node.js package',
   );
+}
+
+/** `faulty` names the invalid variables: checks that depend on them are skipped. */
+function checkConfig(env: Environment) {
+  const { config, faults } = readConfig(env);
+  const findings = faults.map(({ message }) =>
+    failed('config', message, 'fix the variable; .env.example describes each one'),
+  );
+  findings.push(
+    ...findMisspelt(env).suspects.map(({ variable, setting }) =>
+      warning(
+        'config',
+        `${variable} is not a setting, but looks like ${setting}`,
+        'rename it, or ignore this if another program uses it',
+      ),
+    ),
+  );
+  if (findings.length === 0) findings.push(ok('config', 'all variables are valid'));
+  const faulty: ReadonlySet<string> = new Set(faults.flatMap(({ variables }) => variables));
+  return { findings, config, faulty };
 }

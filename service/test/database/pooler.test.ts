@@ -10,7 +10,7 @@ import {
 } from '../../src/database/database.ts';
 import { connectQuery, findPoolerFault } from '../../src/database/pooler.ts';
 import { sessionSettings } from '../../src/database/session-settings.ts';
-import { checkPooler } from '../../src/doctor/check-pooler.ts';
+import { checkPooler } from '../../src/doctor/check-servers.ts';
 import { Session } from '../../src/database/session.ts';
 import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import { performRun } from '../../src/sync/perform-run.ts';

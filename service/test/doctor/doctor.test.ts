@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { openClient, sql } from '../../src/database/database.ts';
-import { checkFreeSpace } from '../../src/doctor/check-data-dir.ts';
+import { checkFreeSpace } from '../../src/doctor/check-host.ts';
 import { checkNode, runChecks } from '../../src/doctor/doctor.ts';
 import { checkUsable } from '../../src/doctor/check-server.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
