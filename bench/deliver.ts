@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { rm } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { chooseSystemUser, locatePrograms } from '../service/src/database/embedded-programs.ts';
+import { chooseSystemUser, locatePrograms } from '../service/src/database/embedded-installation.ts';
 import { isReached, printFigures, type Figure } from '../harness/figures.ts';
 import { debian } from './delivery-load/postgres.ts';
 import { startSystem, type SystemOptions } from './delivery-load/system.ts';

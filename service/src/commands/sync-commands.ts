@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import type { Config } from '../settings/config.ts';
 import { invalid, ServiceError, StartError } from '../errors.ts';
 import type { OpenedDatabase } from '../start/open-database.ts';
-import { createChatProvider } from '../sync/create-chat-provider.ts';
+import { createChatProvider } from '../sync/chat-provider.ts';
 import type { RunOutcome } from '../sync/perform-run.ts';
 import { listRuns } from '../sync/runs.ts';
 import { readLocation, type SourceLocation } from '../sync/source-location.ts';

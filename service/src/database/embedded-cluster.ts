@@ -13,8 +13,12 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '../errors.ts';
-import { withDataDirErrors, type Installation } from './embedded-installation.ts';
-import { asUser, type Programs } from './embedded-programs.ts';
+import {
+  withDataDirErrors,
+  type Installation,
+  asUser,
+  type Programs,
+} from './embedded-installation.ts';
 import { exists, unfinishedName } from './unfinished.ts';
 
 /** One step takes about a second. */

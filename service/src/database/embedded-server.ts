@@ -4,8 +4,7 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Installation } from './embedded-installation.ts';
-import { asUser } from './embedded-programs.ts';
+import { type Installation, asUser } from './embedded-installation.ts';
 import { isAlive, unfinishedName } from './unfinished.ts';
 
 export type Server = { pid: number; socketDir: string };

@@ -3,10 +3,9 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { StartError } from '../errors.ts';
 import { listSecrets } from './redact.ts';
-import { listSettings } from './list-settings.ts';
+import { listSettings, readSettings, type Environment, type Settings } from './settings.ts';
 import { findMisspelt } from './misspelt-settings.ts';
 import { inUrl, isLoopback } from './setting-types.ts';
-import { readSettings, type Environment, type Settings } from './settings.ts';
 
 export type Config = ReturnType<typeof readConfig>['config'];
 export type Network = Config['webhooks']['allowedNetworks'][number];

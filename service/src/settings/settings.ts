@@ -102,3 +102,25 @@ function describe(name: string, invalid?: string): string {
 function quote(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }
+
+export type SettingInForce = { name: string; value: string | null; isDefault: boolean };
+
+/** The settings in force for people who look at them: no secret, and of an address with a password only the host. */
+export function listSettings(env: Environment): SettingInForce[] {
+  return Object.entries(settings).map(([name, { type, default: fallback }]) => {
+    const text = env[name]?.trim() || undefined;
+    const value = text ?? fallback;
+    return {
+      name,
+      value: value === undefined ? null : shown(value, type.secret),
+      isDefault: text === undefined || text === fallback,
+    };
+  });
+}
+
+function shown(value: string, secret: 'value' | 'password' | undefined): string {
+  if (secret === undefined) return value;
+  // Paths and parameters may hold tokens, and an address with several hosts is no URL of the standard.
+  const url = secret === 'password' ? URL.parse(value) : null;
+  return url?.host ? `${url.protocol}//${url.host}` : 'set';
+}

@@ -38,7 +38,7 @@ import { createPing, createQueueReader } from '../system/queue-state.ts';
 import { createOverdueReader } from '../webhooks/history/retention.ts';
 import { createWorker, type Worker } from '../webhooks/queue/worker.ts';
 import { createSender, type SenderOptions } from '../webhooks/sending/attempt.ts';
-import { createAttemptLog } from '../webhooks/sending/attempt-log.ts';
+import { createAttemptLog } from '../webhooks/sending/deliver.ts';
 import { createSecretBox } from '../runtime/secret-box.ts';
 import { createSigningKeys } from '../webhooks/sending/signing-keys.ts';
 

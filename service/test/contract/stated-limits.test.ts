@@ -71,9 +71,12 @@ import {
 } from '../../src/http/connections/end-stalled-responses.ts';
 import { bodyArrivesWithinMs } from '../../src/http/connections/end-unfinished-bodies.ts';
 import { requestTimeoutMs as internalTimeoutMs } from '../../src/http/internal-app.ts';
-import { bytesMax as bulkBytesMax, rowsMax as bulkRowsMax } from '../../src/http/internal/bulk.ts';
+import {
+  bytesMax as bulkBytesMax,
+  rowsMax as bulkRowsMax,
+  pauseMsMax,
+} from '../../src/http/internal/bulk.ts';
 import { bytesMax as eventsBytesMax, eventsMax } from '../../src/http/internal/events.ts';
-import { pauseMsMax } from '../../src/http/internal/receive.ts';
 import { compressedFromBytes } from '../../src/http/responses/codings.ts';
 import { searchTextMax } from '../../src/http/site/search-page.ts';
 import { urlsPerPart } from '../../src/http/site/sitemap.ts';

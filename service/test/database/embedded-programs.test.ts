@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { linkLibraries } from '../../src/database/embedded-programs.ts';
+import { linkLibraries } from '../../src/database/embedded-installation.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-programs-'));
 after(() => rm(folder, { recursive: true }));

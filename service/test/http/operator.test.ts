@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
-import { listSettings } from '../../src/settings/list-settings.ts';
+import { listSettings } from '../../src/settings/settings.ts';
 import { eventually } from '../support/eventually.ts';
 import { addSecondFactor, withSecondFactor } from '../support/operator.ts';
 import { portalOpenApi } from '../support/openapi-check.ts';

@@ -24,8 +24,9 @@ import { invalid, ServiceError } from '../../errors.ts';
 import { coded, isCoded } from '../json-bodies.ts';
 import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
-import { receive } from './receive.ts';
 import { operation, type InternalContext } from './surface.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { tooLarge } from '../responses/send-error.ts';
 
 /** More rows need several requests. */
 export const rowsMax = 100_000;
@@ -191,4 +192,69 @@ function existingNamesError({ message, details }: ExistingNamesError): ServiceEr
     `Nothing was stored: ${message}. To replace these entries, add their slugs; to create more with the same names, set allowDuplicates=true.`,
     { details },
   );
+}
+
+/** Other writers wait while this request is idle. */
+export const pauseMsMax = 10_000;
+
+/**
+ * Yields a request body in chunks while they arrive, without buffering it.
+ * Throws `validation_failed` if the connection closes or stalls, `payload_too_large` beyond `most` bytes.
+ */
+export async function* receive(
+  request: IncomingMessage,
+  most: number,
+  pauseMs = pauseMsMax,
+): AsyncGenerator<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > most) throw tooLarge(most);
+  // Not destroyed if the reader ends early: that would cut the connection before the response.
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await nextOf(chunks, pauseMs);
+      if (done) return;
+      bytes += value.length;
+      if (bytes > most) throw tooLarge(most);
+      yield value;
+    }
+  } finally {
+    // The rest of the body is discarded, so that the caller gets to read the response.
+    request.resume();
+  }
+}
+
+async function nextOf(
+  chunks: AsyncIterator<Buffer>,
+  pauseMs: number,
+): Promise<IteratorResult<Buffer>> {
+  const finished = new AbortController();
+  const stalled = wait(pauseMs, 'stalled' as const, { signal: finished.signal, ref: false });
+  // If a chunk comes first, nobody awaits this promise, and its rejection would end the process.
+  stalled.catch(() => {});
+  try {
+    const next = await Promise.race([chunks.next(), stalled]);
+    if (next === 'stalled') throw stalledBody(pauseMs);
+    return next;
+  } catch (error) {
+    const { code = '' } = error as { code?: string };
+    throw cutCodes.has(code) ? cutOff(error) : error;
+  } finally {
+    finished.abort();
+  }
+}
+
+const cutCodes = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE']);
+
+function stalledBody(pauseMs: number): Error {
+  return invalid({
+    path: 'body',
+    message: `must arrive without pauses of ${pauseMs / 1000} seconds`,
+  });
+}
+
+function cutOff(cause: unknown): Error {
+  const error = invalid({ path: 'body', message: 'ended early' });
+  error.cause = cause;
+  return error;
 }

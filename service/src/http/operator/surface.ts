@@ -12,7 +12,7 @@ import type { FastifyRequest } from 'fastify';
 import { suspendableKinds } from '../../contract/suspension.ts';
 import type { OperatorCheck } from '../../contract/operator.ts';
 import { uuid, enumOf } from '../../contract/shapes.ts';
-import type { SettingInForce } from '../../settings/list-settings.ts';
+import type { SettingInForce } from '../../settings/settings.ts';
 import { readInstallation } from '../../webhooks/management/installation.ts';
 import type { InternalContext } from '../internal/surface.ts';
 import { holdOperator, readOnly } from '../../sign-in/operators.ts';

@@ -1,7 +1,6 @@
 /** Makes the attempt of one claimed delivery: body, signature, request, verdict. Next: `queue/record/record.ts`. */
 import type { Config } from '../../settings/config.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { logAttempt } from './attempt-log.ts';
 import type { Metrics, OutcomeClass } from '../../runtime/metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
@@ -21,6 +20,7 @@ import { type AttemptResult, type Verdict, cycleOf, decideVerdict, waitMaxMs } f
 import { deliveryHeaders, renderBody, requestHeaders } from './sign.ts';
 import { traceAttempt } from '../../runtime/tracing.ts';
 import { isSuccess } from '../../contract/delivery-rules.ts';
+import { urlHost } from './url-host.ts';
 
 export type DeliverDependencies = {
   sender: Sender;
@@ -220,4 +220,36 @@ export function outcomeClass(result: Pick<AttemptResult, 'statusCode' | 'error'>
     default:
       return 'reset';
   }
+}
+
+/** Writes the log line of an attempt. It has exactly these fields, and none of them is secret. */
+
+/** Without redaction, which takes longer than the rest of the line. */
+export function createAttemptLog(log: Logger): Logger {
+  return log.child({}, { redact: [] });
+}
+
+/** `log` is from `createAttemptLog`. */
+function logAttempt(
+  log: Logger,
+  { id, webhookId, event, trigger, url, number }: Deliverable,
+  { statusCode, error, durationMs }: AttemptOutcome,
+  verdict: Verdict['kind'],
+): void {
+  log.info(
+    {
+      deliveryId: id,
+      webhookId,
+      event,
+      trigger,
+      // Only the host: a path or query may contain the owner's token.
+      host: urlHost(url),
+      attempt: number,
+      statusCode,
+      error,
+      durationMs,
+      verdict,
+    },
+    'delivery.attempted',
+  );
 }

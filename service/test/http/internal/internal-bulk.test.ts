@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { openDatabase, sql } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
-import { receive } from '../../../src/http/internal/receive.ts';
+import { receive } from '../../../src/http/internal/bulk.ts';
 import { blueprint } from '../../support/directory.ts';
 import { startInternalApi } from '../../support/internal-api.ts';
 import { recordedEvents } from '../../support/queue.ts';

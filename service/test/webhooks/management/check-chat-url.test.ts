@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keptBytesMax, type ChatFormat } from '../../../src/contract/delivery-rules.ts';
-import { checkUrlOf } from '../../../src/webhooks/management/check-chat-url.ts';
+import { checkUrlOf } from '../../../src/webhooks/management/check-webhook-url.ts';
 import { maskUrl, urlSecrets } from '../../../src/webhooks/sending/chat-platforms.ts';
 import { hideSecrets } from '../../../src/webhooks/sending/hide-secrets.ts';
 
