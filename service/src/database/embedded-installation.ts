@@ -1,4 +1,7 @@
-/** Describes an embedded database: its folder, its system user and its programs. `embedded.ts` uses it. */
+/**
+ * Describes an embedded database: its folder, its programs, which npm installs, and the system user that runs them.
+ * PostgreSQL refuses to run as root, so there it runs as another user, who needs access to programs and data.
+ */
 import { chmod, lstat, mkdir, cp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, basename } from 'node:path';
 import { StartError } from '../errors.ts';
@@ -70,11 +73,6 @@ async function allowTraversal(dataDir: string): Promise<void> {
   const { mode } = await lstat(dataDir);
   if ((mode & 0o001) === 0) await chmod(dataDir, (mode & 0o7777) | 0o011);
 }
-
-/**
- * The programs of the embedded PostgreSQL, which npm installs, and the system user that runs them. PostgreSQL refuses
- * to run as root, so there it runs as another user, who needs access to programs and data.
- */
 
 /** The user that the database server runs as; null if it is the service's user. */
 type SystemUser = { name: string; uid: number; gid: number } | null;

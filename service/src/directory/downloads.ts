@@ -207,10 +207,9 @@ function sumOf(chunks: Buffer[]): number {
   return chunks.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Renders everything public of a kind as compressed NDJSON, from one snapshot, with the position from which changes go on. */
-
 type RenderedDownload = {
   revision: number;
+  /** From which changes go on. */
   position: Position;
   /** The compressed text. */
   chunks: Buffer[];
@@ -222,7 +221,10 @@ type RenderedDownload = {
 /** Each batch keeps the thread for some milliseconds. */
 const batchSize = 500;
 
-/** Calls `onBytes` with the size of each chunk. What it throws ends the rendering. */
+/**
+ * Renders everything public of a kind as compressed NDJSON, from one snapshot. Calls `onBytes` with the size of each chunk; what
+ * that throws ends the rendering.
+ */
 async function renderDownload(
   database: Database,
   kind: SlugTable,

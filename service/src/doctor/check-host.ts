@@ -1,3 +1,4 @@
+/** Checks what the machine offers: the folder of the data, ports and the mail server. */
 import { access, constants, lstat, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Config, httpAddress } from '../settings/config.ts';

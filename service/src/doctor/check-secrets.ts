@@ -1,3 +1,4 @@
+/** Checks SECRET_KEY, and whether it decrypts what is stored. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';

@@ -1,3 +1,4 @@
+/** Checks the database server: its connection, limits and schema. */
 import { describeConnectFault } from '../database/connect-fault.ts';
 import { sql, type Database } from '../database/database.ts';
 import { oldestServer, compareMigrations, fromBefore, startEmpty } from '../database/migrate.ts';

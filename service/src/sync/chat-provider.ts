@@ -33,11 +33,6 @@ export function createChatProvider(
   return createDiscord({ baseUrl, token, userAgent: `DiscordBot (${publicUrl}, ${version})` });
 }
 
-/**
- * Discord's REST API as a chat provider: a guild with its counts, by the token of a bot.
- * https://docs.discord.com/developers/resources/guild#get-guild, and …/topics/rate-limits for the waiting.
- */
-
 type DiscordOptions = {
   /** Without a trailing slash. */
   baseUrl: string;
@@ -57,6 +52,10 @@ const membersMax = 2 ** 31 - 1;
 const botCodes = new Set([40_001, 40_002]);
 const unknownGuildCode = 10_004;
 
+/**
+ * Discord's REST API: a guild with its counts, by the token of a bot.
+ * https://docs.discord.com/developers/resources/guild#get-guild, and …/topics/rate-limits for the waiting.
+ */
 export function createDiscord(options: DiscordOptions): ChatProvider {
   const client = createHttpClient();
   const limit = createRateLimit();

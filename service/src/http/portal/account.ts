@@ -1,4 +1,4 @@
-/** One's own account: its name and password, the ways to sign in, the sessions and what happened to it. */
+/** One's own account: its name, password and address, the ways to sign in, the sessions and what happened to it. */
 import { proofMinutes } from '../../contract/periods.ts';
 import {
   AccountActivityEntry,
@@ -242,8 +242,6 @@ function toEntry({ id, at, action, details }: AccountActivity): AccountActivityE
   };
 }
 
-/** Changing the address of one's account: a link to the new address, which is confirmed in a session of the account. */
-
 const exampleAddress = 'ada@example.com';
 const exampleEndingBinding: EndingBinding = {
   appId: exampleId,
@@ -253,6 +251,7 @@ const exampleEndingBinding: EndingBinding = {
   name: 'Acme Corporation',
 };
 
+/** A link goes to the new address, and is confirmed in a session of the account. */
 const addressOperations = [
   operation({
     operationId: 'requestAddressChange',

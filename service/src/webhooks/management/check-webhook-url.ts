@@ -1,5 +1,5 @@
 /**
- * Checks the text of a webhook's URL: whether delivering to it is forbidden or impossible. Pure; `sending/guard.ts`
+ * Checks a webhook's URL and headers: whether delivering with them is forbidden or impossible. Pure; `sending/guard.ts`
  * checks the addresses behind a name when it connects.
  */
 import { isIPv4 } from 'node:net';
@@ -96,10 +96,9 @@ function checkName(host: string): string | null {
   return null;
 }
 
-/** Checks that the requests of a webhook can be those of its format: a chat channel has the URL of its platform, and no headers. Pure. */
-
 type Fields = { url?: string | undefined; headers?: OwnHeaders | null | undefined };
 
+/** Checks that the requests of a webhook can be those of its format: a chat channel has the URL of its platform, and no headers. */
 export function checkRequest(
   format: WebhookFormat,
   { url, headers = null }: Fields,

@@ -222,14 +222,12 @@ export function outcomeClass(result: Pick<AttemptResult, 'statusCode' | 'error'>
   }
 }
 
-/** Writes the log line of an attempt. It has exactly these fields, and none of them is secret. */
-
 /** Without redaction, which takes longer than the rest of the line. */
 export function createAttemptLog(log: Logger): Logger {
   return log.child({}, { redact: [] });
 }
 
-/** `log` is from `createAttemptLog`. */
+/** Writes exactly these fields, and none of them is secret. `log` is from `createAttemptLog`. */
 function logAttempt(
   log: Logger,
   { id, webhookId, event, trigger, url, number }: Deliverable,
