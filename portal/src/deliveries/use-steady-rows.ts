@@ -28,13 +28,11 @@ export function useSteadyRows({
 }): Steady {
   const [shown, setShown] = useState({ scope, rows: fresh });
   useEffect(() => {
-    setShown((before) => ({
-      scope,
-      rows:
-        before.scope === scope && before.rows.length > 0 && !mayMove()
-          ? renew(before.rows, fresh)
-          : fresh,
-    }));
+    setShown((before) => {
+      const isKept = before.scope === scope && before.rows.length > 0 && !mayMove();
+      const rows = isKept ? renew(before.rows, fresh) : fresh;
+      return before.scope === scope && isSame(before.rows, rows) ? before : { scope, rows };
+    });
     // `mayMove` is read when the effect runs and must not trigger it.
   }, [fresh, readAt, scope]);
   const rows = shown.scope === scope ? shown.rows : fresh;
@@ -53,4 +51,8 @@ export function countNewer(deliveries: Pick<PortalDelivery, 'id'>[], id: string)
 function renew(rows: PortalDelivery[], fresh: PortalDelivery[]): PortalDelivery[] {
   const now = new Map(fresh.map((delivery) => [delivery.id, delivery]));
   return rows.map((row) => now.get(row.id) ?? row);
+}
+
+function isSame(some: PortalDelivery[], others: PortalDelivery[]): boolean {
+  return some.length === others.length && some.every((row, index) => row === others[index]);
 }
