@@ -112,13 +112,7 @@ export function openConnection(client: ClientOptions): Connection {
   return {
     send: async <T>(call: Call) => (await request<T>(call, readResponse)).content,
     async open(call) {
-      const { content, timeoutMs } = await request<Response>(
-        call,
-        async (operation, response, secret) =>
-          response.ok
-            ? { kind: 'content', content: response }
-            : readResponse(operation, response, secret),
-      );
+      const { content, timeoutMs } = await request<Response>(call, readFailure);
       return { response: content, timeoutMs };
     },
     apiKey: client.apiKey ?? null,
@@ -127,6 +121,12 @@ export function openConnection(client: ClientOptions): Connection {
 }
 
 type Read = typeof readResponse;
+
+/** Leaves the body of a 2xx response to the caller. */
+async function readFailure(...[operation, response, secret]: Parameters<Read>): ReturnType<Read> {
+  if (response.ok) return { kind: 'content', content: response };
+  return readResponse(operation, response, secret);
+}
 
 function buildUrl(base: URL, { path, query = {} }: Call): URL {
   // These would change the path. No slug or id has such a value.

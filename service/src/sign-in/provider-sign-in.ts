@@ -63,11 +63,7 @@ export function createProviderSignIn(
     ): Promise<Response | null> {
       const auth = await load();
       const request = new Request(url, { headers: headersOf(caller, sessionId) });
-      const handled = callers.run(caller, () => auth.handler(request));
-      const response = await handled.catch((error: unknown) => {
-        if (typeof (error as { status?: unknown }).status === 'string') return null;
-        return throwWithoutDetails(error);
-      });
+      const response = await callers.run(caller, () => auth.handler(request)).catch(nullIfRefused);
       const failed = !response || isFailure(response);
       if (failed) metrics.signedIn({ method: 'provider', outcome: 'failed' });
       if (!response) return null;
@@ -82,6 +78,11 @@ export function createProviderSignIn(
       return response;
     },
   };
+}
+
+function nullIfRefused(error: unknown): null {
+  if (typeof (error as { status?: unknown }).status === 'string') return null;
+  return throwWithoutDetails(error);
 }
 
 /** better-auth says so in the address of the page that it redirects to. */
