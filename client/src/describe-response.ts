@@ -4,7 +4,7 @@ type Came = Pick<Response, 'type' | 'status' | 'headers'>;
 
 const wordsCharsMax = 80;
 /** What is read of a page to find its first words. */
-const readCharsMax = 20_000;
+export const describedCharsMax = 20_000;
 
 /** `text` is the body, or its beginning; `secret` is left out of it, because some servers send back what they get. */
 export function describeResponse(
@@ -26,7 +26,7 @@ export function describeResponse(
 
 /** Of a page its title, or else its text. */
 function firstWords(text: string): string {
-  const start = text.slice(0, readCharsMax);
+  const start = text.slice(0, describedCharsMax);
   const isMarkup = /^\s*</.test(start);
   const title = /<title[^<>]*>([^<]*)/i.exec(start)?.[1]?.trim();
   const shown = isMarkup

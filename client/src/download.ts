@@ -1,6 +1,6 @@
 /** Reads everything of a list as it arrives, a JSON object per line. */
 import type { Connection } from './connection.ts';
-import { describeResponse } from './describe-response.ts';
+import { describedCharsMax, describeResponse } from './describe-response.ts';
 import { NetworkError } from './network-error.ts';
 import type { RequestOptions } from './options.ts';
 import { readChunks } from './read-chunks.ts';
@@ -42,9 +42,13 @@ async function readStart(
   response: Response,
   limits: Parameters<typeof readChunks>[2],
 ): Promise<string> {
-  for await (const chunk of readChunks(response, 'the response', limits))
-    return new TextDecoder().decode(chunk);
-  return '';
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of readChunks(response, 'the response', limits)) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length >= describedCharsMax) break;
+  }
+  return text;
 }
 
 async function* parseLines<Entry>(

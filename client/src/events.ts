@@ -96,7 +96,7 @@ export function events(connection: Connection): Events {
     checkDuration('patienceMs', patienceMs, 0);
     refuseNewest(query);
     let { after = null } = query;
-    let hasRead = after !== null;
+    let hasRead = false;
     let failingSince: number | null = null;
     let streamAt = 0;
     for (;;) {
@@ -158,7 +158,8 @@ async function* streamPages(
   return { after, pollForMs: performance.now() - startedAt < shortStreamMs ? streamAgainMs : 0 };
 }
 
-function parseEvent(text: string): DirectoryEvent {
+/** Throws `NetworkError`: something between has changed the stream. */
+export function parseEvent(text: string): DirectoryEvent {
   try {
     return JSON.parse(text) as DirectoryEvent;
   } catch (cause) {

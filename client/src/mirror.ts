@@ -68,6 +68,7 @@ export async function mirror(
   if (kinds.length === 0) throw new TypeError('kinds must not be empty');
   const cursors = new Map<MirrorKind, string | null>();
   for (const kind of kinds) cursors.set(kind, await store.cursor(kind));
+  let hasRead = false;
   const goOn = async <Kind extends MirrorKind>(kind: Kind): Promise<boolean> => {
     const { cursor, hasMore } = await advance(kind, cursors.get(kind) ?? null, {
       list: lists[kind],
@@ -75,6 +76,7 @@ export async function mirror(
       options,
     });
     cursors.set(kind, cursor);
+    hasRead = true;
     return hasMore;
   };
   let woken = new AbortController();
@@ -94,7 +96,6 @@ export async function mirror(
         }
         failures = 0;
       } catch (error) {
-        const hasRead = [...cursors.values()].some((cursor) => cursor !== null);
         if (!isTemporary(error, hasRead)) throw error;
         onFailure?.(error);
         const backoffMs = Math.min(pollMs * 2 ** failures, backoffMaxMs);

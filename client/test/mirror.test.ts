@@ -265,10 +265,7 @@ const notTheService: (() => Response)[] = [
 
 test('a mirror waits out what responds in the place of the service', async () => {
   const store = createMemoryStore();
-  const stopFirst = startMirror(store);
-  await eventually(() => isRight(store));
-  await stopFirst();
-  let odd = [...notTheService];
+  let odd: (() => Response)[] = [];
   const between = createClient({
     baseUrl: service.url,
     apiKey: service.key,
@@ -277,6 +274,8 @@ test('a mirror waits out what responds in the place of the service', async () =>
   });
   const failures: string[] = [];
   const stop = startMirror(store, { onFailure: ({ name }) => failures.push(name) }, between);
+  await eventually(() => isRight(store));
+  odd = [...notTheService];
   await put(database, 'orgs', [{ slug: 'behind-a-portal', name: 'Behind a portal' }]);
   await eventually(async () => odd.length === 0 && (await isRight(store)));
   await stop();
@@ -291,7 +290,23 @@ test('a mirror waits out what responds in the place of the service', async () =>
   await stopAgain();
 });
 
-test('a mirror that has never read anything of the service ends, and says what came', async () => {
+test('a mirror ends if the service has moved for good', async () => {
+  let hasMoved = false;
+  const moved = () =>
+    new Response('', { status: 308, headers: { location: 'https://example.org' } });
+  const from = createClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    fetch: async (input, init) => (hasMoved ? moved() : fetch(input, init)),
+  });
+  const store = createMemoryStore();
+  const ended = from.mirror({ store, pollMs: 100 });
+  await eventually(() => isRight(store));
+  hasMoved = true;
+  await assert.rejects(ended, /the response is a redirect; set baseUrl to its target/);
+});
+
+test('a mirror that has read nothing of the service ends, and says what came', async () => {
   for (const answer of notTheService) {
     const other = createClient({ baseUrl: 'http://directory.test', fetch: async () => answer() });
     await assert.rejects(other.mirror({ store: createMemoryStore() }), UnexpectedResponseError);

@@ -5,7 +5,7 @@
 import type { Connection } from '../connection.ts';
 import { describeResponse } from '../describe-response.ts';
 import { streamEvents } from '../event-stream.ts';
-import { retryAfterMs, toFailure } from '../events.ts';
+import { parseEvent, retryAfterMs, toFailure } from '../events.ts';
 import { pageLimitMax } from '../pages.ts';
 import { readChunks } from '../read-chunks.ts';
 import type { Failure } from '../retry.ts';
@@ -138,6 +138,6 @@ function refuse(response: Response, text: string, apiKey: string | null): never 
 }
 
 function toEvent(text: string): EventText {
-  const { id, event } = JSON.parse(text) as { id: string; event: string };
+  const { id, event } = parseEvent(text);
   return { id, event, text };
 }
