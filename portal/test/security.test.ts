@@ -208,6 +208,21 @@ test('a sensitive change asks for a passkey in one dialog, and then goes on', op
   assert.equal((await cleo.call('/apps')).body.data.length, 0);
 });
 
+test('what a dialog changed after a proof has the focus once it has closed', options, async () => {
+  const eve = await signUp(portal.service, 'eve@example.org');
+  const page = await openSecurity(eve);
+  await button(page, 'Add a passkey').click();
+  await button(page, "Done, I've saved them").click();
+  await age(eve);
+  await button(page, 'Remove Chrome on Linux').click();
+  await page.getByRole('dialog', { name: 'Remove Chrome on Linux?' }).waitFor();
+  await pressOn(page, button(page, 'Remove'));
+  const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await pressOn(page, proof.getByRole('button', { name: 'Use a passkey' }));
+  await page.getByText('You have no passkeys.').waitFor();
+  await section(page, 'Passkeys').getByRole('heading').and(page.locator(':focus')).waitFor();
+});
+
 test('a code on the terminal confirms where a provider signed in', options, async () => {
   portal.provider.person = { sub: 'dan', email: 'dan@example.org', email_verified: true };
   const page = await portal.open({ path: '/sign-in?next=%2Fsecurity' });

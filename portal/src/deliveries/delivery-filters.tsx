@@ -128,7 +128,7 @@ function SearchField({ search, change }: { search: string | null; change: Change
 function useDraft(filter: string | null): [text: string, setText: (text: string) => void] {
   const [draft, setDraft] = useState({ filter, text: filter ?? '' });
   if (draft.filter !== filter) setDraft({ filter, text: filter ?? '' });
-  useUnsaved(draft.text.trim() !== (filter ?? ''));
+  useUnsaved(draft.text.trim() !== (filter ?? '').trim());
   return [draft.text, (text) => setDraft({ filter, text })];
 }
 

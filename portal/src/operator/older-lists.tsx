@@ -97,7 +97,7 @@ function Receiver({ host, appName, webhookId }: OperatorDelivery) {
 export function AllChangesPage() {
   const [action, choose] = useChoice('action');
   const [text, setText] = useState(action);
-  useUnsaved(text.trim() !== action);
+  useUnsaved(text.trim() !== action.trim());
   // A link may have removed it from the address.
   useEffect(() => setText(action), [action]);
   const chooseOther = (value: string) => {

@@ -4,6 +4,8 @@ import { useLayoutEffect, useRef } from 'react';
 let isPressed = false;
 /** Where somebody has moved the focus or typed since then. */
 let taken: EventTarget | null = null;
+/** The dialogs that were open then. What comes may close them, and whoever is in one waits for it. */
+let askedIn: Element[] = [];
 
 for (const type of ['keydown', 'pointerdown'])
   document.addEventListener(type, () => (isPressed = true), true);
@@ -18,6 +20,7 @@ document.addEventListener('input', ({ target }) => (taken = target), true);
 export function awaitFocus(): void {
   isPressed = false;
   taken = null;
+  askedIn = [...document.querySelectorAll('[role="dialog"]')];
 }
 
 /** Whether somebody has moved the focus or typed meanwhile, and is still there. */
@@ -27,6 +30,7 @@ export function isFocusTaken(): boolean {
     activeElement !== null &&
     activeElement !== body &&
     activeElement === taken &&
+    !askedIn.some((dialog) => dialog.contains(activeElement)) &&
     activeElement.checkVisibility({ visibilityProperty: true })
   );
 }

@@ -140,8 +140,11 @@ function Deactivated({ webhook, mayChange }: Props) {
   );
 }
 
-/** Otherwise a probe that is due is sent at once. The service tries again every five minutes, and each time it is due from then. */
-const lateMs = 15_000;
+/**
+ * Otherwise a probe that is due is sent at once. Several refreshes of the page, because its probe may be on the way, and clocks
+ * differ. The service tries again every five minutes, and each time it is due from then.
+ */
+const lateMs = 60_000;
 
 function Probed({ nextProbeAt, mayChange }: { nextProbeAt: string; mayChange: boolean }) {
   const { page } = useWebhookId();
