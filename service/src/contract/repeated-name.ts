@@ -1,5 +1,9 @@
+import { cutText } from './cut-text.ts';
+
 const quote = 0x22;
 const backslash = 0x5c;
+/** Of the returned path, which errors repeat. */
+const pathCharsMax = 80;
 
 /**
  * Finds a name that occurs twice in one object of a JSON text, and returns where, such as `filters.0.name`, or null. `JSON.parse`
@@ -26,7 +30,7 @@ export function findRepeatedName(text: string): string | null {
         const name = raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw;
         const known = names.at(-1);
         path[path.length - 1] = name;
-        if (known?.has(name)) return path.join('.');
+        if (known?.has(name)) return cutText(path.join('.'), pathCharsMax);
         known?.add(name);
         break;
       }

@@ -20,21 +20,25 @@ export type ProvidedAccount = {
   image: string | null;
 };
 
+/** The advisory locks of sign-ups, one per person. */
+const signUpLock = 70420028;
+
 /** Does nothing if the person has an account, if another one has the address, or if nobody may sign up with it. */
 export async function signUpWithProvider(
   database: Database,
-  person: ProvidedAccount,
+  provided: ProvidedAccount,
 ): Promise<void> {
-  if (await isKnown(database, person)) return;
+  if (await isKnown(database, provided)) return;
   await database.transaction().execute(async (tx) => {
-    const { provider, subject, email } = person;
+    const { provider, subject, email } = provided;
     // The person's other browsers wait here, whatever address the provider gives them.
-    await sql`select pg_advisory_xact_lock(70420016, hashtext(${`${provider} ${subject}`}))`.execute(
+    const person = `${provider} ${subject}`;
+    await sql`select pg_advisory_xact_lock(${sql.lit(signUpLock)}, hashtext(${person}))`.execute(
       tx,
     );
-    if (await isKnown(tx, person)) return;
+    if (await isKnown(tx, provided)) return;
     await deleteUnfinished(tx, email);
-    const id = await createUser(tx, person);
+    const id = await createUser(tx, provided);
     if (id === null) return;
     await sql`
       insert into accounts (id, user_id, provider_id, account_id) values (${uuidv7()}, ${id}, ${provider}, ${subject})

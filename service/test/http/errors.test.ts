@@ -327,6 +327,10 @@ test('a name that is in one object of a body twice is rejected, and the error sa
     const issues = [{ path, message: 'must not be there twice' }];
     assert.deepEqual([status, answer.error.details.issues], [400, issues], body);
   }
+  const longName = 'n'.repeat(1_000);
+  const cut = (await post(`{${url},"${longName}":1,"${longName}":2}`)).body.error.details.issues[0]
+    .path;
+  assert.ok(cut.length < 100, cut);
   // Not twice: in two objects, or as values.
   const { status } = await post(
     `{${url},"description":"url\\\\","events":["org.created","org.updated"]}`,

@@ -10,7 +10,7 @@ import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import { listPublic } from '../../directory/public-entries.ts';
 import type { Search } from '../../directory/search/search.ts';
-import type { Issue, ServiceError } from '../../errors.ts';
+import { ServiceError, type Issue } from '../../errors.ts';
 import { suggest } from '../../directory/suggest.ts';
 import type { Health } from '../../system/health.ts';
 import { createLimit, type Limit } from '../admission/admit.ts';
@@ -177,8 +177,14 @@ function createResults(site: Site, dependencies: SiteDependencies, limit: Limit)
 
   async function render(request: FastifyRequest, text: string): Promise<Entry> {
     const isUp = health.snapshot().components.database === 'ok';
-    const search = () => inTurnOfCaller(request, () => suggest(dependencies, text));
+    // A search that nobody waits for any more keeps its turn, because it still has its connection.
+    const search = () =>
+      inTurnOfCaller(request, () => suggest(dependencies, text)).catch((error: unknown) => {
+        if (error instanceof ServiceError && error.code === 'rate_limited') return error;
+        throw error;
+      });
     const found = isUp ? await within(entriesWaitMs, search()) : undefined;
+    if (found instanceof ServiceError) throw found;
     return entryOf(0, Buffer.from(renderSearch(site, text, found ?? null)));
   }
 

@@ -36,7 +36,7 @@ export async function searchDeliveries(
   executor: Executor,
   appId: string,
   webhookIds: string[],
-  query: DeliverySearch & { page: number; limit: number },
+  query: Omit<DeliverySearch, 'before'> & { page: number; limit: number },
 ): Promise<Found> {
   const { page, limit } = query;
   const start = await findStart(executor, webhookIds, query);
