@@ -35,8 +35,8 @@ export type FollowQuery = Omit<EventsQuery, 'newest'> & {
    */
   pollMs?: number | undefined;
   /**
-   * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, or a proxy responds in its
-   * place, in milliseconds. Default: an hour.
+   * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, fails with 500, or a proxy
+   * responds in its place, in milliseconds. Default: an hour.
    */
   patienceMs?: number | undefined;
 };

@@ -52,10 +52,11 @@ function mayRetry(isIdempotent: boolean, failure: Failure): boolean {
 
 /**
  * Whether a loop that runs for ever goes on after a failure. Once it has read something of the service, a response of something
- * else came from between them, such as the sign-in page of a network; before that, `baseUrl` may be wrong, and so it is if the
- * service has moved for good.
+ * else came from between them, such as the sign-in page of a network, and an error of the service itself may be mended; before
+ * that, `baseUrl` may be wrong, and so it is if the service has moved for good.
  */
 export function isTemporary(error: unknown, hasRead: boolean): error is Failure {
+  if (hasRead && error instanceof ApiError && error.status === 500) return true;
   if (error instanceof UnexpectedResponseError && hasRead && ![301, 308].includes(error.status))
     return true;
   return error instanceof OrgdirError && mayRetry(true, error as Failure);

@@ -118,6 +118,7 @@ test('follow waits out what responds in the place of the service', async () => {
     () => new Response('{"success":true,"da'),
     () => new Response('<p>Sign in</p>', { status: 511 }),
     () => new Response('<p>Who are you?</p>', { status: 407 }),
+    () => Response.json({ error: { code: 'internal_error', message: '' } }, { status: 500 }),
   ];
   const { pagination } = await client.events.list({ limit: 100 });
   const behind = (...first: (() => undefined)[]) => {

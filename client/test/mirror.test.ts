@@ -17,6 +17,7 @@ import { startTestService } from '../../service/test/support/service.ts';
 import {
   createClient,
   UnexpectedResponseError,
+  type ApiError,
   type MirrorKind,
   type MirrorOptions,
   type MirrorStore,
@@ -288,6 +289,35 @@ test('a mirror waits out what responds in the place of the service', async () =>
   const stopAgain = startMirror(begun, {}, between);
   await eventually(() => isRight(begun));
   await stopAgain();
+});
+
+const brokenService = () =>
+  Response.json(
+    { success: false, error: { code: 'internal_error', message: 'Something went wrong.' } },
+    { status: 500 },
+  );
+
+test('a mirror that has read something waits out an error of the service', async () => {
+  const store = createMemoryStore();
+  let broken = 0;
+  const failing = createClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    retries: 0,
+    fetch: async (input, init) => (broken-- > 0 ? brokenService() : fetch(input, init)),
+  });
+  const codes: unknown[] = [];
+  const onFailure = (error: unknown) => codes.push((error as ApiError).code);
+  const stop = startMirror(store, { onFailure }, failing);
+  await eventually(() => isRight(store));
+  broken = 2;
+  await put(database, 'orgs', [{ slug: 'after-an-error', name: 'After an error' }]);
+  await eventually(() => isRight(store));
+  await stop();
+  assert.deepEqual(codes, ['internal_error', 'internal_error']);
+
+  broken = Infinity;
+  await assert.rejects(failing.mirror({ store }), { code: 'internal_error' });
 });
 
 test('a mirror ends if the service has moved for good', async () => {
