@@ -35,17 +35,17 @@ const faults: Record<NonNullable<Attempt['error']>, Texts> = {
   connect: {
     title: 'Connection failed',
     advice:
-      'The host was found, but did not accept the connection. Check that your server is running, that it listens on the port in the URL, and that no firewall blocks it.',
+      'The host was found, but did not accept the connection. Check that your server is running, that it listens on the port in the URL, and that no firewall blocks it. If the host has an IPv6 address only, add an IPv4 address.',
   },
   tls: {
     title: 'The TLS handshake failed',
     advice:
-      'Check that the certificate is valid for this host, has not expired, comes from a public authority, and that your server sends the intermediate certificates too.',
+      'Check that the certificate is valid for this host, has not expired, comes from a public authority, and that your server sends the intermediate certificates too. On this port it must speak TLS 1.2 or 1.3, and must not require a client certificate.',
   },
   timeout: {
     title: 'No response in time',
     advice:
-      'Respond with a 2xx status as soon as the delivery is stored, and do the work afterwards. If your server never got the request, check whether a firewall drops it.',
+      'Respond with a 2xx status as soon as the delivery is stored, and do the work afterwards. If your server never got the request, check whether a firewall drops it, and whether the name servers of its host respond.',
   },
   blocked: {
     title: 'Not sent: the address is not allowed',
