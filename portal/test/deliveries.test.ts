@@ -380,6 +380,25 @@ test('yesterday is a whole day where summer begins at midnight', options, async 
   assert.equal(searchParams.get('until'), '2026-04-23T22:00:00.000Z');
 });
 
+test('charts tell apart the two hours of one name when summer ends', options, async () => {
+  const { path, appId, webhookId } = await makeWebhook(cleo, (await startReceiver()).url);
+  const page = await portal.open({ as: cleo, url: 'about:blank', timezoneId: 'Europe/Berlin' });
+  const { body } = await cleo.call(`/apps/${appId}/delivery-stats?webhookId=${webhookId}`);
+  for (const [index, period] of body.data.periods.entries())
+    period.start = new Date(Date.UTC(2026, 9, 24, 22 + index)).toISOString();
+  await page.route('**/delivery-stats?*', (route) => route.fulfill({ json: body }));
+  await page.goto(`${portalUrl}${path}/deliveries`);
+  await page.getByText('Details', { exact: true }).click();
+  const chart = page.getByRole('figure', { name: 'Deliveries' }).last();
+  await chart.getByText('times in GMT+2, then GMT+1').waitFor();
+  for (const period of [
+    '01:00 AM–02:00 AM GMT+2',
+    '02:00 AM GMT+2–02:00 AM GMT+1',
+    '02:00 AM–03:00 AM GMT+1',
+  ])
+    assert.equal(await chart.getByLabel(`${period}: `).count(), 1, period);
+});
+
 test('several are selected and redelivered, and what cannot be is said', options, async () => {
   const receiver = await startReceiver((response) => response.writeHead(500).end());
   const webhook = await makeWebhook(bob, receiver.url);

@@ -35,6 +35,7 @@ type Props = {
 export function Chart({ isStrip = false, ...props }: Props) {
   const { title, legend, top, unit = '', periods, periodHours, children } = props;
   const times = useTimes();
+  const [first, last] = [periods[0], periods.at(-1)];
   return (
     <figure
       className={classes['figure']}
@@ -44,9 +45,9 @@ export function Chart({ isStrip = false, ...props }: Props) {
       <Group component="figcaption" justify="space-between" gap="xs" mb="sm">
         <Text size="sm" fw={600}>
           {title}{' '}
-          {periods[0] && (
+          {first && last && (
             <Note span size="xs" fw={400}>
-              times in {times.zoneAt(periods[0].start)}
+              times in {times.zonesOf(first.start, last.start)}
             </Note>
           )}
         </Text>

@@ -18,6 +18,9 @@ function timesIn(zone: 'UTC' | undefined) {
   const clock = formatter(minute);
   const zonedClock = formatter({ ...minute, timeZoneName: 'short' });
   const day = formatter({ weekday: 'short', day: 'numeric' });
+  const named = new Intl.DateTimeFormat(undefined, { timeZone: zone, timeZoneName: 'short' });
+  const zoneAt = (at: string): string =>
+    named.formatToParts(new Date(at)).find(({ type }) => type === 'timeZoneName')?.value ?? '';
   return {
     isUtc: zone === 'UTC',
     /** `Nov 20, 2026, 1:00:05 PM UTC` for an RFC 3339 time. */
@@ -26,17 +29,19 @@ function timesIn(zone: 'UTC' | undefined) {
     clock: formatter({ timeStyle: 'long' }),
     /** `14:00–15:00 UTC`; with the day if the period is longer than an hour. */
     period: (start: string, hours: number): string => {
-      const times = `${clock(start)}–${zonedClock(endOf(start, hours))}`;
+      const end = endOf(start, hours);
+      // When clocks are put back, an hour ends at the time at which it began.
+      const from = zoneAt(start) === zoneAt(end) ? clock : zonedClock;
+      const times = `${from(start)}–${zonedClock(end)}`;
       return hours > 1 ? `${day(start)}, ${times}` : times;
     },
     /** The start of a period, for the axis of a chart, which names the zone elsewhere. */
     tick: (start: string, hours: number) => (hours > 1 ? day : clock)(start),
     /** `UTC`, or `GMT+9` in Tokyo. */
-    zoneAt: (at: string): string => {
-      const named = { timeZone: zone, timeZoneName: 'short' } as const;
-      const parts = new Intl.DateTimeFormat(undefined, named).formatToParts(new Date(at));
-      return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
-    },
+    zoneAt,
+    /** Both, if clocks are changed in between. */
+    zonesOf: (first: string, last: string): string =>
+      [...new Set([zoneAt(first), zoneAt(last)])].join(', then '),
     /** The value of a `datetime-local` field, to the minute: `2026-11-20T13:00`; empty for null. */
     toInput: (at: string | null): string => {
       if (at === null) return '';
