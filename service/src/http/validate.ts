@@ -4,6 +4,7 @@
  */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
+import { parseTime } from '../contract/parse-time.ts';
 import { createValidator } from '../contract/validate.ts';
 import { invalid, ServiceError, type Issue } from '../errors.ts';
 
@@ -59,7 +60,7 @@ function readParameter(text: unknown, type: ParameterType | undefined): unknown 
   return text;
 }
 
-/** Says what a message of the schema does not: how often a parameter may be given, and how a number is written. */
+/** Says what a message of the schema does not: how often a parameter may be given, how a number is written, that + is a space. */
 function describeQuery(
   issues: Issue[],
   query: Parameters,
@@ -76,7 +77,12 @@ function describeQuery(
 function messageOf(given: unknown, type: ParameterType | undefined): string | null {
   if (Array.isArray(given) && type !== undefined && !Array.isArray(type))
     return 'must be given once only';
-  if (type !== 'integer' || typeof given !== 'string') return null;
+  if (typeof given !== 'string') return null;
+  if (type === 'date-time') {
+    const meant = given.replace(/ (\d\d):?(\d\d)$/, '+$1:$2');
+    return meant !== given && parseTime(meant) ? 'must have its + written as %2B' : null;
+  }
+  if (type !== 'integer') return null;
   const number = /^\s*\+?(\d{1,15})(\.0*)?\s*$/.exec(given)?.[1];
   // An integer out of range is written as it should be.
   return number === undefined || given === String(Number(number))

@@ -175,6 +175,20 @@ test('a time that is none is refused with an example of one', async () => {
   ]);
 });
 
+test('a time whose + arrives as a space is refused with how to write it', async () => {
+  const path = `/webhooks/${uuid}/deliveries?since=`;
+  for (const offset of ['+01:00', '+0100'])
+    assert.deepEqual(await issuesOf(`${path}2026-11-22T12:00:00${offset}`, { key: writer.key }), [
+      { path: 'query.since', message: 'must have its + written as %2B' },
+    ]);
+  const noTime = await issuesOf(`${path}2026-11-22+12:00`, { key: writer.key });
+  assert.match(`${noTime[0]?.message}`, /^must be a time/);
+  assert.equal(
+    (await service.call(`${path}2026-11-22T12:00:00%2B01:00`, { key: writer.key })).status,
+    404,
+  );
+});
+
 test('query values are used as given or rejected, never clamped or ignored', async () => {
   const refused = [
     ...['0', '-1', '1.0', '1e1', '01', '+1', ' 1', '1 ', '', 'x', '0x1', '2147483649', '１'].map(
