@@ -192,7 +192,13 @@ test('a stream that its client ends, and a HEAD, are no warning in the log', asy
   await eventually(
     async () => samples(await logged.metrics.render()).get('orgdir_event_streams') === 0,
   );
-  await logged.call('/events/stream', { method: 'HEAD', key });
+  for (const _ of ['', 'on the same connection']) {
+    const head = await logged.call('/events/stream', { method: 'HEAD', key });
+    assert.equal(head.status, 200);
+    assert.equal(head.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    assert.equal(head.headers.get('content-length'), null);
+    assert.equal(head.headers.get('transfer-encoding'), null);
+  }
   assert.deepEqual(lines, []);
 });
 

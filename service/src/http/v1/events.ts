@@ -209,7 +209,12 @@ const streamEvents = operationFor<EventContext>()({
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     };
-    if (request.method === 'HEAD') return reply.headers(headers).send();
+    if (request.method === 'HEAD') {
+      // Fastify would say that a stream has no bytes.
+      reply.hijack();
+      reply.raw.writeHead(200, headers as Record<string, string>).end();
+      return reply;
+    }
     const address = addressBucket(request.ip);
     const begin = await streams.open(reply.raw, {
       socket: request.raw.socket,
