@@ -24,6 +24,7 @@ export function serverOptions({ log }: ServerDependencies) {
     // Log lines carry the request id themselves; a logger per request would cost more than the key check.
     childLoggerFactory: (logger: FastifyBaseLogger) => logger,
     genReqId: requestIdOf,
+    http: { requireHostHeader: false },
     rewriteUrl(request: IncomingMessage) {
       toRoutedMethod(request);
       return toOriginForm(request);

@@ -115,7 +115,7 @@ const unready: Record<Exclude<Readiness['kind'], 'ready'>, string> = {
 
 /** Throws `forbidden` for a name that is not in `allowedHosts`, which are lower-cased. IP addresses always pass. */
 function requireInternalHost(host: string | undefined, allowedHosts: ReadonlySet<string>): void {
-  // Node.js requires it in HTTP/1.1, and every browser sends it.
+  // HTTP/1.1 requires it (`connections/request-target.ts`), and every browser sends it.
   if (host === undefined) return;
   const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
   const [, bracketed] = /^\[(.+)\]$/.exec(name) ?? [];

@@ -99,7 +99,7 @@ test('an invalid request target is rejected and not logged', async () => {
   assert.ok(!lines.join('').includes(secret));
 });
 
-test('a request with two Host fields is rejected', async () => {
+test('a request with two Host fields, or none in HTTP/1.1, is rejected', async () => {
   for (const [url, path] of [
     [service.url, '/api/v1/status'],
     [service.url, '/portal/api/sign-in-options'],
@@ -112,6 +112,7 @@ test('a request with two Host fields is rejected', async () => {
       'Host: 127.0.0.1\r\nHost: 127.0.0.1',
       'Host: 127.0.0.1\r\nX-Other: 1\r\nhOST: evil.example',
       'Host: 127.0.0.1\r\nHost:',
+      'X-Host: 127.0.0.1',
     ]) {
       const request = `GET ${path} HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`;
       const [head = '', body = ''] = (await sendBytes(url, request)).split('\r\n\r\n');

@@ -16,7 +16,7 @@ const unroutable = 'http://';
  */
 export function toOriginForm(request: IncomingMessage): string {
   const { url = '' } = request;
-  if (hasSeveralHosts(request)) return unroutable;
+  if (!hasHost(request)) return unroutable;
   if (url.charCodeAt(0) === slash) return url;
   const [, host, path = ''] = absoluteForm.exec(url) ?? [];
   if (host === undefined || !URL.canParse(`http://${host}`)) return unroutable;
@@ -24,14 +24,17 @@ export function toOriginForm(request: IncomingMessage): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Node.js keeps the first Host field, but a proxy may use the last one. */
-export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+/**
+ * Node.js keeps the first Host field, but a proxy may use the last one. It would refuse a request without one itself, with no
+ * body (`serverOptions`).
+ */
+export function hasHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
-  return hosts > 1;
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
 /** Throws `validation_failed` for a query that is not percent-encoded UTF-8: a decoder would replace what it cannot read. */

@@ -4,7 +4,7 @@ import { errorBody } from '../../contract/envelope.ts';
 import { isTemporary, unavailable } from '../../database/database.ts';
 import { invalid, ServiceError } from '../../errors.ts';
 import { otherMethodOf } from '../methods.ts';
-import { hasSeveralHosts } from '../connections/request-target.ts';
+import { hasHost } from '../connections/request-target.ts';
 
 export function sendError(
   error: unknown,
@@ -75,9 +75,9 @@ function fromFastify(
         message: 'must not be empty; send an object, or leave out the Content-Type',
       });
     case 'FST_ERR_BAD_URL':
-      return hasSeveralHosts(raw)
-        ? invalid({ path: 'headers.host', message: 'must be sent once' })
-        : new ServiceError('not_found');
+      return hasHost(raw)
+        ? new ServiceError('not_found')
+        : invalid({ path: 'headers.host', message: 'must be sent once' });
     case 'FST_ERR_MAX_PARAM_LENGTH':
     case 'FST_ERR_ASYNC_CONSTRAINT':
       return new ServiceError('not_found');
