@@ -216,7 +216,6 @@ function serverArguments(installation: Installation, socketDir: string): string[
     // A statement without an id of its events locks every day of history: docs/operations.md
     'max_locks_per_transaction=128',
     'shared_buffers=128MB',
-    'jit=off',
     'random_page_cost=1.1',
     'log_min_messages=warning',
     'log_line_prefix=%m [%p] ',

@@ -14,6 +14,7 @@ import { checkPooler } from '../../src/doctor/check-servers.ts';
 import { Session } from '../../src/database/session.ts';
 import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import { performRun } from '../../src/sync/perform-run.ts';
+import { queueSettings } from '../../src/webhooks/queue/worker.ts';
 import { startBarePooler } from '../support/bare-pooler.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';
 import { runHere } from '../support/run-here.ts';
@@ -31,6 +32,7 @@ async function readSettings(options: Partial<DatabaseOptions>) {
     'search_path',
     'statement_timeout',
     'idle_in_transaction_session_timeout',
+    'jit',
   ];
   const query = sql<{ name: string; value: string }>`
     select name, current_setting(name) as value from unnest(${names}::text[]) as wanted (name)
@@ -58,6 +60,11 @@ test('a pooled connection has one name for all, and makes other settings than th
     statement_timeout: '1min',
     idle_in_transaction_session_timeout: '30s',
   });
+});
+
+test("behind a pooler that lets statements be compiled, a worker's are not", async () => {
+  const { outside, inside } = await readSettings({ settings: queueSettings });
+  assert.deepEqual([outside['jit'], inside['jit']], ['on', 'off']);
 });
 
 test('listening and syncs do not use the pooler', async () => {

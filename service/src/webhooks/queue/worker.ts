@@ -18,6 +18,7 @@ import {
   type Database,
 } from '../../database/database.ts';
 import type { DatabaseClock } from '../../database/clock.ts';
+import { speedSettings } from '../../database/session-settings.ts';
 import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldSetAside } from '../../events/set-aside.ts';
@@ -99,8 +100,9 @@ export const queueSettings = {
   enable_bitmapscan: 'off',
   enable_sort: 'off',
   enable_incremental_sort: 'off',
-  // Switched-off plan types count as expensive, so PostgreSQL would compile such a statement each time, for seconds.
-  jit: 'off',
+  // Also in each transaction, behind a pooler that lacks it: switched-off plan types count as expensive, so PostgreSQL would
+  // compile such a statement each time, for seconds.
+  ...speedSettings,
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
