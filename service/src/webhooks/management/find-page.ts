@@ -2,7 +2,7 @@
  * Finds one page of deliveries, newest first, and their exact total. The counts by hour say where the page begins, so no
  * page costs more than the deliveries of its hours.
  */
-import { toUtc } from '../../contract/parse-time.ts';
+import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { conditions, type DeliveryFilter, matchingKind } from './delivery-filter.ts';
 
@@ -83,26 +83,15 @@ export async function countDeliveries(
   filter: DeliveryFilter,
 ): Promise<HourCount[]> {
   const ofWebhooks = sql`webhook_id = any(${webhookIds}::uuid[])`;
-  const { whole, touched } = hoursOf(filter);
+  const { isWhole, edges } = hoursOf(filter);
+  const of = sql`${ofWebhooks} and ${matchingKind(filter, 'ended')}`;
   const { rows } = await sql<HourCount>`
-    with known as materialized (
-      select hour, id_hour, deliveries from delivery_totals
-      where ${ofWebhooks} and ${matchingKind(filter, 'ended')} and ${touched(sql`hour`)}
-      union all
-      select hour, id_hour, deliveries from delivery_changes
-      where ${ofWebhooks} and ${matchingKind(filter, 'ended')} and ${touched(sql`hour`)}
-    )
     select id_hour as hour, sum(deliveries)::int8 as count
     from (
-      select id_hour, deliveries from known where ${whole(sql`hour`)}
+      select id_hour, deliveries from delivery_totals where ${of} and ${isWhole}
       union all
-      select edge.id_hour, read.deliveries
-      from (select distinct id_hour from known where not ${whole(sql`hour`)}) edge cross join lateral (
-        select count(*) as deliveries from deliveries
-        where ${ofWebhooks} and ${conditions(filter, 'ended')}
-          and id >= uuid_v7_floor(edge.id_hour) and id < uuid_v7_floor(edge.id_hour + interval '1 hour')
-          and not ${whole(sql`date_bin('1 hour', created_at, 'epoch')`)}
-      ) read
+      select id_hour, deliveries from delivery_changes where ${of} and ${isWhole}
+      ${edges.length === 0 ? sql`` : partlyIn(edges, webhookIds, filter)}
       union all
       select uuid_v7_hour(id), count(*) from pending_deliveries
       where ${ofWebhooks} and ${conditions(filter, 'pending')} group by uuid_v7_hour(id)
@@ -112,18 +101,36 @@ export async function countDeliveries(
   return rows;
 }
 
-type Expression = ReturnType<typeof sql>;
+/** The ended deliveries of these hours. */
+function partlyIn(hours: string[], webhookIds: string[], filter: DeliveryFilter) {
+  const ofWebhooks = sql`webhook_id = any(${webhookIds}::uuid[])`;
+  const isIn = sql`= any(${hours}::timestamptz[])`;
+  const noted = sql`${ofWebhooks} and ${matchingKind(filter, 'ended')} and hour ${isIn}`;
+  return sql`
+      union all
+      select edge.id_hour, read.deliveries
+      from (
+        select id_hour from delivery_totals where ${noted} union select id_hour from delivery_changes where ${noted}
+      ) edge cross join lateral (
+        select count(*) as deliveries from deliveries
+        where ${ofWebhooks} and ${conditions(filter, 'ended')}
+          and id >= uuid_v7_floor(edge.id_hour) and id < uuid_v7_floor(edge.id_hour + interval '1 hour')
+          and date_bin('1 hour', created_at, 'epoch') ${isIn}
+      ) read
+  `;
+}
 
-/** Conditions on an hour: whether the filter includes all of it, and whether it includes any of it. */
+const hourMs = 3_600_000;
+
+/** A condition on hours of which the filter includes all, and the hours of which it includes a part. */
 function hoursOf({ since, until }: DeliveryFilter) {
-  const from = since === undefined ? null : sql`${toUtc(since)}::timestamptz`;
-  const to = until === undefined ? null : sql`${toUtc(until)}::timestamptz`;
-  return {
-    whole: (hour: Expression) => sql`
-      (${from ? sql`${hour} >= ${from}` : sql`true`} and ${to ? sql`${hour} <= ${to} - interval '1 hour'` : sql`true`})
-    `,
-    touched: (hour: Expression) => sql`
-      ${from ? sql`${hour} > ${from} - interval '1 hour'` : sql`true`} and ${to ? sql`${hour} < ${to}` : sql`true`}
-    `,
-  };
+  const whole = [sql`true`];
+  if (since !== undefined) whole.push(sql`hour >= ${toUtc(since)}::timestamptz`);
+  if (until !== undefined)
+    whole.push(sql`hour <= ${toUtc(until)}::timestamptz - interval '1 hour'`);
+  const edges = [since, until].flatMap((time) => {
+    const ms = time === undefined ? 0 : requireTime(time).getTime();
+    return ms % hourMs === 0 ? [] : [new Date(Math.floor(ms / hourMs) * hourMs).toISOString()];
+  });
+  return { isWhole: sql.join(whole, sql` and `), edges };
 }

@@ -382,7 +382,7 @@ async function lockDeliveries(): Promise<() => Promise<void>> {
 async function countWaiting(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query ~ 'with known|candidates|"deliveryId"'
+    where datname = current_database() and wait_event_type = 'Lock' and query ~ 'of_hour|candidates|"deliveryId"'
   `.execute(database);
   return rows[0]?.count ?? 0;
 }
