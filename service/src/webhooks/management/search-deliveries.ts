@@ -4,6 +4,7 @@
  * subject nor a text.
  */
 import { slugReservedDays } from '../../contract/periods.ts';
+import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import { uuidPattern } from '../../contract/patterns.ts';
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
 import type { Attempt } from '../../contract/webhook.ts';
@@ -39,14 +40,14 @@ export async function searchDeliveries(
   query: Omit<DeliverySearch, 'before'> & { page: number; limit: number },
 ): Promise<Found> {
   const { page, limit } = query;
-  const start = await findStart(executor, webhookIds, query);
+  const last = await findLastHour(executor, webhookIds, query);
   const { rows } = await sql<{ searched: number; total: number; ids: string[] }>`
     with candidates as materialized (
       select of_webhook.* from unnest(${webhookIds}::uuid[]) as w(webhook) cross join lateral (
-        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending', start)}
+        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending', last)}
          order by id ${order(query)} limit ${searchedMax + 1})
         union all
-        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended', start)}
+        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended', last)}
          order by id ${order(query)} limit ${searchedMax + 1})
       ) of_webhook
       order by id ${order(query)} limit ${searchedMax + 1}
@@ -60,40 +61,88 @@ export async function searchDeliveries(
       array(select id from found order by id desc limit ${limit} offset ${(page - 1) * limit}) as ids
   `.execute(executor);
   const { searched = 0, total = 0, ids = [] } = rows[0] ?? {};
-  const complete = start === null && searched <= searchedMax;
+  const complete = last === null && searched <= searchedMax;
   return { total, ids, searched: { deliveries: Math.min(searched, searchedMax), complete } };
 }
 
+const hourMs = 3_600_000;
+/** In so many days deliveries are counted until those are found that are searched, and then in all. */
+const daysCounted = [1, 16, Infinity];
+
 /**
- * The hour in which the oldest delivery is that can be among those that are searched; null if all can be. Without it PostgreSQL
+ * The hour in which the last delivery is that can be among those that are searched; null if all can be. Without it PostgreSQL
  * would sort as many deliveries of each webhook, and read every day.
  */
-async function findStart(
+async function findLastHour(
   executor: Executor,
   webhookIds: string[],
   query: DeliverySearch,
 ): Promise<Date | null> {
-  if (isFailure(query) || idOf(query) !== null) return null;
-  let newer = 0;
-  for (const { hour, count } of await countDeliveries(executor, webhookIds, query)) {
-    newer += count;
-    if (newer > searchedMax) return hour;
+  const firstMs = firstHourMs(query);
+  if (isFailure(query) && query.status === 'succeeded') return null;
+  // Tests do not succeed either, but are not counted: then an hour too many is searched.
+  const filter = isFailure(query) ? { ...query, status: query.status ?? 'undelivered' } : query;
+  for (const days of daysCounted) {
+    const counted = limitTo(filter, days);
+    const hours = await countDeliveries(executor, webhookIds, counted);
+    if (idOf(query) !== null) hours.reverse();
+    let found = 0;
+    for (const { hour, count } of hours) {
+      if (hour.getTime() >= firstMs) found += count;
+      if (found > searchedMax) return hour;
+    }
+    if (counted.since === filter.since && counted.until === filter.until) return null;
   }
   return null;
+}
+
+/** The deliveries of an event are younger than it, but for differences of clocks. */
+function firstHourMs(query: DeliverySearch): number {
+  const id = idOf(query);
+  if (id === null) return -Infinity;
+  // An id of another kind has any time in it.
+  const ms = Math.min(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16), Date.now());
+  return (Math.floor(ms / hourMs) - 1) * hourMs;
+}
+
+/** The same deliveries, but only of so many days from where the search begins. */
+function limitTo(query: DeliverySearch, days: number): DeliverySearch {
+  if (days === Infinity) return query;
+  const { since, until } = query;
+  const lengthMs = days * 24 * hourMs;
+  if (idOf(query) !== null) {
+    const firstMs = firstHourMs(query);
+    const [from, to] = [toHour(firstMs), toHour(firstMs + lengthMs)];
+    return {
+      ...query,
+      since: since !== undefined && toUtc(since) > from ? since : from,
+      until: until !== undefined && toUtc(until) < to ? until : to,
+    };
+  }
+  const endMs = until === undefined ? Date.now() : requireTime(until).getTime();
+  const from = toHour(endMs - lengthMs);
+  return { ...query, since: since !== undefined && toUtc(since) > from ? since : from };
+}
+
+/** No delivery is from before 1970. */
+function toHour(ms: number): string {
+  return new Date(Math.floor(Math.max(ms, 0) / hourMs) * hourMs).toISOString();
 }
 
 function isFailure({ response, error }: DeliverySearch): boolean {
   return error !== undefined || (response !== undefined && !response.startsWith('2'));
 }
 
-/** The deliveries of an event are younger than it, but for differences of clocks. */
-function among(query: DeliverySearch, table: 'pending' | 'ended', start: Date | null) {
+/** The bounds are times, not expressions: then PostgreSQL plans for their days alone. */
+function among(query: DeliverySearch, table: 'pending' | 'ended', last: Date | null) {
   const all = [conditions(query, table)];
-  if (start !== null) all.push(sql`id >= uuid_v7_floor(${start.toISOString()}::timestamptz)`);
+  const floor = (ms: number) => sql`uuid_v7_floor(${toHour(ms)}::timestamptz)`;
+  if (idOf(query) !== null) {
+    all.push(sql`id >= ${floor(firstHourMs(query))}`);
+    if (last !== null) all.push(sql`id < ${floor(last.getTime() + hourMs)}`);
+  } else if (last !== null) all.push(sql`id >= ${floor(last.getTime())}`);
   // There is an index for these.
   if (isFailure(query) && table === 'ended') all.push(sql`status <> 'succeeded'`);
-  if (idOf(query) !== null)
-    all.push(sql`id >= uuid_v7_floor(uuid_v7_hour(${idOf(query)}) - interval '1 hour')`);
   return sql.join(all, sql` and `);
 }
 

@@ -159,31 +159,41 @@ test('a search reads a bounded number of deliveries and says so', async () => {
   await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
 });
 
-test('a search reads no day that is older than the deliveries that it may search', async () => {
-  const { id: webhookId } = await post(`${path}/webhooks`, {
-    url: 'https://example.org/',
-    events: ['alliance.created'],
-  });
-  await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
-  await sql`
-    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
-    select uuid_v7(at), uuid_v7(), 'alliance.created', ${webhookId}, 'succeeded', 1, at
-    from (
-      select now() - n * interval '1 millisecond' as at from generate_series(1, 10001) n
-      union all select now() - interval '3 days'
-    ) t
-  `.execute(database);
-  await database.transaction().execute(async (tx) => {
+for (const [what, status, search, days] of [
+  ['a search', 'succeeded', () => ({ subject: 'north' }), [0, 3]],
+  ['a search for failures', 'failed', () => ({ response: '5xx' }), [0, 3]],
+  ['a search for an id', 'succeeded', (id: string) => ({ search: id }), [3, 0]],
+] as const)
+  test(`${what} reads no day beyond the deliveries that it may search`, async () => {
+    const { id: webhookId } = await post(`${path}/webhooks`, {
+      url: 'https://example.org/',
+      events: ['alliance.created'],
+    });
+    await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
+    const [near, far] = days.map((ago) => sql`now() - interval '1 day' * ${ago}::int`);
     await sql`
-      do $$ begin execute format('lock deliveries_%s', to_char(now() - interval '3 days', 'YYYYMMDD')); end $$
-    `.execute(tx);
-    const { searched } = await list({ webhookId, subject: 'north' });
-    assert.deepEqual(searched, { deliveries: 10_000, complete: false });
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
+      select uuid_v7(at), uuid_v7(at), 'alliance.created', ${webhookId}, ${status}, 1, at
+      from (
+        select ${near} - n * interval '1 millisecond' as at from generate_series(1, 10001) n union all select ${far}
+      ) t
+    `.execute(database);
+    const { rows } = await sql<{ event: string; day: string }>`
+      select (array_agg(event_id order by id))[${days[0] < days[1] ? 1 : 2}::int] as event, to_char(${far}, 'YYYYMMDD') as day
+      from deliveries where webhook_id = ${webhookId}
+    `.execute(database);
+    const [{ event, day } = assert.fail()] = rows;
+    const query = { webhookId, ...search(event) };
+    await database.transaction().execute(async (tx) => {
+      await sql`lock ${sql.table(`deliveries_${day}`)}`.execute(tx);
+      const { searched } = await list(query);
+      assert.deepEqual(searched, { deliveries: 10_000, complete: false });
+    });
+    const all = days[0] < days[1] ? { until: hourAgo() } : { since: hourAgo() };
+    const { searched } = await list({ ...query, ...all });
+    assert.deepEqual(searched, { deliveries: 1, complete: true });
+    await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
   });
-  const { searched } = await list({ webhookId, subject: 'north', until: hourAgo() });
-  assert.deepEqual(searched, { deliveries: 1, complete: true });
-  await sql`delete from deliveries where webhook_id = ${webhookId}`.execute(database);
-});
 
 test('a search for a subject decides about its own events only, which takes long for each', async () => {
   await sql`create sequence decisions`.execute(database);
