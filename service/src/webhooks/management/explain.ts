@@ -44,24 +44,42 @@ type TimeRow = Checks & {
  * The delivery of `e` to `w`. A fan-out makes the deliveries of an event when it stores it, so only those of that time are read,
  * of all webhooks: of the same second, and of the minutes around only if there must be one.
  */
-const delivery = sql`
-  ${deliveryWithin(sql`interval '1 second'`)}
-  union all
-  (select made.* from (${deliveryWithin(sql`interval '1 minute'`)}) made where sent or v.id is null)
-  limit 1
-`;
-
-function deliveryWithin(slack: ReturnType<typeof sql>) {
-  const isOfEvent = sql`
-    webhook_id = w.id and event_id = e.id
-    and id >= uuid_v7_floor(e.fanned_out_at - ${slack}) and id < uuid_v7_floor(e.fanned_out_at + ${slack})
-  `;
+function deliveryOf(days: ReturnType<typeof sql>) {
+  const within = (slack: ReturnType<typeof sql>) => {
+    const isOfEvent = sql`
+      webhook_id = w.id and event_id = e.id
+      and id >= uuid_v7_floor(e.fanned_out_at - ${slack}) and id < uuid_v7_floor(e.fanned_out_at + ${slack})
+    `;
+    return sql`
+      select ${pendingColumns}, null as cancelled_by from pending_deliveries where ${isOfEvent}
+      union all
+      select ${endedColumns}, cancelled_by from deliveries where ${isOfEvent} and ${days}
+    `;
+  };
   return sql`
-    select ${pendingColumns}, null as cancelled_by from pending_deliveries where ${isOfEvent}
+    ${within(sql`interval '1 second'`)}
     union all
-    select ${endedColumns}, cancelled_by from deliveries where ${isOfEvent}
+    (select made.* from (${within(sql`interval '1 minute'`)}) made where sent or v.id is null)
+    limit 1
   `;
 }
+
+/**
+ * A condition on the ids of deliveries that is known before the statement is planned: otherwise it is planned over every day of
+ * history, which takes longer than to run it. Events that wait for fan-out may get their deliveries at any moment.
+ */
+async function daysOf(executor: Executor, eventIds: string[]): Promise<ReturnType<typeof sql>> {
+  const { rows } = await sql<{ count: number; first: string | null; last: string | null }>`
+    select count(*) as count, uuid_v7_floor(min(fanned_out_at) - interval '1 minute') as first,
+      uuid_v7_floor(max(fanned_out_at) + interval '1 minute') as last
+    from events where id = any(${eventIds}::uuid[])
+  `.execute(executor);
+  const [{ count = 0, first = null, last = null } = {}] = rows;
+  return count < eventIds.length ? sql`true` : sql`id >= ${first}::uuid and id < ${last}::uuid`;
+}
+
+/** Ids of events are of the minute around their time, but for differences of clocks. */
+const nearbyMs = 120_000;
 
 /** The latest events that wait for fan-out. An earlier one is explained once it has been processed. */
 const waitingMax = 10_000;
@@ -84,8 +102,28 @@ export async function explainEvents(
   eventIds: string[],
   webhookId: string | null = null,
 ): Promise<{ eventId: string; explanation: Explanation }[]> {
+  const days = await daysOf(executor, eventIds);
   const { rows } = await sql<Row>`
-    select d.*, w.id as explained_webhook, asked.id as asked_id, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
+    -- Apart, so that each event is looked up once, and not for each webhook.
+    with asked as materialized (
+      select asked.id as asked_id, e.* from unnest(${eventIds}::uuid[]) asked(id) left join lateral (
+        select id, name, audience, org_id, alliance_id, data, created_at, fanned_out_at, org_listed, false as queued, false as aside
+        from events where id = asked.id and id = any(${eventIds}::uuid[]) and position is not null
+        union all
+        select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, true
+        from (
+          select r.* from set_aside s cross join lateral jsonb_populate_record(null::outbox, original) r
+          where s.webhook_id is null and s.event_id = asked.id and source = 'outbox'
+        ) refused
+        union all
+        select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, false
+        -- The events that wait have no index by id.
+        from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = asked.id
+        limit 1
+      ) e on true
+    )
+    select d.*, w.id as explained_webhook, asked_id, e.id as known_id, e.name, e.created_at as happened_at,
+      queued or exists (select from broadcasts where event_id = e.id and w.id > reached) as waits, e.fanned_out_at as at,
       coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as allowed,
       sent, coalesce(e.aside, false) or exists (
@@ -96,24 +134,8 @@ export async function explainEvents(
       filtered and not passed and readable is null as unreadable,
       case when filtered then passed end as passed, ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
     from webhooks w
-    cross join unnest(${eventIds}::uuid[]) asked(id)
+    cross join asked e
     left join bindings b on b.app_id = w.app_id
-    left join lateral (
-      select id, name, audience, org_id, alliance_id, data, created_at, fanned_out_at, org_listed,
-        exists (select from broadcasts where event_id = events.id and w.id > reached) as waits, false as aside
-      from events where id = asked.id and position is not null
-      union all
-      select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, true
-      from (
-        select r.* from set_aside s cross join lateral jsonb_populate_record(null::outbox, original) r
-        where s.webhook_id is null and s.event_id = asked.id and source = 'outbox'
-      ) refused
-      union all
-      select id, name, audience, org_id, alliance_id, data, created_at, null, null, true, false
-      -- The events that wait have no index by id.
-      from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = asked.id
-      limit 1
-    ) e on true
     ${versionsAt(sql`e.fanned_out_at`)}
     cross join lateral (
       select *, ${isFiltered(sql`e.name`)} as filtered, passes_filter(v.filter_path, e.name, readable) as passed
@@ -125,7 +147,7 @@ export async function explainEvents(
       select coalesce(takes_event(v.active, v.events, e.name) and passed and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
         e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent
     ) settings
-    left join lateral (${delivery}) d on true
+    left join lateral (${deliveryOf(days)}) d on true
     where w.app_id = ${appId} and ${webhookId === null ? sql`true` : sql`w.id = ${webhookId}`}
     order by w.id
   `.execute(executor);
@@ -158,6 +180,9 @@ export async function explainTime(
   const audience = catalogueEntry(event)?.audience ?? '';
   const isOrg = audience === 'organization' || event.startsWith('org.');
   const time = sql`${at.toISOString()}::timestamptz`;
+  // Known before the statement is planned, as the days of an event's deliveries. No id is from before 1970.
+  const floorAt = (slackMs: number) =>
+    sql`uuid_v7_floor(${new Date(Math.max(at.getTime() + slackMs, 0)).toISOString()}::timestamptz)`;
   const { rows } = await sql<TimeRow>`
     select
       coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
@@ -171,7 +196,7 @@ export async function explainTime(
         select json_agg(json_build_object('id', n.id, 'name', n.name, 'createdAt', n.created_at) order by n.position)
         from (
           select id, name, created_at, position from events e
-          where e.id >= uuid_v7_floor(${time} - interval '2 minutes') and e.id < uuid_v7_floor(${time} + interval '2 minutes')
+          where e.id >= ${floorAt(-nearbyMs)} and e.id < ${floorAt(nearbyMs)}
             and e.created_at between ${time} - interval '1 minute' and ${time} + interval '1 minute'
             and e.name = ${event} and e.position is not null and (e.org_id = s.org_id or e.alliance_id = s.alliance_id)
             and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,

@@ -308,6 +308,21 @@ test('what was renamed is explained by its former slug too, to whoever may know 
   assert.equal(unknown.text, (await ofNobody('org.created')).text);
 });
 
+test('an explanation reads no day but that of the event', async () => {
+  const webhook = await makeWebhook({}, acme);
+  const eventId = await publish('acme');
+  await fanOutParked(database);
+  await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
+  const query = { event: 'application.created', subject: 'acme', at: new Date().toISOString() };
+  await database.transaction().execute(async (tx) => {
+    await sql`
+      do $$ begin execute format('lock deliveries_%1$s, events_%1$s', to_char(now() - interval '3 days', 'YYYYMMDD')); end $$
+    `.execute(tx);
+    assert.equal((await explain(webhook, eventId)).body.data.result, 'delivered');
+    assert.equal((await explainTime(webhook, query)).body.data.result, 'would_send');
+  });
+});
+
 test('times without a record are unknown', async () => {
   const webhook = await makeWebhook({}, acme);
   const eventId = await publish('acme');
