@@ -1,5 +1,5 @@
 /** The filters of lists of deliveries, as conditions on the two tables that hold them. */
-import { toUtc } from '../../contract/parse-time.ts';
+import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import type { Delivery } from '../../contract/webhook.ts';
 import { sql } from '../../database/database.ts';
 
@@ -18,26 +18,31 @@ export const undelivered = sql`(status <> 'succeeded' and event not in ('webhook
 
 type Table = 'pending' | 'ended';
 
+const dayMs = 86_400_000;
+
+/** The smallest id of a time. No id is from before 1970, and none from after 9999. */
+export function idFloor(ms: number) {
+  const time = new Date(Math.min(Math.max(ms, 0), Date.parse('9999-12-31T23:59:59.999Z')));
+  return sql`uuid_v7_floor(${time.toISOString()}::timestamptz)`;
+}
+
 /** The conditions of a filter on one of the two tables. */
 export function conditions(filter: DeliveryFilter, table: Table) {
   const { since, until, before } = filter;
   const all = [matchingKind(filter, table)];
-  // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
-  // differences.
+  // The id contains the time, so only the partitions of those days are read, and planned for: these are values, not
+  // expressions. A day's slack allows for clock differences.
   if (before !== undefined) all.push(sql`id < ${before}::uuid`);
   if (since !== undefined) {
-    const from = toUtc(since);
     all.push(
-      sql`created_at >= ${from}::timestamptz`,
-      // No id is from before 1970.
-      sql`id >= uuid_v7_floor(greatest(${from}::timestamptz, '1970-01-02') - interval '1 day')`,
+      sql`created_at >= ${toUtc(since)}::timestamptz`,
+      sql`id >= ${idFloor(requireTime(since).getTime() - dayMs)}`,
     );
   }
   if (until !== undefined) {
-    const to = toUtc(until);
     all.push(
-      sql`created_at < ${to}::timestamptz`,
-      sql`id < uuid_v7_floor(${to}::timestamptz + interval '1 day')`,
+      sql`created_at < ${toUtc(until)}::timestamptz`,
+      sql`id < ${idFloor(requireTime(until).getTime() + dayMs)}`,
     );
   }
   return sql.join(all, sql` and `);

@@ -10,6 +10,7 @@ import { sql, type Executor, type LeftJoined } from '../../database/database.ts'
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
 import { endedColumns, pendingColumns, type DeliveryRow } from './deliveries.ts';
+import { idFloor } from './delivery-filter.ts';
 import { idBySlug } from './search-deliveries.ts';
 
 export type Explained = { appId: string; webhookId: string };
@@ -180,9 +181,6 @@ export async function explainTime(
   const audience = catalogueEntry(event)?.audience ?? '';
   const isOrg = audience === 'organization' || event.startsWith('org.');
   const time = sql`${at.toISOString()}::timestamptz`;
-  // Known before the statement is planned, as the days of an event's deliveries. No id is from before 1970.
-  const floorAt = (slackMs: number) =>
-    sql`uuid_v7_floor(${new Date(Math.max(at.getTime() + slackMs, 0)).toISOString()}::timestamptz)`;
   const { rows } = await sql<TimeRow>`
     select
       coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
@@ -196,7 +194,7 @@ export async function explainTime(
         select json_agg(json_build_object('id', n.id, 'name', n.name, 'createdAt', n.created_at) order by n.position)
         from (
           select id, name, created_at, position from events e
-          where e.id >= ${floorAt(-nearbyMs)} and e.id < ${floorAt(nearbyMs)}
+          where e.id >= ${idFloor(at.getTime() - nearbyMs)} and e.id < ${idFloor(at.getTime() + nearbyMs)}
             and e.created_at between ${time} - interval '1 minute' and ${time} + interval '1 minute'
             and e.name = ${event} and e.position is not null and (e.org_id = s.org_id or e.alliance_id = s.alliance_id)
             and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,

@@ -4,7 +4,7 @@
  */
 import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import { conditions, type DeliveryFilter, matchingKind } from './delivery-filter.ts';
+import { conditions, type DeliveryFilter, idFloor, matchingKind } from './delivery-filter.ts';
 
 export async function findPage(
   executor: Executor,
@@ -16,6 +16,8 @@ export async function findPage(
   const position = positionOf(query, hours);
   return { total, ids: position ? await readIds(executor, webhookIds, query, position) : [] };
 }
+
+const hourMs = 3_600_000;
 
 type Position = {
   /** The hours that the page needs, newest first. */
@@ -51,10 +53,12 @@ async function readIds(
   { hours, skip, count }: Position,
 ): Promise<string[]> {
   const most = skip + count;
+  const times = hours.map((hour) => hour.getTime());
   const ofHour = sql`
     webhook_id = webhook and id >= uuid_v7_floor(hour) and id < uuid_v7_floor(hour + interval '1 hour')
+    and id >= ${idFloor(Math.min(...times))} and id < ${idFloor(Math.max(...times) + hourMs)}
   `;
-  // Reads only ids: without a filter an index has them, and skipped rows are not read.
+  // The days are values, so that no others are planned for. Reads only ids: without a filter an index has them, and skipped rows are not read.
   const { rows } = await sql<{ id: string }>`
     select id
     from unnest(${hours.map((hour) => hour.toISOString())}::timestamptz[]) as h(hour)
@@ -119,8 +123,6 @@ function partlyIn(hours: string[], webhookIds: string[], filter: DeliveryFilter)
       ) read
   `;
 }
-
-const hourMs = 3_600_000;
 
 /** A condition on hours of which the filter includes all, and the hours of which it includes a part. */
 function hoursOf({ since, until }: DeliveryFilter) {

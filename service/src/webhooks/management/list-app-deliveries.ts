@@ -70,7 +70,8 @@ async function readEntries(
     from ${deliveriesOf(ids)} found
     join webhooks w on w.id = found."webhookId"
     left join lateral (
-      select ${lastAttemptColumns} from attempts where delivery_id = found.id order by number desc limit 1
+      select ${lastAttemptColumns} from attempts
+      where delivery_id = found.id and delivery_id = any(${ids}::uuid[]) order by number desc limit 1
     ) last on true
     left join lateral (
       select s.kind, s.slug, s.name from events e cross join lateral (

@@ -9,7 +9,7 @@ import { uuidPattern } from '../../contract/patterns.ts';
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+import { conditions, type DeliveryFilter, idFloor } from './delivery-filter.ts';
 import { countDeliveries } from './find-page.ts';
 
 export type DeliverySearch = DeliveryFilter & {
@@ -133,14 +133,12 @@ function isFailure({ response, error }: DeliverySearch): boolean {
   return error !== undefined || (response !== undefined && !response.startsWith('2'));
 }
 
-/** The bounds are times, not expressions: then PostgreSQL plans for their days alone. */
 function among(query: DeliverySearch, table: 'pending' | 'ended', last: Date | null) {
   const all = [conditions(query, table)];
-  const floor = (ms: number) => sql`uuid_v7_floor(${toHour(ms)}::timestamptz)`;
   if (idOf(query) !== null) {
-    all.push(sql`id >= ${floor(firstHourMs(query))}`);
-    if (last !== null) all.push(sql`id < ${floor(last.getTime() + hourMs)}`);
-  } else if (last !== null) all.push(sql`id >= ${floor(last.getTime())}`);
+    all.push(sql`id >= ${idFloor(firstHourMs(query))}`);
+    if (last !== null) all.push(sql`id < ${idFloor(last.getTime() + hourMs)}`);
+  } else if (last !== null) all.push(sql`id >= ${idFloor(last.getTime())}`);
   // There is an index for these.
   if (isFailure(query) && table === 'ended') all.push(sql`status <> 'succeeded'`);
   return sql.join(all, sql` and `);
