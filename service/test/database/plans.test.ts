@@ -9,6 +9,7 @@ import { claimParked, listParked } from '../../src/webhooks/queue/dispatch/claim
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
 import { findWork } from '../../src/webhooks/queue/find-work.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/health/update-webhook-health.ts';
+import { readOverview } from '../../src/webhooks/management/overview.ts';
 import { joinWorkers } from '../../src/webhooks/queue/members.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
@@ -175,3 +176,46 @@ for (const [state, prepare] of Object.entries(states))
     const read = (await countRead(worker)) - before;
     assert.ok(read > 0 && read < many / 4, `${read} of ${4 * many} rows were read`);
   });
+
+test('the overview reads few of the deliveries of a webhook that has failed for days, next to others that seldom fail', async (t) => {
+  const { database: filled, connection } = await openTestDatabase();
+  const { appId } = await makeKey({ database: filled });
+  await sql`insert into app_members (app_id, email, role) values (${appId}, 'overview@example.org', 'viewer')`.execute(
+    filled,
+  );
+  await sql`select ensure_partitions(current_date - 10, current_date)`.execute(filled);
+  const { rows } = await sql<{ id: string }>`
+    insert into webhooks (id, app_id, url, secret)
+    select uuid_v7(), ${appId}, 'https://example.org/', '' from generate_series(1, 200) returning id
+  `.execute(filled);
+  const [failing] = rows;
+  await sql`
+    insert into webhook_health (webhook_id, last_failure_at, exhausted_in_a_row) values (${failing?.id}, now(), 6000)
+  `.execute(filled);
+  await sql`
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
+    select uuid_v7(at), uuid_v7(at), 'org.created', w.id, 'failed', 6, at, at
+    from webhooks w cross join generate_series(1, case when w.id = ${failing?.id} then 6000 else 10 end) n
+    cross join lateral (
+      select now() - n * interval '1 day' / case when w.id = ${failing?.id} then 600 else 1 end as at
+    ) made
+  `.execute(filled);
+  await sql`vacuum analyze`.execute(filled);
+  const one = openDatabase(connection, { applicationName: 'test', poolSize: 1 });
+  t.after(() => one.destroy());
+  const count = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(one);
+    const read = await sql<{ rows: number }>`
+      select sum(idx_tup_read)::int8 as rows from pg_stat_user_indexes where relname like 'deliveries%'
+    `.execute(one);
+    return read.rows[0]?.rows ?? assert.fail();
+  };
+  const before = await count();
+  const { webhooks } = await readOverview(one, 'overview@example.org');
+  assert.deepEqual(
+    webhooks.map(({ unsent }) => unsent),
+    [6000],
+  );
+  const read = (await count()) - before;
+  assert.ok(read < 1_000, `${read} of 8,000 rows were read`);
+});

@@ -100,7 +100,8 @@ const firstUndelivered = sql`
       where ${unsuccessful} and id >= uuid_v7_floor(greatest(worked_until, '1970-01-03') - ${attemptsDaysMax} * interval '1 day')
       order by id limit 1
     )
-    order by id limit ${candidatesMax}
+    -- Not a number: PostgreSQL, which expects few of each day, would read and sort those of all days.
+    order by id limit (select ${candidatesMax}::int)
   ) candidates
 `;
 
