@@ -67,16 +67,20 @@ function deliveryOf(days: ReturnType<typeof sql>) {
 
 /**
  * A condition on the ids of deliveries that is known before the statement is planned: otherwise it is planned over every day of
- * history, which takes longer than to run it. Events that wait for fan-out may get their deliveries at any moment.
+ * history, which takes longer than to run it. An event that is not stored yet may be at any moment. One that never will be
+ * takes as long as one that the app may not have.
  */
 async function daysOf(executor: Executor, eventIds: string[]): Promise<ReturnType<typeof sql>> {
-  const { rows } = await sql<{ count: number; first: string | null; last: string | null }>`
-    select count(*) as count, uuid_v7_floor(min(fanned_out_at) - interval '1 minute') as first,
-      uuid_v7_floor(max(fanned_out_at) + interval '1 minute') as last
-    from events where id = any(${eventIds}::uuid[])
+  const { rows } = await sql<{ first: string; last: string }>`
+    select uuid_v7_floor(least(first, now) - interval '1 minute') as first, uuid_v7_floor(greatest(last, now) + interval '1 minute') as last
+    from (
+      select min(fanned_out_at) as first, max(fanned_out_at) as last,
+        case when count(*) < greatest(${eventIds.length}::int, 1) then clock_timestamp() end as now
+      from events where id = any(${eventIds}::uuid[])
+    ) times
   `.execute(executor);
-  const [{ count = 0, first = null, last = null } = {}] = rows;
-  return count < eventIds.length ? sql`true` : sql`id >= ${first}::uuid and id < ${last}::uuid`;
+  const [days] = rows;
+  return days ? sql`id >= ${days.first}::uuid and id < ${days.last}::uuid` : sql`true`;
 }
 
 /** Ids of events are of the minute around their time, but for differences of clocks. */
