@@ -28,6 +28,11 @@ export type Notice = {
   attempt: number;
 };
 
+const accountTopics = 'account ';
+
+/** The topic of a notice about an account, which waits for no others. */
+export const accountTopic = (name: string) => `${accountTopics}${name}`;
+
 /** Longer than a topic lasts. */
 const keptDays = 2;
 
@@ -56,13 +61,20 @@ export async function addNotices(
   return rows.map(({ recipient }) => recipient);
 }
 
+/** Those about accounts, or all others. */
+export type NoticesAbout = 'accounts' | 'others';
+
 /** Claims up to `room` due notices, and counts the attempt before it is made. */
-export async function claimNotices(database: Database, room: number): Promise<Notice[]> {
+export async function claimNotices(
+  database: Database,
+  { about, room }: { about: NoticesAbout; room: number },
+): Promise<Notice[]> {
   const { rows } = await sql<Notice>`
     with due as materialized (
       select id from notices due
       where next_attempt_at <= queue_now() and attempts < ${mailAttemptsMax}
         and created_at > queue_now() - ${mailWithinHours} * interval '1 hour'
+        and starts_with(topic, ${accountTopics}) = ${about === 'accounts'}
         and (not_after is null or not_after > queue_now())
         -- It may have waited for hours, and its reader may have left or want no more of them.
         and (kind <> 'quota.near' or app_id is null or exists (

@@ -14,7 +14,6 @@ import { recordActivity } from '../sign-in/activity.ts';
 import { listAccounts, lockAccount, readAccount } from '../sign-in/list-accounts.ts';
 import { removeSecondFactor } from '../sign-in/second-factor.ts';
 import { endSessions } from '../sign-in/sessions.ts';
-import { isProviderIdentity } from '../sign-in/provider-identity.ts';
 import type { Config } from '../settings/config.ts';
 import {
   everybody,
@@ -188,9 +187,7 @@ async function mailNotice(
   to: string,
   notice: NoticeText,
 ): Promise<boolean> {
-  if (!mail || isProviderIdentity(to)) return false;
-  await keepNotice(tx, to, notice);
-  return true;
+  return mail !== null && keepNotice(tx, to, notice);
 }
 
 function mailedLine(email: string, mailed: boolean): string {

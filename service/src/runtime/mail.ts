@@ -46,8 +46,10 @@ export type MailerOptions = {
 };
 
 const mailTimeoutMs = 10_000;
-/** Mails sent at once, each on a separate connection. */
+/** Mails that one task sends at once, each on a separate connection. */
 export const mailsAtOnce = 3;
+/** As many as there are tasks: mails about webhooks, notices, and notices about accounts. */
+const tasks = 3;
 const idleConnectionMs = 30_000;
 
 export function createMailer(
@@ -57,7 +59,7 @@ export function createMailer(
   const closing = new AbortController();
   const transport = nodemailer.createTransport({
     pool: true,
-    maxConnections: mailsAtOnce,
+    maxConnections: tasks * mailsAtOnce,
     // Retries only on a connection that the server had closed before a byte was sent; the caller retries other
     // failures.
     maxRequeues: 1,

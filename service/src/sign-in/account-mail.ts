@@ -1,24 +1,23 @@
 /**
  * Mails to accounts: links that set a password or change the address, notices of changes, and invitations to apps.
- * A notice that the mail server does not take at once is kept in the database and sent again, because nobody asks for it.
+ * A notice is stored with the change that it is about, because nobody asks for it: `access/notices.ts`. Links, codes and
+ * invitations are not, because they hold secrets: what the mail server does not take is lost, and is asked for again.
  * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
-import { addNotices } from '../access/notices.ts';
+import { accountTopic, addNotices } from '../access/notices.ts';
 import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
 import { quoteName } from '../contract/texts.ts';
-import { sql, type Database, type Executor } from '../database/database.ts';
+import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import type { Mail, Mailer } from '../runtime/mail.ts';
+import type { Mailer } from '../runtime/mail.ts';
 import type { Logger } from '../runtime/log.ts';
-import { isProviderIdentity } from './provider-identity.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
 
 export type MailedInvitation = { appName: string; role: string; invitedBy: string; url: string };
 
 export type AccountMailDependencies = {
-  database: Database;
   publicUrl: string;
   serviceName: string;
   /** Null: links are printed. */
@@ -27,7 +26,7 @@ export type AccountMailDependencies = {
   log: Logger;
 };
 
-/** Beyond it, links, codes and invitations are refused: whoever wants one asks again. */
+/** Beyond it, they are refused: whoever wants one asks again. */
 const pendingMax = 100;
 
 /** For whoever can no longer sign in. */
@@ -57,9 +56,7 @@ const linkTexts = {
 
 export class AccountMail {
   readonly #dependencies: AccountMailDependencies;
-  // Counted separately: a flood of requested links must not drop a notice.
-  readonly #pending = { link: 0, notice: 0, invitation: 0 };
-  readonly #keeping = new Set<Promise<void>>();
+  readonly #pending = { link: 0, invitation: 0 };
 
   constructor(dependencies: AccountMailDependencies) {
     this.#dependencies = dependencies;
@@ -110,20 +107,21 @@ export class AccountMail {
     this.#send('link', to, 'no account was created', `${text}\n`);
   }
 
-  /** `change`: what happened, as a sentence. Nothing is sent to the name that a provider gives somebody. */
-  notice(to: string, change: string): void {
-    if (isProviderIdentity(to)) return;
-    this.#send('notice', to, noticeSubject, createNotice(this.#dependencies, change).text);
+  /** These three are sent once `tx` has committed. `change`: what happened, as a sentence. */
+  notice(tx: Transaction, to: string, change: string): Promise<void> {
+    return this.#keep(tx, to, createNotice(this.#dependencies, change));
   }
 
-  accountDeleted(to: string): void {
-    this.#send('notice', to, deletionSubject, createDeletionNotice(this.#dependencies).text);
+  accountDeleted(tx: Transaction, to: string): Promise<void> {
+    return this.#keep(tx, to, createDeletionNotice(this.#dependencies));
   }
 
   /** `to`: the old address. */
-  addressChanged(to: string, newAddress: string): void {
+  addressChanged(tx: Transaction, to: string, newAddress: string): Promise<void> {
+    const { serviceName } = this.#dependencies;
     const text = `The address of your account is now ${newAddress}. You can no longer sign in or choose a new password with this one.`;
-    this.#send('notice', to, 'your address changed', `${text}\n\n${lastAdvice}\n`);
+    const subject = `${serviceName}: your address changed`;
+    return this.#keep(tx, to, { subject, text: `${text}\n\n${lastAdvice}\n` });
   }
 
   invitation(to: string, { appName, role, invitedBy, url }: MailedInvitation): void {
@@ -146,54 +144,42 @@ export class AccountMail {
     this.#send(kind, to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
   }
 
-  #send(kind: 'link' | 'notice' | 'invitation', to: string, about: string, text: string): void {
+  async #keep(tx: Transaction, to: string, notice: NoticeText): Promise<void> {
+    if (this.#dependencies.mailer) await keepNotice(tx, to, notice);
+  }
+
+  #send(kind: 'link' | 'invitation', to: string, about: string, text: string): void {
     const { mailer, serviceName, log } = this.#dependencies;
     if (!mailer) return;
     const mail = { id: randomUUID(), to, subject: `${serviceName}: ${about}`, text };
-    if (this.#pending[kind] >= pendingMax) {
-      if (kind === 'notice') return this.#keep(mail);
+    if (this.#pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
-    }
     this.#pending[kind] += 1;
     void mailer.send(mail).then((result) => {
       this.#pending[kind] -= 1;
       if (result.kind === 'sent') return;
       const { error, statusCode } = result;
       log.warn({ mail: kind, error, statusCode }, 'account_mail.failed');
-      if (kind === 'notice' && result.kind === 'failed') this.#keep(mail);
     });
-  }
-
-  #keep({ to, subject, text }: Mail): void {
-    const { database, log } = this.#dependencies;
-    const kept = keepNotice(database, to, { subject, text }).catch((err: unknown) =>
-      log.warn({ err, mail: 'notice' }, 'account_mail.dropped'),
-    );
-    this.#keeping.add(kept);
-    void kept.finally(() => this.#keeping.delete(kept));
-  }
-
-  /** Resolves when what could not be sent is kept. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#keeping);
   }
 }
 
 export type NoticeText = { subject: string; text: string };
 
-/** Keeps a notice in the database. The process that sends notices mails it. */
+/** Has the service mail it. Returns false for the name that a provider gives somebody, which gets no mail. */
 export async function keepNotice(
-  executor: Executor,
+  tx: Transaction,
   to: string,
   { subject, text }: NoticeText,
-): Promise<void> {
-  await addNotices(executor, {
+): Promise<boolean> {
+  const recipients = await addNotices(tx, {
     kind: 'message',
     appId: null,
     recipients: sql`select ${to}::text as email`,
-    topic: sql`${`account ${randomUUID()}`}::text`,
+    topic: sql`${accountTopic(randomUUID())}::text`,
     details: { subject, text },
   });
+  return recipients.length > 0;
 }
 
 /** The mail about a change, which `orgdir accounts` sends too. `change`: what happened, as a sentence. */

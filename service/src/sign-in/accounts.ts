@@ -1,6 +1,6 @@
 /**
  * What somebody does with their own account: get a link that sets a password, change the password, the ways to sign in
- * and the sessions. Each change is written to the audit log in its own transaction, and mailed to the owner if it
+ * and the sessions. Each change is written to the audit log in its own transaction, with the mail to the owner if it
  * changes how to sign in.
  */
 import type { Static } from 'typebox';
@@ -88,27 +88,30 @@ export class Accounts {
     { token, name, password }: ChosenPassword,
     caller: Caller,
   ): Promise<UsedLink | null> {
-    const { database, hash: hashOf } = this.#dependencies;
+    const { database, mail, hash: hashOf } = this.#dependencies;
     // Before the hash is computed, so that guessing tokens costs the service nothing.
     const link = await readPasswordLink(database, token);
     if (link === null) return null;
     if (!link.hasAccount) requireName(name);
     const hash = await hashOf(password);
-    const used = await this.#inTransaction(async (tx) => {
+    return this.#inTransaction(async (tx) => {
       const taken = await takePasswordLink(tx, token);
       if (taken === null) return null;
       const { email } = taken;
       const result = await setPassword(tx, { ...taken, name, hash });
       if (result === null) return null;
       await recordPassword(tx, email, result, caller);
+      if (!result.created)
+        await mail.notice(
+          tx,
+          email,
+          'Your password was changed, and all your sessions were ended.',
+        );
       const methods = await listMethods(tx, result.userId);
       const others = methods.filter(({ provider }) => provider !== 'credential');
       const hasPasskeys = (await listPasskeys(tx, result.userId)).length > 0;
       return { email, created: result.created, methods: others, hasPasskeys };
     });
-    if (used && !used.created)
-      this.#notify(used.email, 'Your password was changed, and all your sessions were ended.');
-    return used;
   }
 
   /** Returns the id of the account, or null if the link was used or has expired, or there is an account already. */
@@ -146,7 +149,7 @@ export class Accounts {
     account: SignedInAccount,
     { currentPassword, newPassword }: Static<typeof PasswordChange>,
   ): Promise<void> {
-    const { database, hash, verify } = this.#dependencies;
+    const { database, mail, hash, verify } = this.#dependencies;
     const before = await readPassword(database, account.email);
     if (before === null)
       throw new ServiceError(
@@ -165,11 +168,9 @@ export class Accounts {
       await writePassword(tx, account.id, stored);
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
       await recordActivity(tx, 'account.password_changed', account, { endedSessions });
+      const change = 'Your password was changed, and all your other sessions were ended.';
+      await mail.notice(tx, account.email, change);
     });
-    this.#notify(
-      account.email,
-      'Your password was changed, and all your other sessions were ended.',
-    );
   }
 
   /**
@@ -186,15 +187,13 @@ export class Accounts {
       // A reset withdraws what it finds: it must not run at the same time.
       await lockSignedIn(tx, account);
       await recordActivity(tx, 'account.address_requested', account, { email });
+      const change = `Somebody, probably you, asked to change the address of your account to ${email}. It changes when the link that was sent there is opened in a browser that is signed in to your account.`;
+      await mail.notice(tx, account.email, change);
       return createAddressChange(tx, account.id, email);
     });
     if (isTaken) mail.addressTaken(email);
     // Behind `#`, which no server and no log on the way sees.
     else mail.link(email, `${publicUrl}/profile/developer/change-address#${token}`, 'newAddress');
-    this.#notify(
-      account.email,
-      `Somebody, probably you, asked to change the address of your account to ${email}. It changes when the link that was sent there is opened in a browser that is signed in to your account.`,
-    );
   }
 
   /**
@@ -202,7 +201,7 @@ export class Accounts {
    * `readAddressChange`. Throws `conflict` if the new address got an account meanwhile.
    */
   async changeAddress(account: SignedInAccount, token: string): Promise<string | null> {
-    const email = await this.#inTransaction(async (tx) => {
+    return this.#inTransaction(async (tx) => {
       const taken = await takeAddressChange(tx, account, token);
       if (taken === null) return null;
       // The account is locked by now: a reset that it has waited for ended this session.
@@ -215,41 +214,37 @@ export class Accounts {
         email: taken,
         endedSessions,
       });
+      await this.#dependencies.mail.addressChanged(tx, account.email, taken);
       return taken;
     });
-    if (email !== null && !isProviderIdentity(account.email))
-      this.#dependencies.mail.addressChanged(account.email, email);
-    return email;
   }
 
   /** `apps`: the ids of the apps that the user agrees to delete. Throws `conflict` if they have changed. */
   async delete(account: SignedInAccount, apps: string[]): Promise<void> {
-    await this.#inTransaction((tx) => deleteAccount(tx, account, apps));
-    if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
+    await this.#inTransaction(async (tx) => {
+      await deleteAccount(tx, account, apps);
+      await this.#dependencies.mail.accountDeleted(tx, account.email);
+    });
   }
 
   /** Throws `not_found`, and `conflict` for the last one that can be used. */
   async removeMethod(account: SignedInAccount, methodId: string): Promise<void> {
     const usable = new Set(['credential', ...this.#dependencies.providers.map(({ id }) => id)]);
-    const provider = await this.#inTransaction(async (tx) => {
-      const removed = await removeMethod(tx, account.id, methodId, usable);
+    await this.#inTransaction(async (tx) => {
+      const provider = await removeMethod(tx, account.id, methodId, usable);
       await holdSession(tx, account.sessionId);
       // Whoever signed in with it is signed out with it.
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
-      const details = { provider: removed, endedSessions };
-      await recordActivity(tx, 'account.method_removed', account, details);
-      return removed;
+      await recordActivity(tx, 'account.method_removed', account, { provider, endedSessions });
+      const change = `You can no longer sign in with ${this.#nameOf(provider)}: it was removed from your account, and all your other sessions were ended.`;
+      await this.#dependencies.mail.notice(tx, account.email, change);
     });
-    this.#notify(
-      account.email,
-      `You can no longer sign in with ${this.#nameOf(provider)}: it was removed from your account, and all your other sessions were ended.`,
-    );
   }
 
   /** `provider`: its id. */
-  notifyMethodAdded(email: string, provider: string): void {
-    const name = this.#nameOf(provider);
-    this.#notify(email, `You can now sign in with ${name}: it was added to your account.`);
+  notifyMethodAdded(tx: Transaction, email: string, provider: string): Promise<void> {
+    const change = `You can now sign in with ${this.#nameOf(provider)}: it was added to your account.`;
+    return this.#dependencies.mail.notice(tx, email, change);
   }
 
   /** Throws `not_found`. */
@@ -275,10 +270,6 @@ export class Accounts {
 
   #inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#dependencies.database.transaction().execute(work);
-  }
-
-  #notify(email: string, change: string): void {
-    this.#dependencies.mail.notice(email, change);
   }
 
   #nameOf(method: string): string {

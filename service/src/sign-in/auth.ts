@@ -13,7 +13,7 @@ import { discord, github } from 'better-auth/social-providers';
 import pLimit from 'p-limit';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../settings/config.ts';
-import { sql, type Database } from '../database/database.ts';
+import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { recordActivity } from './activity.ts';
 import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
@@ -30,7 +30,7 @@ export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
   /** Tests replace it by one that takes no time. */
   hashing?: PasswordHashing;
   /** Tells the owner of an account about a new way to sign in. */
-  notifyMethodAdded: (email: string, provider: string) => void;
+  notifyMethodAdded: (tx: Transaction, email: string, provider: string) => Promise<void>;
   log: Logger;
 };
 export type PasswordHashing = {
@@ -149,12 +149,10 @@ async function announceMethod(
 ): Promise<void> {
   const account = await readAccount(database, userId);
   const caller = headers ? callerIn(headers) : null;
-  await database
-    .transaction()
-    .execute((tx) =>
-      recordActivity(tx, 'account.method_added', { ...account, caller }, { provider }),
-    );
-  notifyMethodAdded(account.email, provider);
+  await database.transaction().execute(async (tx) => {
+    await recordActivity(tx, 'account.method_added', { ...account, caller }, { provider });
+    await notifyMethodAdded(tx, account.email, provider);
+  });
 }
 
 async function recordSession(

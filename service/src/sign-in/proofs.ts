@@ -87,12 +87,13 @@ export class Proofs {
     record: (tx: Transaction) => Promise<void> = async () => {},
   ): Promise<boolean> {
     const { database, secretBox, mail } = this.#dependencies;
-    const checked = await checkCode(database, secretBox, { userId: account.id, code });
-    if (checked === null) return false;
-    if ('wrong' in checked) {
-      if (checked.reached) mail.notice(account.email, manyWrongCodes);
-      return false;
-    }
+    const checked = await database.transaction().execute(async (tx) => {
+      const result = await checkCode(tx, secretBox, { userId: account.id, code });
+      if (result && 'wrong' in result && result.reached)
+        await mail.notice(tx, account.email, manyWrongCodes);
+      return result;
+    });
+    if (checked === null || 'wrong' in checked) return false;
     return database.transaction().execute(async (tx) => {
       if (!(await useCode(tx, account.id, checked))) return false;
       await record(tx);
@@ -112,20 +113,16 @@ export class Proofs {
 
   async #withRecoveryCode(account: SignedInAccount, code: string): Promise<boolean> {
     const { database, mail } = this.#dependencies;
-    const left = await database.transaction().execute(async (tx) => {
+    return database.transaction().execute(async (tx) => {
       const codesLeft = await takeRecoveryCode(tx, account.id, code);
-      if (codesLeft === null) return null;
+      if (codesLeft === null) return false;
       const details = { method: 'recovery_code', codesLeft };
       await recordActivity(tx, 'account.signed_in', account, details);
       await proveFactor(tx, account);
-      return codesLeft;
+      const used = `A recovery code was used to sign in to your account. It no longer works; ${codesLeft} are left.`;
+      await mail.notice(tx, account.email, used);
+      return true;
     });
-    if (left === null) return false;
-    mail.notice(
-      account.email,
-      `A recovery code was used to sign in to your account. It no longer works; ${left} are left.`,
-    );
-    return true;
   }
 
   #prove({ sessionId }: SignedInAccount, proof: { secondFactor: boolean }): Promise<boolean> {

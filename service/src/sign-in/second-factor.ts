@@ -1,6 +1,6 @@
 /**
  * What somebody does with the second factor of their own account: passkeys, an authenticator app and recovery codes. Each
- * change is written to the audit log in its own transaction, and mailed to the owner.
+ * change is written to the audit log in its own transaction, with the mail to the owner.
  */
 import type { Actor } from '../access/actor.ts';
 import { normaliseEmail } from '../access/email.ts';
@@ -74,7 +74,7 @@ export class SecondFactor {
     const verified = await passkeys.verifyRegistration(credential, account.sessionId);
     if (verified === null)
       throw invalid({ path: 'body.credential', message: 'is not valid; start again' });
-    const added = await this.#addFactor(account, async (tx) => {
+    return this.#addFactor(account, async (tx) => {
       if ((await listPasskeys(tx, account.id)).length >= passkeysMax)
         throw new ServiceError(
           'conflict',
@@ -83,12 +83,9 @@ export class SecondFactor {
       if (!(await insertPasskey(tx, account.id, name, verified)))
         throw new ServiceError('conflict', 'This passkey is already registered.');
       await recordActivity(tx, 'account.passkey_added', account, { name });
+      const change = `The passkey ${quoteName(name)} was added: it signs in to your account.`;
+      await mail.notice(tx, account.email, change);
     });
-    mail.notice(
-      account.email,
-      `The passkey ${quoteName(name)} was added: it signs in to your account.`,
-    );
-    return added;
   }
 
   /** Throws `not_found`. */
@@ -105,16 +102,12 @@ export class SecondFactor {
 
   /** Ends all other sessions. Throws `not_found`. */
   async removePasskey(account: SignedInAccount, passkeyId: string): Promise<void> {
-    const name = await this.#removeFactor(account, async (tx) => {
-      const removed = await deletePasskey(tx, account.id, passkeyId);
-      if (removed === null) throw new ServiceError('not_found');
-      await recordActivity(tx, 'account.passkey_removed', account, { name: removed });
-      return removed;
+    await this.#removeFactor(account, async (tx) => {
+      const name = await deletePasskey(tx, account.id, passkeyId);
+      if (name === null) throw new ServiceError('not_found');
+      await recordActivity(tx, 'account.passkey_removed', account, { name });
+      return `The passkey ${quoteName(name)} was removed from your account, and all your other sessions were ended.`;
     });
-    this.#dependencies.mail.notice(
-      account.email,
-      `The passkey ${quoteName(name)} was removed from your account, and all your other sessions were ended.`,
-    );
   }
 
   /** The secret, as text and as an address for a QR code. It counts once a code is confirmed. Throws `conflict`. */
@@ -136,12 +129,11 @@ export class SecondFactor {
     if (checked === null)
       throw new ServiceError('conflict', 'No authenticator app is being set up. Start again.');
     if ('wrong' in checked) throw wrongCode();
-    const added = await this.#addFactor(account, async (tx) => {
+    return this.#addFactor(account, async (tx) => {
       if (!(await useCode(tx, account.id, checked))) throw wrongCode();
       await recordActivity(tx, 'account.authenticator_added', account);
+      await mail.notice(tx, account.email, 'An authenticator app was added to your account.');
     });
-    mail.notice(account.email, 'An authenticator app was added to your account.');
-    return added;
   }
 
   /** Ends all other sessions. Throws `not_found`. */
@@ -149,27 +141,22 @@ export class SecondFactor {
     await this.#removeFactor(account, async (tx) => {
       if (!(await removeAuthenticator(tx, account.id))) throw new ServiceError('not_found');
       await recordActivity(tx, 'account.authenticator_removed', account);
+      return 'The authenticator app was removed from your account, and all your other sessions were ended.';
     });
-    this.#dependencies.mail.notice(
-      account.email,
-      'The authenticator app was removed from your account, and all your other sessions were ended.',
-    );
   }
 
   /** Replaces earlier codes. Throws `conflict` without a second factor. */
   async createRecoveryCodes(account: SignedInAccount): Promise<string[]> {
-    const codes = await this.#inTransaction(async (tx) => {
+    return this.#inTransaction(async (tx) => {
       await lockSignedIn(tx, account);
       if (!(await userHasFactor(tx, account.id)))
         throw new ServiceError('conflict', 'Add a passkey or an authenticator app first.');
       await recordActivity(tx, 'account.recovery_codes_created', account);
+      const change =
+        'New recovery codes were created for your account. The earlier ones no longer work.';
+      await this.#dependencies.mail.notice(tx, account.email, change);
       return createRecoveryCodes(tx, account.id);
     });
-    this.#dependencies.mail.notice(
-      account.email,
-      'New recovery codes were created for your account. The earlier ones no longer work.',
-    );
-    return codes;
   }
 
   /** The session that adds a factor has proved it. */
@@ -187,16 +174,22 @@ export class SecondFactor {
     });
   }
 
-  /** Whoever signed in with it is signed out with it. Recovery codes go with the last factor. */
-  #removeFactor<T>(account: SignedInAccount, remove: (tx: Transaction) => Promise<T>): Promise<T> {
+  /**
+   * Whoever signed in with it is signed out with it. Recovery codes go with the last factor. `remove` returns what the
+   * owner is told.
+   */
+  #removeFactor(
+    account: SignedInAccount,
+    remove: (tx: Transaction) => Promise<string>,
+  ): Promise<void> {
     const { id, sessionId } = account;
     return this.#inTransaction(async (tx) => {
       await lockSignedIn(tx, account);
-      const removed = await remove(tx);
+      const change = await remove(tx);
       await endSessions(tx, id, sessionId);
       if (!(await userHasFactor(tx, id)))
         await sql`delete from recovery_codes where user_id = ${id}`.execute(tx);
-      return removed;
+      await this.#dependencies.mail.notice(tx, account.email, change);
     });
   }
 

@@ -4,7 +4,7 @@
  * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
 import type { Config } from '../settings/config.ts';
-import { type Database, sql, unavailable } from '../database/database.ts';
+import { type Database, sql, type Transaction, unavailable } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Mailer } from '../runtime/mail.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -82,8 +82,8 @@ export function createSignIn(dependencies: SignInDependencies) {
     return loading;
   }
 
-  function notifyMethodAdded(email: string, provider: string): void {
-    accounts.notifyMethodAdded(email, provider);
+  function notifyMethodAdded(tx: Transaction, email: string, provider: string): Promise<void> {
+    return accounts.notifyMethodAdded(tx, email, provider);
   }
 
   return {
@@ -103,7 +103,6 @@ export function createSignIn(dependencies: SignInDependencies) {
     /** Writes what is counted so far. May be called twice. */
     async stop() {
       await sweeper.stop();
-      await mail.stop();
       await failed.flush();
     },
     /** The id of a browser that has signed in with this address before, or null. */

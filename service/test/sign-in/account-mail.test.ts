@@ -1,61 +1,85 @@
-/** Mails to accounts that a mail server does not take at once. */
+/** Mails to accounts when a process, the database or the mail server fails. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { addNotices } from '../../src/access/notices.ts';
 import { sql } from '../../src/database/database.ts';
-import { stopParts } from '../../src/start/main.ts';
-import { eventually } from '../support/eventually.ts';
-import { password, postPortal, signInAs, signUp } from '../support/portal.ts';
+import { mailsAtOnce } from '../../src/runtime/mail.ts';
+import { startCommand } from '../support/command.ts';
+import { toUrl } from '../support/database.ts';
+import { password, personOf, postPortal, signInAs, signUp } from '../support/portal.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
-import { startTestService } from '../support/service.ts';
+import { startTestService, testPublicUrl } from '../support/service.ts';
 
 /** For signing up, without mails. */
 const local = await startTestService();
 const { database } = local;
-const changedText = 'Your password was changed';
 
-test('a notice that the mail server defers is sent later, with the same text', async () => {
-  let isBusy = true;
-  const smtp = await startSmtpServer({ refuseRecipient: () => (isBusy ? 451 : null) });
-  const service = await startTestService({ beside: local, env: smtp.env });
-  await signUp(local, 'ada@example.org');
-  const ada = await signInAs(service, 'ada@example.org');
-  const json = { currentPassword: password, newPassword: `${password} 2` };
-  const changed = await ada.call('/account/password', { method: 'PUT', json });
-  assert.equal(changed.status, 200, changed.text);
-  await eventually(async () => {
-    const { rows } = await sql`select from notices where recipient = ${ada.email}`.execute(
-      database,
-    );
-    return rows.length === 1;
-  });
-  isBusy = false;
-  service.mailSender?.start();
-  const [mail] = await smtp.received(1);
-  assert.deepEqual(mail?.to, [ada.email]);
-  assert.ok(mail.text.includes(changedText), mail.text);
-});
-
-test('a notice that is cut off by a stop is sent by another process', async () => {
-  const arrived = Promise.withResolvers<void>();
-  const smtp = await startSmtpServer({
-    refuseMessage: () => {
-      arrived.resolve();
-      return new Promise(() => {});
+test('a notice of a change outlives the process that made it', async () => {
+  const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
+  const ada = await signUp(local, 'ada@example.org');
+  const process = startCommand(['serve'], {
+    env: {
+      DATABASE_URL: toUrl(local.connection),
+      SECRET_KEY: String(local.secretKeys[0]?.toString('base64')),
+      PUBLIC_URL: testPublicUrl,
+      ROLES: 'api',
+      ...held.env,
     },
   });
+  after(() => process.ended);
+  const [, url = ''] = await process.waitFor(/^Serving at (\S+)/m);
+  const elsewhere = personOf({ url }, ada.email, ada.credentials['cookie'] ?? '');
+  const json = { email: 'ada@example.com' };
+  const asked = await elsewhere.call('/account/address-changes', { method: 'POST', json });
+  process.signal('SIGKILL');
+  assert.equal(asked.status, 202, asked.text);
+  await process.ended;
+  const smtp = await startSmtpServer();
+  (await startTestService({ beside: local, env: smtp.env })).mailSender?.start();
+  await smtp.mailTo(ada.email, /asked to change the address of your account to ada@example\.com/);
+  assert.deepEqual(
+    smtp.mails.map(({ to }) => to),
+    [[ada.email]],
+  );
+});
+
+test('a change is not made if its notice cannot be stored', async () => {
+  const smtp = await startSmtpServer();
   const service = await startTestService({ beside: local, env: smtp.env });
   await signUp(local, 'eve@example.org');
   const eve = await signInAs(service, 'eve@example.org');
+  const change = () => {
+    const json = { currentPassword: password, newPassword: `${password} 2` };
+    return eve.call('/account/password', { method: 'PUT', json });
+  };
+  await sql`alter table notices add constraint refused check (recipient <> ${sql.lit(eve.email)})`.execute(
+    database,
+  );
+  assert.equal((await change()).status, 500);
+  await sql`alter table notices drop constraint refused`.execute(database);
+  assert.equal((await change()).status, 200);
+  service.mailSender?.start();
+  await smtp.mailTo(eve.email, /Your password was changed/);
+});
+
+test('a notice about an account waits neither for others nor for the mail server that holds them up', async () => {
+  const smtp = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
+  const service = await startTestService({ beside: local, env: smtp.env });
+  await signUp(local, 'kit@example.org');
+  const kit = await signInAs(service, 'kit@example.org');
+  await addNotices(database, {
+    kind: 'message',
+    appId: null,
+    recipients: sql`select format('r%s@example.org', n) from generate_series(1, 50) n`,
+    topic: sql`'many'`,
+    details: { subject: 'Many', text: 'Many' },
+  });
+  service.mailSender?.start();
+  await smtp.received(mailsAtOnce);
   const json = { currentPassword: password, newPassword: `${password} 2` };
-  assert.equal((await eve.call('/account/password', { method: 'PUT', json })).status, 200);
-  await arrived.promise;
-  await stopParts(service);
-  const next = await startSmtpServer();
-  const worker = await startTestService({ beside: local, env: next.env });
-  worker.mailSender?.start();
-  const [mail] = await next.received(1);
-  assert.deepEqual(mail?.to, [eve.email]);
-  assert.ok(mail.text.includes(changedText), mail.text);
+  assert.equal((await kit.call('/account/password', { method: 'PUT', json })).status, 200);
+  await smtp.mailTo(kit.email, /Your password was changed/);
+  assert.equal(smtp.mails.length, mailsAtOnce + 1);
 });
 
 test('what the mail server leaves waiting replaces no code and no invitation', async () => {

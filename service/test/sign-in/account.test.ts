@@ -24,6 +24,7 @@ const smtp = await startSmtpServer();
 const local = await startTestService({ env: provider.env });
 const { database } = local;
 const service = await startTestService({ env: { ...provider.env, ...smtp.env }, beside: local });
+service.mailSender?.start();
 const newPassword = 'another horse entirely';
 const page = '/profile/developer/account';
 const returning = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };

@@ -62,6 +62,7 @@ async function requestToken(who: Person, email: string): Promise<string> {
 }
 
 const { mailTo } = smtp;
+service.mailSender?.start();
 
 async function emailOf(who: Person): Promise<string> {
   return (await who.call('/session')).body.data.user.email;

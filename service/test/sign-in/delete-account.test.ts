@@ -31,6 +31,7 @@ const service = await startTestService({
   env: { ...loopbackAllowed, ...smtp.env },
   beside: local,
 });
+service.mailSender?.start();
 const subject = await addSubject(database, 'organization', { slug: 'acme', name: 'Acme' });
 
 async function person(email: string): Promise<Person> {

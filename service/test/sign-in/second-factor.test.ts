@@ -59,6 +59,7 @@ const post = (who: Person, path: string, json: unknown = {}) =>
   who.call(path, { method: 'POST', json, headers: elsewhere() });
 
 const { mailTo } = smtp;
+service.mailSender?.start();
 
 /** Adds an authenticator app, and returns its secret and the recovery codes. */
 async function addApp(who: Person): Promise<{ secret: string; recoveryCodes: string[] }> {

@@ -19,7 +19,7 @@ test('better-auth finds no missing migrations', async () => {
     signIn,
     publicUrl: 'http://directory.test',
     secret: Buffer.alloc(32).toString('base64'),
-    notifyMethodAdded: () => {},
+    notifyMethodAdded: async () => {},
     log: createLogger('silent'),
   });
   const {

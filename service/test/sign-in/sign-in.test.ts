@@ -239,7 +239,6 @@ test('a request for a link runs the same statements and writes a row whether or 
     publicUrl: testPublicUrl,
     providers: [],
     mail: new AccountMail({
-      database,
       publicUrl: testPublicUrl,
       serviceName: 'Directory',
       mailer: null,

@@ -35,6 +35,11 @@ export type MailSenderDependencies = MailContext & {
 };
 export type MailSender = { start(): void; stop(): Promise<void> };
 
+const noticeLoops = [
+  ['account notices', 'accounts'],
+  ['notices', 'others'],
+] as const;
+
 const pollMs = 30_000;
 /** A mail that takes a server longer than this is cut off, and the next worker sends it again. */
 const stopWithinMs = 3_000;
@@ -45,7 +50,7 @@ export function createMailSender(dependencies: MailSenderDependencies): MailSend
     const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
     return (await batch({ ...dependencies, publicUrl })) ? 0 : pollMs;
   };
-  // Two, so that thousands of announcements, or a locked notice, delay no mail about a webhook.
+  // Apart, so that thousands of announcements, or a locked notice, delay no mail about a webhook or an account.
   const loops = [
     new Loop({
       name: 'mail',
@@ -55,7 +60,10 @@ export function createMailSender(dependencies: MailSenderDependencies): MailSend
         return sendFrom(sendBatch);
       },
     }),
-    new Loop({ name: 'notices', log, turn: () => sendFrom(sendNotices) }),
+    ...noticeLoops.map(
+      ([name, about]) =>
+        new Loop({ name, log, turn: () => sendFrom((current) => sendNotices(current, about)) }),
+    ),
   ];
   const listener = dependencies.session.createListener([mailChannel], () =>
     loops.forEach((loop) => loop.wake()),

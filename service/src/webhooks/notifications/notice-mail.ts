@@ -8,6 +8,7 @@ import {
   endNotice,
   releaseNotice,
   type Notice,
+  type NoticesAbout,
 } from '../../access/notices.ts';
 import type { NearQuota } from '../../access/quotas.ts';
 import { severityLabels } from '../../contract/announcement.ts';
@@ -27,8 +28,11 @@ export type NoticeMailDependencies = {
 };
 
 /** Sends a few due notices, and returns whether there were any. */
-export async function sendNotices(dependencies: NoticeMailDependencies): Promise<boolean> {
-  const claimed = await claimNotices(dependencies.database, mailsAtOnce);
+export async function sendNotices(
+  dependencies: NoticeMailDependencies,
+  about: NoticesAbout,
+): Promise<boolean> {
+  const claimed = await claimNotices(dependencies.database, { about, room: mailsAtOnce });
   await Promise.all(
     claimed.map((notice) =>
       // Its next attempt is scheduled already.
