@@ -22,7 +22,7 @@ import { ProofDialog } from './security/proof-dialog.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { cssVariables, theme } from './theme.ts';
 import { Deferred } from './ui/deferred.tsx';
-import { awaitFocus } from './ui/move-focus.ts';
+import { awaitPage } from './ui/move-focus.ts';
 import { TimesProvider } from './ui/times.tsx';
 
 /** Addresses that need no session. */
@@ -105,7 +105,7 @@ let shown = router.state.location;
 router.subscribe(({ location }) => {
   if (location === shown) return;
   shown = location;
-  awaitFocus();
+  awaitPage();
 });
 
 function routesOf(table: Record<string, keyof Awaited<ReturnType<typeof pages.load>>>) {

@@ -287,4 +287,19 @@ test('what comes late leaves the focus to whoever has moved it', options, async 
   await page.getByRole('region', { name: /^Your new key/, includeHidden: true }).waitFor();
   await drawn(page);
   await closeFind();
+
+  // A page that a write leads to.
+  const gus = await signUp(portal.service, 'gus@example.org');
+  const theirs = await create(gus, '/apps', { name: 'Herald' });
+  const invited = { email: fay.email, role: 'viewer' };
+  const invitation = await create(gus, `/apps/${theirs.id}/invitations`, invited);
+  await page.goto(`${portalUrl}/apps`);
+  const releaseJoin = await hold(`/invitations/${invitation.id}/accept`);
+  await page.getByRole('button', { name: 'Accept' }).click();
+  await openFind();
+  releaseJoin();
+  await page.getByRole('heading', { level: 1, name: 'Herald', includeHidden: true }).waitFor();
+  await drawn(page);
+  await closeFind();
+  await page.locator('h1:focus').waitFor();
 });

@@ -8,7 +8,7 @@ import { useNavigate } from 'react-router';
 import { apps as appsOperation, catalogue, webhooks } from '../api/operations.ts';
 import { tabs } from '../apps/app-frame.tsx';
 import { Search } from '../ui/icons.tsx';
-import { isFocusTaken } from '../ui/move-focus.ts';
+import { awaitFocus, isFocusTaken, moveFocus } from '../ui/move-focus.ts';
 import { nameInList } from '../webhooks/describe-webhook.ts';
 import { places } from './navigation.tsx';
 
@@ -27,6 +27,7 @@ export function Find() {
   const withWebhooks = apps.filter(({ webhookCount }) => webhookCount > 0);
   const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
   const events = useQuery(catalogue()).data?.entries ?? [];
+  const [openedFrom] = useState(document.activeElement);
   // It may have loaded while somebody went on.
   useEffect(() => {
     if (!isFocusTaken()) spotlight.open();
@@ -37,12 +38,19 @@ export function Find() {
     id: to,
     label,
     ...(description !== undefined && { description }),
-    onClick: () => void navigate(to),
+    onClick: () => {
+      awaitFocus();
+      void navigate(to);
+    },
   });
   return (
     <Spotlight
       store={store}
       shortcut={null}
+      // It gives the focus back, but the page may have changed.
+      onSpotlightClose={() => {
+        if (!openedFrom?.isConnected) moveFocus();
+      }}
       // The name of the dialog, without a row of its own.
       title={<VisuallyHidden>Find</VisuallyHidden>}
       styles={{ header: { position: 'absolute', minHeight: 0, padding: 0 } }}

@@ -23,6 +23,11 @@ export function awaitFocus(): void {
   askedIn = [...document.querySelectorAll('[role="dialog"]')];
 }
 
+/** Another page comes. A dialog that somebody has opened since they asked for it keeps the focus. */
+export function awaitPage(): void {
+  if (!isFocusTaken() || !document.activeElement?.closest('[role="dialog"]')) awaitFocus();
+}
+
 /** Whether somebody has moved the focus or typed meanwhile, and is still there. */
 export function isFocusTaken(): boolean {
   const { activeElement, body } = document;
