@@ -18,7 +18,7 @@ export function LatencyChart({ stats: { periods, periodHours }, listOf }: Props)
       title="Response latency"
       legend={[...lines]}
       top={top}
-      unit=" ms"
+      unit={'\u00a0ms'}
       periods={periods.map((period) => ({
         start: period.start,
         text: describeLatency(period),
