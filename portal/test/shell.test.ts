@@ -36,10 +36,10 @@ test('without a connection a page says so, and with one again it goes on', optio
   assert.ok(await heading.evaluate((element) => element === element.ownerDocument.activeElement));
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'Audit log' }).click();
-  await page.getByText('The service cannot be reached.').waitFor();
+  await page.getByText('Not loaded').waitFor();
   await page.context().setOffline(false);
   await page.getByRole('button', { name: 'Try again' }).click();
-  await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
+  await page.getByText('Not loaded').waitFor({ state: 'detached' });
 });
 
 test('a page that gets no response says so, and goes on by itself', options, async () => {
@@ -62,6 +62,38 @@ test('a page that gets no response says so, and goes on by itself', options, asy
   await page.clock.fastForward(5_000);
   await page.getByRole('main').getByRole('link', { name: 'After' }).waitFor();
   await banner.waitFor({ state: 'detached' });
+});
+
+test('without a connection a page that has read nothing says it once', options, async () => {
+  const hugo = await signUp(portal.service, 'hugo@example.org');
+  const app = await create(hugo, '/apps', { name: 'Herald' });
+  const url = 'http://127.0.0.1:4567/';
+  const hook = await create(hugo, `/apps/${app.id}/webhooks`, { url, events: ['org.created'] });
+  const page = await portal.open({ as: hugo, url: 'about:blank' });
+  for (const path of [/\/portal\/api\//, /\/portal\/api\/.*\/(stats|deliveries)\b/]) {
+    await page.route(path, (route) => route.abort());
+    await page.goto(`${portalUrl}/apps/${app.id}/webhooks/${hook.id}/deliveries`);
+    await page.getByRole('status').filter({ hasText: 'The service does not respond' }).waitFor();
+    await page.getByText('Not loaded').first().waitFor();
+    await drawn(page);
+    assert.equal(await page.getByRole('alert').count(), 0, String(path));
+    await page.unroute(path);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Deliveries', level: 2 }).waitFor();
+    await page.getByText('Not loaded').first().waitFor({ state: 'detached' });
+  }
+});
+
+test('on a narrow screen no section of an app stands alone in a row', options, async () => {
+  const iris = await signUp(portal.service, 'iris@example.org');
+  const app = await create(iris, '/apps', { name: 'Herald' });
+  const page = await portal.open({ as: iris, viewport: { width: 390, height: 800 } });
+  await page.goto(`${portalUrl}/apps/${app.id}`);
+  const links = page.getByRole('navigation', { name: 'App sections' }).getByRole('link');
+  await links.last().waitFor();
+  const tops = await links.evaluateAll((all) => all.map((a) => a.getBoundingClientRect().top));
+  const rows = [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+  assert.deepEqual(rows, [4, 3]);
 });
 
 test('nobody sees a page, and is sent to sign in and back', options, async () => {

@@ -1,8 +1,9 @@
-import { Alert, Text } from '@mantine/core';
+import { Alert, Button, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient, type Query } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { isUnreachable } from '../api/call.ts';
 import { readSession } from '../api/operations.ts';
+import { moveFocus, useMoveFocusAfter } from '../ui/move-focus.ts';
 
 /** While the tab is visible. */
 const everyMs = 5_000;
@@ -17,7 +18,7 @@ export function ConnectionBanner() {
     (listener) => cache.subscribe(listener),
     () => cache.findAll(failed).length > 0,
   );
-  useQuery({
+  const probe = useQuery({
     queryKey: probeKey,
     queryFn: async ({ signal }) => {
       await readSession(signal);
@@ -32,11 +33,23 @@ export function ConnectionBanner() {
   if (!isAway) return null;
   return (
     <Alert color="red" title="The service does not respond" mb="lg" role="status">
-      <Text size="sm">
-        What you see may be old. This page asks again every {everyMs / 1_000} seconds, and goes on
-        by itself.
-      </Text>
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">
+          Check your connection. What you see may be old or missing. This page asks again every{' '}
+          {everyMs / 1_000} seconds, and goes on by itself.
+        </Text>
+        <TryAgain run={() => void probe.refetch()} />
+      </Stack>
     </Alert>
+  );
+}
+
+function TryAgain({ run }: { run: () => void }) {
+  const button = useMoveFocusAfter(moveFocus);
+  return (
+    <Button ref={button} size="xs" variant="default" onClick={run}>
+      Try again
+    </Button>
   );
 }
 

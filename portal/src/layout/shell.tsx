@@ -11,6 +11,7 @@ import { Navigation } from './navigation.tsx';
 import { isConsole } from '../page-data.ts';
 import { SchemeButton } from './scheme-button.tsx';
 import { UserMenu } from './user-menu.tsx';
+import { ConnectionIsShown } from '../ui/loaded.tsx';
 
 /** The header and navigation around every page for signed-in users. */
 export function Shell() {
@@ -42,7 +43,9 @@ export function Shell() {
           <ConnectionBanner />
           <MaintenanceBanner />
           <Announcements />
-          <Outlet />
+          <ConnectionIsShown value={true}>
+            <Outlet />
+          </ConnectionIsShown>
         </Container>
       </AppShell.Main>
     </AppShell>

@@ -1,9 +1,13 @@
 import { Skeleton, Stack } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { createContext, use, type ReactNode } from 'react';
 import { isUnreachable } from '../api/call.ts';
+import { Note } from './note.tsx';
 import { Problem } from './problem.tsx';
+
+/** Whether `ConnectionBanner` is above, which says once for all parts that the service does not respond. */
+export const ConnectionIsShown = createContext(false);
 
 type Props<T> = {
   query: UseQueryResult<T>;
@@ -14,16 +18,17 @@ type Props<T> = {
 
 /** Shows the data of a query, a skeleton while it loads, or its error. */
 export function Loaded<T>({ query, reset, children }: Props<T>) {
+  const isSaid = use(ConnectionIsShown) && isUnreachable(query.error);
   if (query.data !== undefined && !isGone(query.error))
     return (
       <>
-        {/* `ConnectionBanner` says once for all parts that the service does not respond. */}
         {query.isError && !isUnreachable(query.error) && (
           <Problem error={query.error} retry={() => void query.refetch()} />
         )}
         {children(query.data)}
       </>
     );
+  if (isSaid) return <Note>Not loaded</Note>;
   if (query.isError && reset && isRefused(query.error))
     return (
       <Problem
