@@ -16,12 +16,12 @@ import type { Config } from '../settings/config.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
 import { recordActivity } from './activity.ts';
-import { addressHeader, callerIn, linkingSessionIn, type LinkingState } from './caller.ts';
+import { addressHeader, callerIn, callers, linkingSessionIn, type LinkingState } from './caller.ts';
 import { passwordLengthMax } from '../contract/account.ts';
 import { sessionDays } from '../contract/periods.ts';
 import { providerIdentity } from './provider-identity.ts';
 import { endExcessSessions, hasFactor } from './session-proof.ts';
-import { signUpRefused } from './sign-up-blocks.ts';
+import { isSignUpBlocked, signUpRefused } from './sign-up-blocks.ts';
 import { signUpWithProvider, type ProvidedAccount } from './sign-up-with-provider.ts';
 
 export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
@@ -101,9 +101,14 @@ function hooks(dependencies: AuthDependencies) {
   return {
     user: {
       create: {
-        // Whoever may have an account has it by now (`sign-up-with-provider.ts`).
-        before: async () => {
-          throw new APIError('FORBIDDEN', { code: 'sign_up_refused', message: signUpRefused });
+        // Whoever may have an account has it by now (`sign-up-with-provider.ts`), unless it was deleted at this moment.
+        before: async ({ email }: { email: string }) => {
+          const { rows } = await sql<{ isBlocked: boolean }>`
+            select ${isSignUpBlocked(email)} as "isBlocked"
+          `.execute(database);
+          throw rows[0]?.isBlocked
+            ? new APIError('FORBIDDEN', { code: 'sign_up_refused', message: signUpRefused })
+            : new APIError('CONFLICT', { code: 'account_deleted' });
         },
       },
     },
@@ -281,7 +286,13 @@ function providers({ database, signIn }: AuthDependencies) {
   const { github: hub, discord: chat, oidc } = signIn;
   const signUp: SignUp = async (person) => {
     // A provider that is being added to an account makes none.
-    if ((await readLinkingSession()) === null) await signUpWithProvider(database, person);
+    if ((await readLinkingSession()) !== null) return;
+    await signUpWithProvider(database, person).catch((failure: unknown) => {
+      // better-auth would say that the provider failed.
+      const caller = callers.getStore();
+      if (caller) caller.failure = failure;
+      throw failure;
+    });
   };
   /** `T`: what better-auth's own function finds, with the identity in place of the address. */
   const identify = async <T extends { user: ProvidedUser }>(

@@ -9,8 +9,8 @@ export type Caller = {
   cookie: string | null;
 };
 
-/** Who comes back from a provider, for what better-auth calls without its request. */
-export const callers = new AsyncLocalStorage<Caller>();
+/** Who comes back from a provider, for what better-auth calls without its request. `failure`: why they could not sign up. */
+export const callers = new AsyncLocalStorage<Caller & { failure?: unknown }>();
 
 /** Long enough for every browser's. */
 export const userAgentCharsMax = 300;

@@ -63,7 +63,11 @@ export function createProviderSignIn(
     ): Promise<Response | null> {
       const auth = await load();
       const request = new Request(url, { headers: headersOf(caller, sessionId) });
-      const response = await callers.run(caller, () => auth.handler(request)).catch(nullIfRefused);
+      const coming: ReturnType<typeof callers.getStore> = { ...caller };
+      const response = await callers
+        .run(coming, () => auth.handler(request))
+        .catch((error: unknown) => nullIfRefused(coming.failure ?? error));
+      if (response && coming.failure !== undefined) sayUnavailable(response);
       const failed = !response || isFailure(response);
       if (failed) metrics.signedIn({ method: 'provider', outcome: 'failed' });
       if (!response) return null;
@@ -83,6 +87,15 @@ export function createProviderSignIn(
 function nullIfRefused(error: unknown): null {
   if (typeof (error as { status?: unknown }).status === 'string') return null;
   return throwWithoutDetails(error);
+}
+
+/** In the place of better-auth's words for a provider that failed. */
+function sayUnavailable({ headers }: Response): void {
+  const location = headers.get('location') ?? '';
+  headers.set(
+    'location',
+    location.replace(/\berror=unable_to_get_user_info\b/, 'error=unavailable'),
+  );
 }
 
 /** better-auth says so in the address of the page that it redirects to. */

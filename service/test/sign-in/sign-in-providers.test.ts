@@ -116,6 +116,27 @@ test('a provider creates no account for a blocked address, and signs in to the o
   assert.equal(rows.length, 0);
 });
 
+test('a sign-up that the database refuses, or whose account goes at once, says what to do', async () => {
+  const comesWith = async (sub: string, does: string) => {
+    const email = `${sub}@refused.test`;
+    provider.person = { sub, email, email_verified: true };
+    await sql`
+      create function refuse() returns trigger language plpgsql as ${sql.lit(`begin ${does}; end`)};
+      create trigger refuse before insert on users for each row
+        when (new.email = ${sql.lit(email)}) execute function refuse();
+    `.execute(database);
+    const answer = await comeFrom('/sign-in/provider');
+    await sql`drop function refuse cascade`.execute(database);
+    assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+    const location = new URL(answer.headers.get('location') ?? '');
+    return location.searchParams.get('error');
+  };
+  assert.equal(await comesWith('r1', "raise 'no room'"), 'unavailable');
+  // As if it had been deleted when better-auth looks for it.
+  assert.equal(await comesWith('r2', 'return null'), 'account_deleted');
+  assert.ok(await signIn());
+});
+
 /** Runs both while nobody can write how to sign in, once so many statements wait for that or for each other. */
 async function whileAccountsAreLocked<A, B>(
   first: () => Promise<A>,
