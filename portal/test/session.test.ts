@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
@@ -57,6 +57,22 @@ test('the page stays on the screen while the session cannot be read', options, a
   await refused;
   await drawn(page);
   assert.equal(await name.inputValue(), 'On the server');
+});
+
+test('a session that ends while it is being read has ended', options, async () => {
+  const nia = await signUp(portal.service, 'nia@example.org');
+  const page = await portal.open({ as: nia, path: '/apps' });
+  await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
+  const isSession = (request: Request) => request.url().endsWith('/portal/api/session');
+  await page.route('**/portal/api/session', () => {}, { times: 1 });
+  const begun = page.waitForRequest(isSession);
+  await comeBack(page);
+  await begun;
+  await sql`delete from sessions where user_id = (select id from users where email = ${nia.email})`.execute(
+    portal.service.database,
+  );
+  await comeBack(page);
+  await page.getByText('Sign in again to continue.').waitFor();
 });
 
 const endedTitle = 'Your session has ended';

@@ -8,7 +8,11 @@ import { sessionKey } from './read.ts';
 // Two windows next to each other are both always visible, so a change of visibility alone is not enough.
 focusManager.setEventListener((onFocus) => {
   for (const event of ['visibilitychange', 'focus'])
-    window.addEventListener(event, () => onFocus());
+    window.addEventListener(event, () => {
+      // The session may have ended since a read of it began.
+      if (!document.hidden) void queryClient.cancelQueries({ queryKey: sessionKey });
+      onFocus();
+    });
   return undefined;
 });
 
