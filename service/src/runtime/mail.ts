@@ -7,7 +7,7 @@ import nodemailer from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
 import type { MailSettings } from '../settings/config.ts';
 
-export type Mail = {
+type Mail = {
   /** The same for every attempt: it forms the Message-ID, by which a duplicate mail is recognised. */
   id: string;
   to: string;
