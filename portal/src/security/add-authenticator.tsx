@@ -42,7 +42,7 @@ function ConfirmAuthenticator({ made, added }: { made: NewAuthenticator; added: 
         h={200}
       />
       <Group gap="xs">
-        <Code fz="sm" data-testid="authenticator-key" style={{ wordBreak: 'break-all' }}>
+        <Code fz="sm" data-testid="authenticator-key">
           {secret.replaceAll(/(.{4})(?=.)/g, '$1 ')}
         </Code>
         <CopyButton value={secret} label="Copy the key" />
