@@ -7,7 +7,7 @@ import type { OpenedDatabase } from '../start/open-database.ts';
 import { createChatProvider } from '../sync/chat-provider.ts';
 import type { RunOutcome } from '../sync/perform-run.ts';
 import { listRuns } from '../sync/runs.ts';
-import { readLocation, type SourceLocation } from '../sync/source-location.ts';
+import { readLocation, type SourceLocation } from '../sync/open-source.ts';
 import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';

@@ -1,6 +1,6 @@
 /**
  * Checks the rows of a source one by one and writes them to temporary tables, with no transaction open, so that a slow
- * source blocks nothing. Changes nothing in the directory; next: `merge-blueprints.ts`.
+ * source blocks nothing. Changes nothing in the directory; next: `sync-blueprints.ts`.
  */
 import type { SyncProblem } from '../contract/sync-run.ts';
 import { toUtc } from '../contract/parse-time.ts';

@@ -2,7 +2,7 @@
 import { syncBlueprints, type BlueprintSyncRequest } from '../../src/sync/sync-blueprints.ts';
 import type { RunOutcome } from '../../src/sync/perform-run.ts';
 import type { SyncRun } from '../../src/contract/sync-run.ts';
-import { readLocation } from '../../src/sync/source-location.ts';
+import { readLocation } from '../../src/sync/open-source.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import type { TestDatabase } from './database.ts';
 import { eventually } from './eventually.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
-import { type ChatProvider, createDiscord } from '../../src/sync/chat-provider.ts';
-import { createRateLimit } from '../../src/sync/provider-rate-limit.ts';
+import { type ChatProvider, createDiscord, createRateLimit } from '../../src/sync/chat-provider.ts';
 import { listRuns } from '../../src/sync/runs.ts';
 import { syncChat, type ChatSyncRequest } from '../../src/sync/sync-chat.ts';
 import { openTestDatabase } from '../support/database.ts';

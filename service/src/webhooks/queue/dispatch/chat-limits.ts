@@ -23,7 +23,7 @@ import type { Room } from './room.ts';
 /**
  * Discord blocks an address after 10,000 of these in ten minutes (https://docs.discord.com/developers/topics/rate-limits).
  * The others are left to requests in flight and to what else calls Discord from this address, such as the sync of member
- * counts, which stops by itself (`sync/provider-rate-limit.ts`).
+ * counts, which stops by itself (`sync/chat-provider.ts`).
  */
 export const invalidMax = 5_000;
 const windowEnd = sql`queue_now() + interval '10 minutes'`;
