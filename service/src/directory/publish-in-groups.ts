@@ -1,6 +1,6 @@
 /**
  * Publishes events in groups: what arrives in one turn of the event loop is stored by one statement and one commit
- * (`store-publications.ts`). While two groups are on the way, publications collect for the next one.
+ * (`publications.ts`). While two groups are on the way, publications collect for the next one.
  */
 import {
   type Database,
@@ -15,8 +15,9 @@ import {
   type PreparedPublication,
   type Publication,
   preparePublication,
-} from './prepare-publication.ts';
-import { type Published, storePublications } from './store-publications.ts';
+  type Published,
+  storePublications,
+} from './publications.ts';
 
 /** `key` is the idempotency key. */
 export type KeyedPublication = Publication & { key: string | null };

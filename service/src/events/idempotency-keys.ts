@@ -1,6 +1,6 @@
 /**
  * Idempotency keys of publications: the first use makes the event, later uses return that event. One statement writes
- * the key and its event (`directory/store-publications.ts`), so that a crash leaves both or neither.
+ * the key and its event (`directory/publications.ts`), so that a crash leaves both or neither.
  */
 import { sql, type Database } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';

@@ -1,7 +1,7 @@
 /** Writers of the directory wait for each other, so none may take longer than its own rows do. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { deleteAlliance, patchAlliance } from '../../src/directory/managed-writes.ts';
+import { deleteAlliance, patchAlliance } from '../../src/directory/write-entry.ts';
 import { listBindable } from '../../src/directory/bindable.ts';
 import { openDatabase, sql, type Executor } from '../../src/database/database.ts';
 import { put } from '../support/directory.ts';

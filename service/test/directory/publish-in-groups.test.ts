@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { sql } from '../../src/database/database.ts';
 import { findOrg } from '../../src/directory/orgs.ts';
 import { Publisher } from '../../src/directory/publish-in-groups.ts';
-import type { Published } from '../../src/directory/store-publications.ts';
+import type { Published } from '../../src/directory/publications.ts';
 import { put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';
 import { startInternalApi } from '../support/internal-api.ts';

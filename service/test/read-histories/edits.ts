@@ -7,8 +7,9 @@ import {
   deleteOrg,
   patchAlliance,
   patchOrg,
-} from '../../src/directory/managed-writes.ts';
-import { deleteBlueprint, patchBlueprint } from '../../src/directory/write-blueprint.ts';
+  deleteBlueprint,
+  patchBlueprint,
+} from '../../src/directory/write-entry.ts';
 import { testActor } from '../support/actor.ts';
 import { putIn } from '../support/directory.ts';
 import { testPublicUrl } from '../support/service.ts';

@@ -1,8 +1,7 @@
 /** How well entries match a search, by comparing every word of every entry: what the index is tested against. */
 import type { FieldText } from '../../src/directory/search/segment.ts';
-import type { Term } from '../../src/directory/search/terms.ts';
+import { type Term, wordsOf } from '../../src/directory/search/terms.ts';
 import { isMistyped } from '../../src/directory/search/vocabulary.ts';
-import { wordsOf } from '../../src/directory/search/words.ts';
 
 /** The level of the worst term, or Infinity if one of them does not match. */
 export function levelOf(texts: FieldText[], terms: Term[], typos: boolean): number {

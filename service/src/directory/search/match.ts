@@ -1,7 +1,6 @@
 /** Finds the entries that a search matches, and puts them in order. */
 import type { Entries, Window } from './entries.ts';
-import { matchFew } from './match-few.ts';
-import { matchMany } from './match-many.ts';
+import { matchFew, matchMany } from './match-words.ts';
 import { fields, type MatchedWords, type Segment } from './segment.ts';
 import type { Term } from './terms.ts';
 import { mistyped, whole, type Match } from './vocabulary.ts';

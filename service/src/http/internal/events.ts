@@ -10,7 +10,7 @@ import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { createValidator } from '../../contract/validate.ts';
 import { readNdjson } from '../../directory/import-source.ts';
 import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
-import type { Published } from '../../directory/store-publications.ts';
+import type { Published } from '../../directory/publications.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { readTraceparent } from '../../runtime/tracing.ts';
 import { coded, isCoded } from '../json-bodies.ts';

@@ -8,9 +8,11 @@ import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
-import { auditEntry, type EntryKind } from '../../directory/audit-entry.ts';
-import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import {
+  auditEntry,
+  type EntryKind,
+  type WriteOptions,
+  type Written,
   deleteAlliance,
   deleteOrg,
   patchAlliance,
@@ -18,9 +20,11 @@ import {
   putAlliance,
   putOrg,
   type AllianceFields,
-} from '../../directory/managed-writes.ts';
-import { deleteBlueprint, patchBlueprint, putBlueprint } from '../../directory/write-blueprint.ts';
-import type { WriteOptions, Written } from '../../directory/write-entry.ts';
+  deleteBlueprint,
+  patchBlueprint,
+  putBlueprint,
+} from '../../directory/write-entry.ts';
+import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses/responses.ts';
 import {
