@@ -31,7 +31,7 @@ type Add = (program: Command, parent: number) => void;
 /** In the order of the help. Only the file of the command that runs is loaded: all of them take twice the time. */
 const files: [names: string[], load: () => Promise<Add>][] = [
   [['serve'], async () => (await import('./serve-command.ts')).addServeCommand],
-  [['migrate'], async () => (await import('./migrate-command.ts')).addMigrateCommand],
+  [['migrate'], async () => (await import('./database-command.ts')).addMigrateCommand],
   [['import'], async () => (await import('./directory-commands.ts')).addDirectoryCommands],
   [['export'], async () => (await import('./export-command.ts')).addExportCommand],
   [['sync'], async () => (await import('./sync-commands.ts')).addSyncCommands],

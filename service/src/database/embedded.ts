@@ -7,8 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { StartError } from '../errors.ts';
 import { isConnectionFault, openClient, type ConnectionSettings } from './database.ts';
-import { ensureCluster } from './embedded-cluster.ts';
 import {
+  ensureCluster,
   withDataDirErrors,
   prepareInstallation,
   type Installation,

@@ -6,7 +6,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { StartError } from '../errors.ts';
-import { describeConnectFault } from './connect-fault.ts';
 import { formatOptions } from './session-settings.ts';
 
 /** What a server says about itself. A standby and a read-only server refuse writes and have no timeline. */
@@ -306,4 +305,32 @@ function refusal(message: string): Error {
 export function formatHost(url: string): string {
   const { host, searchParams } = new URL(url);
   return host || searchParams.get('host') || 'localhost';
+}
+
+/** Why a server cannot be used, in words: what Node.js and `pg` say of certificates and passwords does not say what to do. */
+
+type ConnectFault = { code: string | null; reason: string };
+
+const untrusted =
+  'no authority that this machine trusts has signed its certificate; name the file of the one that has with sslrootcert in the address';
+const inWords: Record<string, string> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  CERT_HAS_EXPIRED: 'its certificate has expired; renew it on the server',
+};
+
+export function describeConnectFault(error: unknown): ConnectFault {
+  // If all addresses of a host refuse, Node.js throws one error without a message.
+  const first = (error instanceof AggregateError ? error.errors[0] : error) as {
+    code?: string;
+    message: string;
+  };
+  const code = first.code ?? null;
+  const message = first.message.split('\n')[0] ?? '';
+  const reason = /client password must be a (non-empty )?string/.test(message)
+    ? 'it asks for a password, and the address has none'
+    : message;
+  return { code, reason: inWords[code ?? ''] ?? reason };
 }

@@ -1,5 +1,5 @@
 /** Checks the database server: its connection, limits and schema. */
-import { describeConnectFault } from '../database/connect-fault.ts';
+import { describeConnectFault } from '../database/primary.ts';
 import { sql, type Database } from '../database/database.ts';
 import { oldestServer, compareMigrations, fromBefore, startEmpty } from '../database/migrate.ts';
 import { failed, ok, warning, type Finding, skipped } from './finding.ts';

@@ -9,13 +9,12 @@ import {
   type Database,
   type DatabaseOptions,
 } from '../database/database.ts';
-import { describeConnectFault } from '../database/connect-fault.ts';
+import { describeConnectFault, followPrimary, type PrimaryMove } from '../database/primary.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from '../database/embedded.ts';
 import { followTime, type FollowedTime } from '../database/clock.ts';
 import { removeCopyMark } from '../database/load-snapshot.ts';
 import { migrate } from '../database/migrate.ts';
 import { findDirectFault, findPoolerFault } from '../database/pooler.ts';
-import { followPrimary, type PrimaryMove } from '../database/primary.ts';
 import { StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
 

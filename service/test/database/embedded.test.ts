@@ -9,8 +9,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { openClient } from '../../src/database/database.ts';
 import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded.ts';
-import { ensureCluster } from '../../src/database/embedded-cluster.ts';
-import { withDataDirErrors, type Installation } from '../../src/database/embedded-installation.ts';
+import {
+  ensureCluster,
+  withDataDirErrors,
+  type Installation,
+} from '../../src/database/embedded-installation.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-embedded-'));
 // As root, PostgreSQL runs as another user.

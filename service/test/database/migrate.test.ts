@@ -1,14 +1,13 @@
 /** Migrations next to running processes: of this version, of the one before, and of sessions that hold locks. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { applyMigration } from '../../src/database/apply-migration.ts';
+import { applyMigration, type MigrationEstimate } from '../../src/database/apply-migration.ts';
 import {
   openClient,
   sql,
   type ConnectionSettings,
   type Database,
 } from '../../src/database/database.ts';
-import type { MigrationEstimate } from '../../src/database/estimate-locks.ts';
 import { listApplied, migrate } from '../../src/database/migrate.ts';
 import { countRows } from '../support/count-rows.ts';
 import { openTestDatabase, toUrl } from '../support/database.ts';

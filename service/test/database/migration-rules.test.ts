@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import { locksFile } from '../../src/database/estimate-locks.ts';
+import { locksFile } from '../../src/database/apply-migration.ts';
 import { oldestAfter } from '../../src/database/migrate.ts';
 import { createDatabase, dropDatabase, testServer, withName } from '../support/database.ts';
 import { describeMigrations, type MigrationDescription } from '../support/describe-migrations.ts';

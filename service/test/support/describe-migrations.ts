@@ -4,10 +4,13 @@
  * earlier version. Locks and reads do not depend on the rows, so this is also true of a full database.
  */
 import { readFile } from 'node:fs/promises';
-import { createIndex, parseIndex } from '../../src/database/apply-migration.ts';
+import {
+  createIndex,
+  parseIndex,
+  type MigrationLocks,
+} from '../../src/database/apply-migration.ts';
 import { openDatabase, sql, type ConnectionSettings } from '../../src/database/database.ts';
 import { listMigrations, migrate } from '../../src/database/migrate.ts';
-import type { MigrationLocks } from '../../src/database/estimate-locks.ts';
 import { findBreaks, readPromises } from './schema-promises.ts';
 
 /** The schema of 1.0.0. It is made on empty databases only, so it takes nothing away and nobody waits for it. */

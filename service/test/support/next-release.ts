@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { locksFile, type MigrationLocks } from '../../src/database/estimate-locks.ts';
+import { locksFile, type MigrationLocks } from '../../src/database/apply-migration.ts';
 import { runCommand } from './command.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
