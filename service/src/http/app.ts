@@ -5,8 +5,7 @@ import type { Config } from '../settings/config.ts';
 import { ServiceError } from '../errors.ts';
 import { registerAdmission, type AdmitDependencies } from './admission/admit.ts';
 import { countConnections, countUnrouted } from './count-requests.ts';
-import { defer } from './defer.ts';
-import { endStalledResponses } from './connections/end-stalled-responses.ts';
+import { endStalledResponses } from './connections/end-stalled.ts';
 import { registerClient } from './site/client.ts';
 import { handleClientError } from './connections/client-error.ts';
 import { runOneAtATime } from './connections/one-at-a-time.ts';
@@ -31,7 +30,7 @@ import { registerWebhooks } from './v1/webhooks.ts';
 import { createAppLimits } from './webhooks/app-limits.ts';
 import type { WebhookDependencies } from './webhooks/operation.ts';
 
-export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
+type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
   AdmitDependencies &
   DirectoryDependencies &
   SiteDependencies &
@@ -191,4 +190,42 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
   rejectOtherMethods();
+}
+
+/** Serves prefixes from a separate application, which is built at the first request to save memory until then. */
+export function defer(
+  app: FastifyInstance,
+  prefixes: string[],
+  build: () => Promise<FastifyInstance>,
+): void {
+  let building: Promise<FastifyInstance> | undefined;
+
+  for (const url of prefixes.flatMap((prefix) => [prefix, `${prefix}/*`]))
+    app.route({
+      method: app.supportedMethods,
+      url,
+      exposeHeadRoute: false,
+      schema: { hide: true },
+      // Runs before the body is read, because the other application reads it.
+      onRequest: (request, reply, done) => {
+        building ??= build().catch((error: unknown) => {
+          // The next request tries again: the cause, such as too few file descriptors, may have passed.
+          building = undefined;
+          throw error;
+        });
+        // oxlint-disable-next-line promise/no-callback-in-promise -- a Fastify hook offers no other way
+        building.then((inner) => hand(inner), done);
+
+        function hand(inner: FastifyInstance): void {
+          reply.hijack();
+          inner.routing(request.raw, reply.raw);
+        }
+      },
+      handler: () => {
+        throw new Error(`${url} is answered elsewhere`);
+      },
+    });
+  app.addHook('onClose', async () => {
+    await (await building?.catch(() => undefined))?.close();
+  });
 }

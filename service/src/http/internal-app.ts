@@ -9,13 +9,13 @@ import { lineBytesMax } from '../directory/import-source.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
 import { countConnections, countUnrouted } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
-import { endStalledResponses } from './connections/end-stalled-responses.ts';
-import { runOneAtATime } from './connections/one-at-a-time.ts';
 import {
+  endStalledResponses,
   bodyArrivesWithinMs,
   endUnfinishedBodies,
   endUnfinishedBody,
-} from './connections/end-unfinished-bodies.ts';
+} from './connections/end-stalled.ts';
+import { runOneAtATime } from './connections/one-at-a-time.ts';
 import { sendError } from './responses/send-error.ts';
 import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
 import { applyDefaults, serverOptions, type ServerDependencies } from './apply-defaults.ts';
@@ -33,7 +33,7 @@ export type InternalAppDependencies = ServerDependencies & {
 
 /**
  * A bulk write is read as fast as it is stored; 100,000 rows take far less than this. Bodies of other requests have less time
- * (`end-unfinished-bodies.ts`).
+ * (`connections/end-stalled.ts`).
  */
 export const requestTimeoutMs = 600_000;
 /** The longest key of a blueprint: 200 characters, each four percent-encoded bytes. */

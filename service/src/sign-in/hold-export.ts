@@ -15,7 +15,7 @@ export type ExportHold = {
   release(): Promise<void>;
 };
 
-/** Clients that take less than a page in half a minute are ended (`end-stalled-responses.ts`), so a renewal is never late. */
+/** Clients that take less than a page in half a minute are ended (`connections/end-stalled.ts`), so a renewal is never late. */
 const heldMs = 120_000;
 
 type Confirmed = { isHeld: boolean; hasSession: boolean } & LeftJoined<Suspension>;

@@ -41,7 +41,7 @@ import { pageMax, repeatedMax } from '../../src/directory/list-query.ts';
 import { facetValuesMax } from '../../src/directory/list.ts';
 import { suggestionsMax } from '../../src/directory/suggest.ts';
 import { previewedMax } from '../../src/http/portal/webhooks.ts';
-import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
+import { downloadsPerMinute } from '../../src/http/v1/directory.ts';
 import {
   heartbeatSeconds,
   reconnectSeconds,
@@ -68,8 +68,8 @@ import {
   bytesPerSecondMin,
   defaults as stalled,
   waitingBytesMax,
-} from '../../src/http/connections/end-stalled-responses.ts';
-import { bodyArrivesWithinMs } from '../../src/http/connections/end-unfinished-bodies.ts';
+  bodyArrivesWithinMs,
+} from '../../src/http/connections/end-stalled.ts';
 import { requestTimeoutMs as internalTimeoutMs } from '../../src/http/internal-app.ts';
 import {
   bytesMax as bulkBytesMax,

@@ -10,7 +10,7 @@ import { sql } from '../../src/database/database.ts';
 import { Downloads, type DownloadsOptions } from '../../src/directory/downloads.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { createSealedCursors } from '../../src/events/cursors.ts';
-import { downloadsPerMinute } from '../../src/http/v1/downloads.ts';
+import { downloadsPerMinute } from '../../src/http/v1/directory.ts';
 import { blueprint, put } from '../support/directory.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { makeKey, startTestService, testPublicUrl, type TestService } from '../support/service.ts';

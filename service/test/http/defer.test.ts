@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fastify from 'fastify';
-import { defer } from '../../src/http/defer.ts';
+import { defer } from '../../src/http/app.ts';
 
 const app = fastify();
 let built = 0;

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { setInterval as every } from 'node:timers/promises';
 import fastify from 'fastify';
-import { endStalledResponses } from '../../src/http/connections/end-stalled-responses.ts';
+import { endStalledResponses } from '../../src/http/connections/end-stalled.ts';
 
 const mib = 1024 * 1024;
 const rules = { windowMs: 1_000, checkEveryMs: 200 };

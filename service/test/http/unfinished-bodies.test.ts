@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import fastify, { type FastifyReply } from 'fastify';
 import { pino } from 'pino';
 import { handleClientError } from '../../src/http/connections/client-error.ts';
-import { endUnfinishedBodies } from '../../src/http/connections/end-unfinished-bodies.ts';
+import { endUnfinishedBodies } from '../../src/http/connections/end-stalled.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestService } from '../support/service.ts';
 

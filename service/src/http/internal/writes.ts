@@ -1,12 +1,13 @@
 /** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of the same form. */
-import type { FastifyRequest } from 'fastify';
+import { Type, type TObject, type TSchema } from 'typebox';
 import { slugReservedDays } from '../../contract/periods.ts';
-import { Type, type TObject } from 'typebox';
+import { examples } from '../../contract/examples.ts';
+import { slug, strictObject, deleted } from '../../contract/shapes.ts';
+import { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
+import type { FastifyRequest } from 'fastify';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope } from '../../contract/envelope.ts';
-import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
-import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
 import {
   auditEntry,
@@ -24,17 +25,8 @@ import {
   patchBlueprint,
   putBlueprint,
 } from '../../directory/write-entry.ts';
-import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses/responses.ts';
-import {
-  AllianceBody,
-  AllianceChanges,
-  BlueprintBody,
-  BlueprintChanges,
-  OrgBody,
-  OrgChanges,
-} from './bodies.ts';
 import { preconditionOf } from './precondition.ts';
 import {
   allianceParams,
@@ -43,6 +35,103 @@ import {
   orgParams,
   type InternalContext,
 } from './surface.ts';
+
+/** Larger alliances set their members through the organisations. */
+const membersMax = 5_000;
+const orgs = Type.Optional(
+  Type.Array(slug(), {
+    maxItems: membersMax,
+    uniqueItems: true,
+    description:
+      'The slugs of all members. A member of another alliance leaves it. If omitted, the members stay the same.',
+  }),
+);
+const allianceFields = { ...AllianceInput.properties, orgs };
+
+/** The body may repeat the slug or key of the URL, as the lines of an export do. */
+const same = (schema: TSchema, description: string) =>
+  Type.Optional(Type.Unsafe({ ...schema, description }));
+const sameSlug = same(slug(), 'Must be the slug in the URL. Use `PATCH` to rename.');
+
+/** Complete bodies for PUT; those for PATCH are partial. */
+const OrgBody = strictObject(
+  { ...OrgInput.properties, slug: sameSlug },
+  {
+    title: 'OrganisationInput',
+    description: 'A complete organisation. Omitted fields get their defaults.',
+    examples: [examples.orgInput],
+  },
+);
+const AllianceBody = strictObject(
+  { ...allianceFields, slug: sameSlug },
+  {
+    title: 'AllianceInput',
+    description: 'A complete alliance. Omitted fields get their defaults.',
+    examples: [examples.allianceInput],
+  },
+);
+const BlueprintBody = strictObject(
+  {
+    ...BlueprintInput.properties,
+    key: same(BlueprintInput.properties.key, 'Must be the key in the URL.'),
+  },
+  {
+    title: 'BlueprintInput',
+    description: 'A complete blueprint. Omitted fields get their defaults.',
+    examples: [examples.blueprintInput],
+  },
+);
+
+const newSlug = slug({
+  description: `The new slug. The old one stays reserved for ${slugReservedDays} days.`,
+});
+
+/** Omitted links stay the same, too. */
+const linkChanges = strictObject(
+  Object.fromEntries(
+    Object.entries(OrgInput.properties.links.properties).map(([name, schema]) => [
+      name,
+      Type.Optional(withoutDefault(schema)),
+    ]),
+  ),
+  { description: 'Links to other sites. Omitted links stay the same.' },
+);
+
+const OrgChanges = partial(OrgInput.properties, {
+  title: 'OrganisationChanges',
+  description: 'The fields to change. Omitted fields stay the same.',
+  examples: [{ memberCount: 43 }],
+});
+const AllianceChanges = partial(allianceFields, {
+  title: 'AllianceChanges',
+  description: 'The fields to change. Omitted fields stay the same.',
+  examples: [{ recruiting: false }],
+});
+const { key: _, ...changeable } = BlueprintInput.properties;
+const BlueprintChanges = partial(changeable, {
+  title: 'BlueprintChanges',
+  description: 'The fields to change. Omitted fields stay the same. The key cannot change.',
+  examples: [{ active: false }],
+});
+
+/** For PATCH: all fields are optional and have no defaults, and at least one is required. */
+function partial(fields: Record<string, TSchema>, options: object): TObject {
+  const properties = Object.entries(fields).map(([name, schema]) => [name, asChange(name, schema)]);
+  return strictObject(Object.fromEntries(properties) as Record<string, TSchema>, {
+    ...options,
+    minProperties: 1,
+  });
+}
+
+function asChange(name: string, schema: TSchema): TSchema {
+  if (name === 'slug') return Type.Optional(newSlug);
+  return Type.Optional(name === 'links' ? linkChanges : withoutDefault(schema));
+}
+
+function withoutDefault(schema: TSchema): TSchema {
+  const { default: __, ...rest } = schema as Record<string, unknown>;
+  return Type.Unsafe(rest);
+}
 
 const Deleted = deleted('The id of the deleted entry.', {
   title: 'Deleted',
@@ -70,8 +159,8 @@ export const orgWrites = writeOperations({
   response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
   onCreate: 'The event `org.created` is sent when the organisation is listed for the first time.',
   onDelete: 'Its managers and the bindings of apps to it are removed.',
-  put: (tx, slug, body, options) => putOrg(tx, slug, body as OrgInput, options),
-  patch: (tx, slug, body, options) => patchOrg(tx, slug, body as Partial<OrgInput>, options),
+  put: (tx, name, body, options) => putOrg(tx, name, body as OrgInput, options),
+  patch: (tx, name, body, options) => patchOrg(tx, name, body as Partial<OrgInput>, options),
   remove: deleteOrg,
 });
 
@@ -87,9 +176,9 @@ export const allianceWrites = writeOperations({
   response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
   onCreate: 'The event `alliance.created` is sent for a new alliance.',
   onDelete: 'Its organisations stay, without an alliance.',
-  put: (tx, slug, body, options) => putAlliance(tx, slug, body as AllianceInput, options),
-  patch: (tx, slug, body, options) =>
-    patchAlliance(tx, slug, body as Partial<AllianceFields>, options),
+  put: (tx, name, body, options) => putAlliance(tx, name, body as AllianceInput, options),
+  patch: (tx, name, body, options) =>
+    patchAlliance(tx, name, body as Partial<AllianceFields>, options),
   remove: deleteAlliance,
 });
 

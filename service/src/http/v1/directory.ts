@@ -1,5 +1,8 @@
-/** Operations that read the directory: organisations, alliances, blueprints. Their responses are cached as bytes, except suggestions. */
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+/**
+ * Operations that read the directory: organisations, alliances, blueprints. The responses are cached as bytes, except suggestions.
+ * Callers of a download share its bytes, too (`directory/downloads.ts`).
+ */
+import type { FastifyInstance, onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
@@ -29,9 +32,9 @@ import { suggest } from '../../directory/suggest.ts';
 import { invalid, ServiceError } from '../../errors.ts';
 import { createSealedCursors, type SealedCursors } from '../../events/cursors.ts';
 import { mountOperations, operationFor, type Operation } from '../operations.ts';
-import { listOf, oneOf } from '../responses/responses.ts';
+import { listOf, oneOf, linesOf } from '../responses/responses.ts';
 import type { ResponseCache } from '../responses/response-cache.ts';
-import { sendEntry } from '../responses/send-entry.ts';
+import { sendEntry, findTag, keyedCacheControl } from '../responses/send-entry.ts';
 import {
   listKey,
   readDetail,
@@ -40,8 +43,14 @@ import {
   type CachedReads,
   type Paging,
 } from './cached-reads.ts';
-import { registerDownloads, type DownloadDependencies } from './downloads.ts';
 import { keyedSurface } from './surface.ts';
+import { createHash } from 'node:crypto';
+import type { Revisions } from '../../database/revisions.ts';
+import { Downloads, type Download } from '../../directory/downloads.ts';
+import { callerOf } from '../admission/admit.ts';
+import { KeyCounter, type KeyCounterDependencies } from '../admission/key-counter.ts';
+import { secondsUntil } from '../admission/rate-limit.ts';
+import { preferredCoding, tagOf } from '../responses/codings.ts';
 
 export type DirectoryDependencies = CachedReads & {
   /** As in SECRET_KEY, newest first. */
@@ -253,4 +262,90 @@ function detailOperation(kind: SlugTable, { example, ...described }: Described &
     run: ({ params: { slug: name }, request, ...context }) =>
       readDetail(context, kind, name, request.url),
   });
+}
+
+type DownloadDependencies = KeyCounterDependencies & {
+  database: Database;
+  revisions: Pick<Revisions, 'current'>;
+  publicUrl: string;
+  rateLimitPerMinute: number;
+};
+type DownloadContext = { downloads: Downloads; count: (request: FastifyRequest) => Promise<void> };
+
+/** Of an app, over all its keys and all three lists. */
+export const downloadsPerMinute = 6;
+
+function registerDownloads(
+  app: FastifyInstance,
+  dependencies: DownloadDependencies,
+  cursors: SealedCursors,
+): void {
+  const context = {
+    downloads: new Downloads({ ...dependencies, cursors, log: app.log }),
+    count: createCounter(dependencies),
+  };
+  const surface = { ...keyedSurface('read:directory'), contextOf: () => context };
+  for (const [tag, download] of downloadOperations) mountOperations(app, surface, tag, [download]);
+}
+
+const downloadOperations = [
+  ['Organisations', downloadOperation('orgs', 'organisations', examples.organisation)],
+  ['Alliances', downloadOperation('alliances', 'alliances', examples.alliance)],
+  ['Blueprints', downloadOperation('blueprints', 'blueprints', examples.blueprint)],
+] as const;
+
+function downloadOperation(kind: SlugTable, noun: string, example: object) {
+  return operationFor<DownloadContext>()({
+    operationId: `download${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
+    method: 'GET',
+    path: `/${kind}.ndjson`,
+    summary: `Download all ${noun}`,
+    description: `Returns all public ${noun}, one JSON object per line, at most a minute old, and the cursor from which changes go on. An app may do so ${downloadsPerMinute} times per minute. A list that is too large for a download is \`payload_too_large\`: read its pages.`,
+    returns: { 200: `All ${noun}.` },
+    response: linesOf(`NDJSON: the ${noun} in the order of their ids.`, example),
+    errors: ['payload_too_large'],
+    async run({ downloads, count, request, reply }) {
+      await count(request);
+      const download = await downloads.get(kind);
+      return () => send(download, request, reply);
+    },
+  });
+}
+
+function send(download: Download, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const coding = preferredCoding(request.headers['accept-encoding'], ['gzip']);
+  const tag = `"${download.etag}"`;
+  reply.headers({
+    vary: 'Accept-Encoding',
+    'cache-control': keyedCacheControl,
+    'x-next-cursor': download.nextCursor,
+  });
+  const seen = request.headers['if-none-match'];
+  const matched = seen === undefined ? null : findTag(seen, tag);
+  if (matched !== null) return reply.header('etag', matched).code(304).send();
+  reply.headers({
+    etag: coding ? tagOf(tag, coding) : tag,
+    'content-type': 'application/x-ndjson; charset=utf-8',
+    'content-length': coding ? download.gzipBytes : download.textBytes,
+    ...(coding && { 'content-encoding': coding }),
+  });
+  return reply.send(download.read(coding !== null || request.method === 'HEAD'));
+}
+
+function createCounter({ rateLimitPerMinute, ...dependencies }: DownloadDependencies) {
+  const counter = rateLimitPerMinute > 0 ? new KeyCounter(downloadsPerMinute, dependencies) : null;
+  return async (request: FastifyRequest): Promise<void> => {
+    const usage = await counter?.count(countedAs(callerOf(request).appId));
+    if (!usage?.exceeded) return;
+    const message = `Rate limit exceeded: ${downloadsPerMinute} downloads per minute with all keys of the app.`;
+    throw new ServiceError('rate_limited', message, {
+      headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
+    });
+  };
+}
+
+/** An id that differs from the app's, whose other requests are counted too. */
+function countedAs(appId: string): string {
+  const hex = createHash('sha256').update(`downloads of ${appId}`).digest('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5');
 }

@@ -1,10 +1,11 @@
 /**
- * Ends connections whose clients leave a response waiting, on any listener: what waits is memory of this process. A
- * connection with nothing to send is never ended here, however long its request takes.
+ * Ends connections whose clients leave a response waiting, on any listener: what waits is memory of this process. And requests
+ * of the internal listener whose bodies do not arrive.
  */
 import { readFile, readlink } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 
 /** docs/reference/errors-and-limits.md#public-api: over 30 s, a client takes 1 KiB/s of what waits for it. */
 export const bytesPerSecondMin = 1024;
@@ -46,6 +47,7 @@ type Connection = {
 };
 type Waiting = { connection: Connection; sample: Sample };
 
+/** A connection with nothing to send is never ended here, however long its request takes. */
 export function endStalledResponses(
   app: FastifyInstance,
   { windowMs, checkEveryMs } = defaults,
@@ -200,4 +202,44 @@ type Handle = { writeQueueSize: number; bytesWritten: number; fd: number };
 function handleOf(socket: Socket): Handle | null {
   // oxlint-disable-next-line no-underscore-dangle -- as above
   return (socket as unknown as { _handle: Handle | null })._handle;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route itself ends requests whose bodies do not arrive. */
+    endsUnfinishedBodies?: boolean;
+  }
+}
+
+/** docs/reference/errors-and-limits.md#internal-api-sql-and-imports */
+export const bodyArrivesWithinMs = 60_000;
+
+/** Node has one time-out for all requests of a listener, and a bulk write may take much longer than any other. */
+export function endUnfinishedBodies(app: FastifyInstance, withinMs = bodyArrivesWithinMs): void {
+  app.addHook('onRequest', (request, { raw: response }, done) => {
+    const watch = () => endUnfinishedBody(request, response, withinMs);
+    // It may respond before it has read the body.
+    if (request.routeOptions.config.endsUnfinishedBodies) response.once('finish', watch);
+    else watch();
+    done();
+  });
+}
+
+export function endUnfinishedBody(
+  { raw: request, server: { server } }: FastifyRequest,
+  response: ServerResponse,
+  withinMs = bodyArrivesWithinMs,
+): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  if (request.complete || (length === '0' && encoding === undefined)) return;
+  const timer = setTimeout(end, withinMs).unref();
+  request.once('close', () => clearTimeout(timer));
+
+  function end(): void {
+    const { socket, complete } = request;
+    if (complete) return;
+    if (response.headersSent) socket.destroy();
+    // As Node does at its own time-out.
+    else server.emit('clientError', { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
+  }
 }
