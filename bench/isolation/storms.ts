@@ -4,7 +4,7 @@ import { deleteApp } from '../../service/src/access/apps.ts';
 import { sql, type Executor, type Transaction } from '../../service/src/database/database.ts';
 import { rotateSecret } from '../../service/src/webhooks/management/rotate-secret.ts';
 import { replay, runReplay } from '../../service/src/webhooks/replay/replay.ts';
-import { requeue } from '../../service/src/webhooks/replay/requeue.ts';
+import { requeue } from '../../service/src/webhooks/replay/redeliver.ts';
 import { until } from '../../harness/world.ts';
 import { startProcess } from '../start-process.ts';
 import type { Trouble } from './troubles.ts';

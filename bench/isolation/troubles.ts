@@ -7,8 +7,8 @@ import { sql, type Database } from '../../service/src/database/database.ts';
 import {
   compileFilters,
   filterNodesMax,
+  filterTextMax,
 } from '../../service/src/webhooks/filters/compile-filters.ts';
-import { filterTextMax } from '../../service/src/webhooks/filters/filter-values.ts';
 import { maskUrl, urlOwner } from '../../service/src/webhooks/sending/chat-platforms.ts';
 import { headersOwner, sealedText } from '../../service/src/webhooks/sending/own-headers.ts';
 import { troubled, type World } from './world.ts';

@@ -1,6 +1,6 @@
 /**
  * Mails to people that are neither about a webhook nor an answer to a request: one row per recipient. They are written in the
- * transaction that causes them; `webhooks/notifications/notice-mail.ts` sends them.
+ * transaction that causes them; `webhooks/notifications/mail-sender.ts` sends them.
  */
 import { sql, type Database, type Executor } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';

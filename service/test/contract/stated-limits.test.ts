@@ -54,8 +54,8 @@ import {
   filterContainedMax,
   filterDepthMax,
   filterNodesMax,
+  filterTextMax,
 } from '../../src/webhooks/filters/compile-filters.ts';
-import { filterTextMax } from '../../src/webhooks/filters/filter-values.ts';
 import { cursorLength } from '../../src/events/cursors.ts';
 import { idempotencyKeyDays } from '../../src/events/idempotency-keys.ts';
 import { maintenanceRetrySeconds } from '../../src/http/admission/admit.ts';
@@ -128,9 +128,10 @@ import {
   connectionLifeMs,
   headerBytesMax,
   informationalMax,
+  keptHeaderBytesMax,
+  readBytesMax,
 } from '../../src/webhooks/sending/attempt.ts';
 import { unreadableDaysMax } from '../../src/webhooks/sending/deliver.ts';
-import { keptHeaderBytesMax, readBytesMax } from '../../src/webhooks/sending/response-capture.ts';
 import {
   discordMax,
   messageMax,

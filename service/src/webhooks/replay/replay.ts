@@ -32,7 +32,7 @@ import {
   takesTooLong,
   tryAgain,
 } from '../../database/create-turns.ts';
-import { recoverable, requeue, requireActive } from './requeue.ts';
+import { recoverable, requeue, requireActive } from './redeliver.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover and #replay */
 export const replayedMax = 10_000;

@@ -7,14 +7,9 @@ import { Client, type Dispatcher } from 'undici';
 import type { Config, Network } from '../../settings/config.ts';
 import { Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
-import {
-  type ResponseHeaders,
-  headerText,
-  BodyCapture,
-  captureHeaders,
-} from './response-capture.ts';
 import { createResolve, type Resolve } from './resolve.ts';
 import type { AttemptResult } from './retry.ts';
+import { keptBytesMax } from '../../contract/delivery-rules.ts';
 
 export type AttemptOutcome = AttemptResult & {
   durationMs: number;
@@ -312,4 +307,50 @@ const tlsCode = /^(ERR_SSL|EPROTO)/;
 function errorKind(error: Error & { code?: string }): AttemptError {
   if (error instanceof ConnectError) return error.fault;
   return tlsCode.test(error.code ?? '') ? 'tls' : 'reset';
+}
+
+/** docs/reference/deliveries.md#delivery-records */
+export const readBytesMax = 64 * 1024;
+export const keptHeaderBytesMax = 8 * 1024;
+
+type ResponseHeaders = Record<string, string | string[] | undefined>;
+
+/** Collects the start of a body. */
+class BodyCapture {
+  #chunks: Buffer[] = [];
+  #keptBytes = 0;
+  #readBytes = 0;
+
+  /** Returns whether to read on. Copies the chunk, because a slice would keep its whole buffer in memory. */
+  add(chunk: Buffer): boolean {
+    this.#readBytes += chunk.length;
+    if (this.#keptBytes < keptBytesMax) {
+      const kept = Buffer.from(chunk.subarray(0, keptBytesMax - this.#keptBytes));
+      this.#chunks.push(kept);
+      this.#keptBytes += kept.length;
+    }
+    return this.#readBytes < readBytesMax;
+  }
+
+  bytes(): Buffer {
+    const [first, second] = this.#chunks;
+    return first && !second ? first : Buffer.concat(this.#chunks);
+  }
+}
+
+/** Returns bytes of JSON text: an object of strings, as many as fit the limit. */
+function captureHeaders(headers: ResponseHeaders): Buffer {
+  const kept: Record<string, string> = {};
+  let bytes = 0;
+  for (const name of Object.keys(headers)) {
+    const text = headerText(headers[name]) ?? '';
+    bytes += name.length + text.length;
+    if (bytes > keptHeaderBytesMax) break;
+    kept[name] = text;
+  }
+  return Buffer.from(JSON.stringify(kept));
+}
+
+function headerText(value: string | string[] | undefined): string | null {
+  return Array.isArray(value) ? value.join(', ') : (value ?? null);
 }

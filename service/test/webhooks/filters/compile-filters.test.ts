@@ -8,8 +8,9 @@ import {
   filterContainedMax,
   filterDepthMax,
   filterNodesMax,
+  filterTextMax,
+  type Schema,
 } from '../../../src/webhooks/filters/compile-filters.ts';
-import { filterTextMax, type Schema } from '../../../src/webhooks/filters/filter-values.ts';
 import { openTestDatabase } from '../../support/database.ts';
 
 const { database } = await openTestDatabase();

@@ -13,11 +13,10 @@ import {
   foldDeliveryChanges,
 } from '../../../src/webhooks/history/fold-delivery-changes.ts';
 import { recordAttempts } from '../../../src/webhooks/queue/record/record.ts';
-import { requeue } from '../../../src/webhooks/replay/requeue.ts';
+import { requeue } from '../../../src/webhooks/replay/redeliver.ts';
 import { rotatePartitions } from '../../../src/webhooks/history/retention.ts';
-import { unsent } from '../../../src/webhooks/sending/deliver.ts';
+import { unsent, type RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
 import { systemClock } from '../../../src/webhooks/sending/clock.ts';
-import type { RecordedAttempt } from '../../../src/webhooks/sending/deliver.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { attemptOf } from '../../support/queue-steps.ts';
 

@@ -7,7 +7,7 @@ import { sql } from '../../../src/database/database.ts';
 import { changeSuspension } from '../../../src/http/operator/suspensions.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMailer } from '../../../src/runtime/mail.ts';
-import { sendNotices } from '../../../src/webhooks/notifications/notice-mail.ts';
+import { sendNotices } from '../../../src/webhooks/notifications/mail-sender.ts';
 import { testActor } from '../../support/actor.ts';
 import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
