@@ -1,6 +1,6 @@
 /** How the user's apps are doing, and what was changed in them. */
 import { Type } from 'typebox';
-import { listOwnAudit } from '../../access/own-audit.ts';
+import { listOwnAudit } from '../../access/audit-log.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { Overview, PortalAuditEntry } from '../../contract/portal.ts';
