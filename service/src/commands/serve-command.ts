@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { loadConfig } from '../settings/config.ts';
+import { loadConfig, findMisspelt } from '../settings/config.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
-import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
 import type { WorkerMessage, WorkerSettings } from '../start/worker-processes.ts';
 import { onFirstSignal } from '@orgdir/client/command/catch-signals';

@@ -4,12 +4,10 @@
  */
 import { checkDataDir, checkMail, checkPorts } from './check-host.ts';
 import type { ConnectionSettings, Database } from '../database/database.ts';
-import { type Config, readConfig } from '../settings/config.ts';
+import { type Config, readConfig, listSecrets, redact, findMisspelt } from '../settings/config.ts';
 import { type DatabaseCheckOptions, checkDatabase, checkLive } from './check-database.ts';
 import { checkSecretKey } from './check-secrets.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
-import { listSecrets, redact } from '../settings/redact.ts';
-import { findMisspelt } from '../settings/misspelt-settings.ts';
 import type { Environment } from '../settings/settings.ts';
 
 export type DoctorOptions = Pick<DatabaseCheckOptions, 'now'> &

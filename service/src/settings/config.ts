@@ -1,10 +1,15 @@
-/** Groups the settings by their use, and checks the rules between them. */
+/** Groups the settings by their use, and checks the rules between them. Finds misspelt settings, and secrets to hide. */
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { StartError } from '../errors.ts';
-import { listSecrets } from './redact.ts';
-import { listSettings, readSettings, type Environment, type Settings } from './settings.ts';
-import { findMisspelt } from './misspelt-settings.ts';
+import {
+  listSettings,
+  readSettings,
+  type Environment,
+  type Settings,
+  settings,
+  type Fault,
+} from './settings.ts';
 import { inUrl, isLoopback } from './setting-types.ts';
 
 export type Config = ReturnType<typeof readConfig>['config'];
@@ -159,4 +164,123 @@ function syncs(values: Settings) {
 /** `http://HOST:PORT`, with brackets around an IPv6 address. */
 export function httpAddress(host: string, port: number): string {
   return `http://${inUrl(host)}:${port}`;
+}
+
+const secrets = (kind: 'value' | 'password') =>
+  Object.keys(settings).filter((name) => settings[name]?.type.secret === kind);
+/** Shorter values are not secrets worth protecting, and would match ordinary words. */
+const secretLengthMin = 3;
+
+/** The secrets of the environment, the longest first. */
+export function listSecrets(env: Readonly<Record<string, string | undefined>>): string[] {
+  return [
+    ...secrets('value').flatMap((name) => (env[name] ?? '').split(',').map((part) => part.trim())),
+    ...secrets('password').flatMap((name) =>
+      // DATABASE_READ_URLS has several addresses.
+      (env[name] ?? '').split(/[\s,]+(?=\w+:\/\/)/).flatMap(passwordsOf),
+    ),
+  ]
+    .filter((secret) => secret.length >= secretLengthMin)
+    .sort((one, other) => other.length - one.length);
+}
+
+/** Removes secrets of the environment from a text, wherever they come from. */
+export function redact(text: string, hidden: string[]): string {
+  return hidden.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+}
+
+/** The password as written and decoded; if the text is not a valid address, everything between `:` and the last `@`. */
+function passwordsOf(address: string): string[] {
+  const url = URL.parse(address);
+  const written = url
+    ? [url.password, url.searchParams.get('password') ?? '']
+    : [/:([^@]*)@/.exec(address.replace(/^[a-z]+:\/\//i, ''))?.[1] ?? ''];
+  return written.flatMap((password) => [password, decode(password)]);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+type LookAlike = { variable: string; setting: string };
+type Misspelt = {
+  /** So close to a setting that is not set that the service must not start without it. */
+  faults: Fault[];
+  /** May belong to another program. */
+  suspects: LookAlike[];
+};
+
+/** Kubernetes makes these for each of its services, whatever their names. The value of `*_PORT` is an address there. */
+const ofKubernetes = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/;
+const addressOfKubernetes = /^(tcp|udp|sctp):\/\//;
+/** Shorter names are too close to those of other programs. */
+const longNameLength = 8;
+/** A name further away is another word. */
+const distanceMax = 2;
+const prefix = /^ORGDIR_/;
+
+/** Finds variables that look like settings and are none: a misspelt one would otherwise count as not set. */
+export function findMisspelt(env: Environment): Misspelt {
+  const found: Misspelt = { faults: [], suspects: [] };
+  for (const [variable, value] of Object.entries(env)) {
+    if (!value?.trim() || variable in settings) continue;
+    if (ofKubernetes.test(variable) || addressOfKubernetes.test(value)) continue;
+    const candidates = Object.keys(settings)
+      .map((setting) => ({ setting, distance: measureDistance(variable, setting) }))
+      .sort((one, other) => one.distance - other.distance);
+    const fault = candidates.find(
+      ({ setting, distance }) =>
+        distance === 1 && setting.length >= longNameLength && !env[setting]?.trim(),
+    );
+    const suspect = candidates.find(
+      ({ setting, distance }) =>
+        distance <= (setting.length >= longNameLength ? distanceMax : 1) ||
+        normalize(variable) === normalize(setting),
+    );
+    if (fault) found.faults.push(toFault(variable, fault.setting));
+    else if (suspect) found.suspects.push({ variable, setting: suspect.setting });
+  }
+  return found;
+}
+
+function toFault(variable: string, setting: string): Fault {
+  return {
+    // What depends on the setting cannot be checked either.
+    variables: [variable, setting],
+    message: `${variable} is not a setting; rename it to ${setting}, or remove it if it is not meant for this service`,
+  };
+}
+
+function normalize(name: string): string {
+  return name
+    .toUpperCase()
+    .replace(prefix, '')
+    .replaceAll(/[^A-Z0-9]/g, '');
+}
+
+/** The number of letters to insert, delete, replace or swap with the next one. */
+function measureDistance(one: string, other: string): number {
+  // No less, and already too much.
+  const difference = Math.abs(one.length - other.length);
+  if (difference > distanceMax) return difference;
+  const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let row = 1; row <= one.length; row += 1) {
+    rows[row] = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      const change = one[row - 1] === other[column - 1] ? 0 : 1;
+      const isSwap = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      rows[row]![column] = Math.min(
+        at(row - 1, column) + 1,
+        at(row, column - 1) + 1,
+        at(row - 1, column - 1) + change,
+        isSwap ? at(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+  }
+  return at(one.length, other.length);
 }

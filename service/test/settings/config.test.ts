@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { loadConfig } from '../../src/settings/config.ts';
-import { findMisspelt } from '../../src/settings/misspelt-settings.ts';
+import { loadConfig, findMisspelt } from '../../src/settings/config.ts';
 import { settings } from '../../src/settings/settings.ts';
 import { runCommand } from '../support/command.ts';
 
