@@ -18,8 +18,7 @@ import { readNdjson } from '../directory/import-source.ts';
 import { readCsv } from '../directory/read-csv.ts';
 import { ArgumentsError } from './report-error.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
-import { createProgressLine } from './progress-line.ts';
-import { cliActor, withDatabase } from './with-database.ts';
+import { createProgressLine, cliActor, withDatabase } from './with-database.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
 import { parsePath } from './parse-option.ts';
 

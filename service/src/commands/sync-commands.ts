@@ -12,8 +12,7 @@ import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
 import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
-import { createProgressLine } from './progress-line.ts';
-import { cliActor, table, withDatabase } from './with-database.ts';
+import { createProgressLine, cliActor, table, withDatabase } from './with-database.ts';
 import { addCommand, checkedBy, limitOption } from './parse-option.ts';
 import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 
