@@ -35,10 +35,9 @@ const files: [names: string[], load: () => Promise<Add>][] = [
   [['import'], async () => (await import('./directory-commands.ts')).addDirectoryCommands],
   [['export'], async () => (await import('./export-command.ts')).addExportCommand],
   [['sync'], async () => (await import('./sync-commands.ts')).addSyncCommands],
-  [
-    ['apps', 'keys', 'managers'],
-    async () => (await import('./access-commands.ts')).addAccessCommands,
-  ],
+  [['apps'], async () => (await import('./app-commands.ts')).addAppCommands],
+  [['keys'], async () => (await import('./key-commands.ts')).addKeyCommands],
+  [['managers'], async () => (await import('./app-commands.ts')).addManagerCommands],
   [['accounts'], async () => (await import('./account-commands.ts')).addAccountCommands],
   [['operators'], async () => (await import('./account-commands.ts')).addOperatorCommands],
   [['events', 'maintenance'], async () => (await import('./event-commands.ts')).addEventCommands],
