@@ -16,11 +16,10 @@ import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
 import type { Fields } from '../contract/field.ts';
 import { managedOrgFields } from '../contract/organisation.ts';
-import { writableFields } from '../directory/columns.ts';
+import { writableFields, type Row, rowReader } from '../directory/rows.ts';
 import type { AllianceInput, BlueprintInput, OrgInput } from '../directory/inputs.ts';
 import type { Sql } from '../directory/list.ts';
 import { asText, listSeparator } from '../directory/read-csv.ts';
-import { type Row, rowReader } from '../directory/rows.ts';
 import { stringify } from 'csv-stringify/sync';
 import type { TSchema } from 'typebox';
 

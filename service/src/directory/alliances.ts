@@ -17,13 +17,17 @@ import {
   excludedValues,
   jsonPairs,
   writableFields,
-} from './columns.ts';
+  computedValues,
+  rowReader,
+  toRow,
+  type Row,
+  type Written,
+} from './rows.ts';
 import { foldText } from './fold-text.ts';
 import type { AllianceInput } from './inputs.ts';
 import { withStoredAliases } from './aliases.ts';
 import type { AllianceQuery } from './list-query.ts';
 import { filtersBy, filtersByMembers, type Sql } from './list.ts';
-import { computedValues, rowReader, toRow, type Row, type Written } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
 export type AllianceRow = Row & { slug: string };

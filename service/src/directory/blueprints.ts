@@ -8,12 +8,15 @@ import {
   computedColumns,
   excludedValues,
   writableFields,
-} from './columns.ts';
+  type Row,
+  computedValues,
+  rowReader,
+  toRow,
+} from './rows.ts';
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { BlueprintQuery } from './list-query.ts';
 import { type Sql, filtersBy } from './list.ts';
-import { type Row, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
 export const blueprintSource = {

@@ -16,13 +16,12 @@ import {
   selectMembers,
   type AllianceRow,
 } from './alliances.ts';
-import { columnList, columnsOf } from './columns.ts';
+import { columnList, columnsOf, rowReader, type Row } from './rows.ts';
 import type { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from './list-query.ts';
 import { filtersBy, findPage, readPage, type DirectoryReads, type Page, type Sql } from './list.ts';
 import type { SlugTable } from './lock-directory.ts';
 import { orgSource, otherFields as otherOrgFields, type OrgRow } from './orgs.ts';
 import { publicEntries, type EntrySource } from './public-entries.ts';
-import { rowReader, type Row } from './rows.ts';
 
 type Entries = { orgs: ManagedOrganisation; alliances: ManagedAlliance; blueprints: Blueprint };
 type Queries = { orgs: ManagedOrgQuery; alliances: AllianceQuery; blueprints: BlueprintQuery };

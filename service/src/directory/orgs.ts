@@ -14,12 +14,16 @@ import {
   computedColumns,
   excludedValues,
   writableFields,
-} from './columns.ts';
+  type Row,
+  type Written,
+  computedValues,
+  rowReader,
+  toRow,
+} from './rows.ts';
 import { foldText } from './fold-text.ts';
 import type { OrgQuery } from './list-query.ts';
 import { filtersBy, filtersByMembers } from './list.ts';
 import type { OrgInput } from './inputs.ts';
-import { type Row, type Written, computedValues, rowReader, toRow } from './rows.ts';
 import type { Filter } from './search/values.ts';
 
 export type OrgRow = Row & {

@@ -30,7 +30,7 @@ import { type StartedBy, lastValidators, type Completion, type Validators } from
 import { readRows, type SourceRows } from './read-rows.ts';
 import { stageBlueprints, badRows, type Staged } from './stage-blueprints.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
-import { columnList, columnsOf, jsonValues, writableFields } from '../directory/columns.ts';
+import { columnList, columnsOf, jsonValues, writableFields } from '../directory/rows.ts';
 import type { SourceLine } from '../directory/import-source.ts';
 import { retireBlueprints } from '../directory/blueprints.ts';
 import { lockDirectory } from '../directory/lock-directory.ts';

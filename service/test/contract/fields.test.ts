@@ -12,7 +12,7 @@ import { blueprintFields, blueprintSearch } from '../../src/contract/blueprint.t
 import type { Fields } from '../../src/contract/field.ts';
 import { managedOrgFields, orgFields, orgSearch } from '../../src/contract/organisation.ts';
 import { sql } from '../../src/database/database.ts';
-import { columnsOf } from '../../src/directory/columns.ts';
+import { columnsOf } from '../../src/directory/rows.ts';
 import { csvColumns, exportLines, toCsv } from '../../src/commands/export-command.ts';
 import { importLines, importSchemas, type ImportKind } from '../../src/directory/import.ts';
 import { readCsv } from '../../src/directory/read-csv.ts';
