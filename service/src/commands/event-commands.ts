@@ -4,7 +4,7 @@ import { findRepeatedName } from '../contract/repeated-name.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
-import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
+import { listEvents, type EventFilter, type ListedEvent } from '../events/pull-events.ts';
 import type { RejectedEvent } from '../events/published-events.ts';
 import { listRefused, changeRefused, type RefusedVerb } from '../http/operator/refused.ts';
 import {

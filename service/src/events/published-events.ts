@@ -6,7 +6,7 @@
 import { cutText } from '../contract/cut-text.ts';
 import { changedRows, sql, type Executor, type Transaction } from '../database/database.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
-import type { EventFilter } from './list-events.ts';
+import type { EventFilter } from './pull-events.ts';
 
 export type PublishedEvent = {
   id: string;

@@ -15,7 +15,7 @@ import {
 } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { ServiceError } from '../errors.ts';
-import type { EventFilter } from './list-events.ts';
+import type { EventFilter } from './pull-events.ts';
 import type { RejectedEvent } from './published-events.ts';
 
 type Statement = ReturnType<typeof sql>;

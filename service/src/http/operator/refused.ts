@@ -3,7 +3,7 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { Change, Database, Executor, Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import type { EventFilter } from '../../events/list-events.ts';
+import type { EventFilter } from '../../events/pull-events.ts';
 import {
   dropRejected,
   listRejected,
