@@ -1,6 +1,6 @@
 /** Declares every operation of the portal API once, with its request and response. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import type { suspendableKinds } from '../../../service/src/contract/suspension.ts';
+import type { suspendableKinds } from '../../../service/src/contract/console.ts';
 import { quotasMax } from '../../../service/src/contract/quotas.ts';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
 import { read, readEdited, readOlder, readPage, callEdited, type Page } from './read.ts';

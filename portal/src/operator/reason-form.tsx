@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { useState, type ComponentProps } from 'react';
-import { reasonCharsMax } from '../../../service/src/contract/suspension.ts';
+import { reasonCharsMax } from '../../../service/src/contract/console.ts';
 import { useUnsaved } from '../session/unsaved.ts';
 import { Form, type Write } from '../ui/form.tsx';
 

@@ -1,7 +1,7 @@
 import { Checkbox, Text } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import { suspendableKinds, suspensionEffects } from '../../../service/src/contract/suspension.ts';
+import { suspendableKinds, suspensionEffects } from '../../../service/src/contract/console.ts';
 import { restore, suspend, type Suspendable } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { useSession } from '../session/use-session.ts';

@@ -2,7 +2,7 @@
  * An operator suspends accounts, apps, webhooks and keys, with a reason that their owners see, and restores them. A row
  * says so; whoever admits a caller reads it. `webhooks/management/suspend-webhooks.ts` also stops the deliveries.
  */
-import { reasonCharsMax } from '../contract/suspension.ts';
+import { reasonCharsMax } from '../contract/console.ts';
 import {
   sql,
   type Executor,

@@ -1,7 +1,7 @@
 /** `suspend` and `restore` of accounts, apps, webhooks and keys. */
 import type { Command } from 'commander';
 import { requireReason, type Suspendable } from '../access/suspensions.ts';
-import { reasonCharsMax, suspensionEffects } from '../contract/suspension.ts';
+import { reasonCharsMax, suspensionEffects } from '../contract/console.ts';
 import type { Database } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
 import {

@@ -19,7 +19,7 @@ import {
   text,
 } from './shapes.ts';
 import { Announcement } from './status.ts';
-import { reasonCharsMax } from './suspension.ts';
+import { reasonCharsMax } from './console.ts';
 import { Delivery, webhookHealths } from './webhook.ts';
 import { webhookFormats } from './delivery-rules.ts';
 

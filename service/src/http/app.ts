@@ -27,8 +27,7 @@ import { registerStatus } from './v1/status.ts';
 import { registerEvents, type EventDependencies } from './v1/events.ts';
 import { openSurface } from './v1/surface.ts';
 import { registerWebhooks } from './v1/webhooks.ts';
-import { createAppLimits } from './webhooks/app-limits.ts';
-import type { WebhookDependencies } from './webhooks/operation.ts';
+import { createAppLimits, type WebhookDependencies } from './webhooks/operation.ts';
 
 type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
   AdmitDependencies &

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { invitationMailsPerHour, invitationsPerAppMax } from '../../src/access/invitations.ts';
 import { platformKeysMax, temporaryKeysPerAppMax } from '../../src/access/keys.ts';
 import { appsPerMemberMax, ownedAppsMax } from '../../src/access/members.ts';
-import { reasonCharsMax } from '../../src/contract/suspension.ts';
+import { reasonCharsMax } from '../../src/contract/console.ts';
 import {
   attemptsMax as attemptsPerCycle,
   keptBytesMax,
@@ -102,7 +102,7 @@ import {
   changesPerMinute,
   redeliveriesPerMinute,
   testsPerMinute,
-} from '../../src/http/webhooks/app-limits.ts';
+} from '../../src/http/webhooks/operation.ts';
 import { announcementsMax } from '../../src/system/announcements.ts';
 import { settings } from '../../src/settings/settings.ts';
 import { userAgentCharsMax } from '../../src/sign-in/caller.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sql } from '../../src/database/database.ts';
-import { redeliveriesPerMinute } from '../../src/http/webhooks/app-limits.ts';
+import { redeliveriesPerMinute } from '../../src/http/webhooks/operation.ts';
 import { replaysPerSecond } from '../../src/webhooks/replay/replay.ts';
 import { announce, put } from '../support/directory.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changesPerMinute } from '../../src/http/webhooks/app-limits.ts';
+import { changesPerMinute } from '../../src/http/webhooks/operation.ts';
 import { sql } from '../../src/database/database.ts';
 import { startOidcProvider } from '../support/oidc-provider.ts';
 import {

@@ -17,8 +17,12 @@ import {
   OperatorQuota,
   QuotaChanges,
 } from '../../contract/operator.ts';
-import { consoleSearchCharsMax, searchedKeysMax } from '../../contract/console.ts';
-import { reasonCharsMax, suspendableKinds } from '../../contract/suspension.ts';
+import {
+  consoleSearchCharsMax,
+  searchedKeysMax,
+  reasonCharsMax,
+  suspendableKinds,
+} from '../../contract/console.ts';
 import { noNul, strictObject, uuid } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/parse-time.ts';
 import { ServiceError } from '../../errors.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import type { FastifyRequest } from 'fastify';
-import { suspendableKinds } from '../../contract/suspension.ts';
+import { suspendableKinds } from '../../contract/console.ts';
 import type { OperatorCheck } from '../../contract/operator.ts';
 import { uuid, enumOf } from '../../contract/shapes.ts';
 import type { SettingInForce } from '../../settings/settings.ts';

@@ -26,7 +26,7 @@ import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhoo
 import { holdSession } from '../../sign-in/sessions.ts';
 import { confirmedChange } from '../confirmed-change.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
+import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/operation.ts';
 import { checkRange, DeliveryQuery } from '../webhooks/bodies.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { onOnePage, operation } from './surface.ts';

@@ -8,8 +8,7 @@ import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { entryOf, publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
-import { basePathOf } from './page.ts';
-import { sendNotBuilt, servePage } from './serve-page.ts';
+import { basePathOf, sendNotBuilt, servePage } from './page.ts';
 
 export type ClientDependencies = { publicUrl: string; version: string };
 

@@ -32,9 +32,8 @@ import { listKey, readDetail, readList, scopeOf, type CachedReads } from '../v1/
 import { directoryCss } from './entry-parts.ts';
 import { renderAlliance, renderOrg } from './entry-page.ts';
 import { renderList, type ListContent, type ListQuery } from './list-page.ts';
-import { htmlType, pageHeaders, type Site } from './page.ts';
+import { htmlType, pageHeaders, type Site, servePage } from './page.ts';
 import { searchScript } from './search-page.ts';
-import { servePage } from './serve-page.ts';
 import { readSitemap, sitemapPath } from './sitemap.ts';
 
 export type DirectoryPagesDependencies = CachedReads & { database: Database; health: Health };

@@ -9,8 +9,9 @@ import { version } from '../../runtime/version.ts';
 import { publicEntry, type Entry } from '../responses/response-cache.ts';
 import { sendEntry } from '../responses/send-entry.ts';
 import { serveAssets } from './serve-assets.ts';
-import { sendNotBuilt, servePage } from './serve-page.ts';
 import {
+  sendNotBuilt,
+  servePage,
   escape,
   html,
   htmlType,

@@ -4,6 +4,8 @@ import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';
 import type { Status } from '../../contract/status.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { rejectOtherMethods } from '../methods.ts';
 
 /** Text that is HTML already. */
 export type Html = { readonly html: string };
@@ -179,4 +181,34 @@ export function renderMaintenance({
   return html`<p class="notice">
     <strong>Maintenance.</strong> ${message ?? 'The API is not available at the moment.'}${end}
   </p>`;
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+type Checks = Pick<RouteOptions, 'onRequest' | 'preValidation' | 'schema'>;
+
+/** Serves one address of the site to GET and HEAD, and responds with 405 to other methods. */
+export function servePage(
+  app: FastifyInstance,
+  url: string,
+  handler: Handler,
+  { schema, ...hooks }: Checks = {},
+): void {
+  rejectOtherMethods(app, url, new Set(['GET', 'HEAD']), false);
+  app.route({
+    method: ['GET', 'HEAD'],
+    url,
+    exposeHeadRoute: false,
+    schema: { ...schema, hide: true },
+    ...hooks,
+    handler,
+  });
+}
+
+/** `text`: what is not built, and how to build it. */
+export function sendNotBuilt(reply: FastifyReply, text: string): FastifyReply {
+  return reply
+    .code(503)
+    .headers({ 'cache-control': 'no-store', 'retry-after': '60' })
+    .type('text/plain; charset=utf-8')
+    .send(`${text}\n`);
 }

@@ -19,9 +19,8 @@ import { inTurnOfAddress } from '../admission/caller-turns.ts';
 import { signInOptionsOf, toPortalSession } from '../portal/portal-session.ts';
 import { within } from '../within.ts';
 import type { Brand } from './brand.ts';
-import { basePathOf, renderPolicy } from './page.ts';
+import { basePathOf, renderPolicy, sendNotBuilt, servePage } from './page.ts';
 import { serveAssets } from './serve-assets.ts';
-import { sendNotBuilt, servePage } from './serve-page.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
 
 export type PortalPagesDependencies = {

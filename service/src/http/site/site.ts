@@ -35,8 +35,8 @@ import {
   type Html,
   type Site,
   type SiteSettings,
+  servePage,
 } from './page.ts';
-import { servePage } from './serve-page.ts';
 import { font } from './tokens.ts';
 import { sitemapPath } from './sitemap.ts';
 

@@ -21,7 +21,7 @@ import {
   runReplay,
 } from '../../webhooks/replay/replay.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { redeliveriesPerMinute } from './app-limits.ts';
+import { redeliveriesPerMinute, operation } from './operation.ts';
 import {
   checkRange,
   DeliveryQuery,
@@ -33,7 +33,6 @@ import {
   requirePast,
   requireRecent,
 } from './bodies.ts';
-import { operation } from './operation.ts';
 
 const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
 

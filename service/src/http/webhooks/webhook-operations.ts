@@ -19,7 +19,7 @@ import {
   readWebhook,
 } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { testsPerMinute, type AppLimits } from './app-limits.ts';
+import { testsPerMinute, type AppLimits, operation } from './operation.ts';
 import {
   CreationHeaders,
   DeletedWebhook,
@@ -29,7 +29,6 @@ import {
   TestRequest,
   WebhookChanges,
 } from './bodies.ts';
-import { operation } from './operation.ts';
 
 const response = oneOf(Webhook, 'WebhookResponse', examples.webhook);
 const responseWithSecret = oneOf(CreatedWebhook, 'CreatedWebhookResponse', examples.createdWebhook);

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { removeManager } from '../../../src/access/managers.ts';
-import { changesPerMinute } from '../../../src/http/webhooks/app-limits.ts';
+import { changesPerMinute } from '../../../src/http/webhooks/operation.ts';
 import { sql } from '../../../src/database/database.ts';
 import { findOrg } from '../../../src/directory/orgs.ts';
 import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
