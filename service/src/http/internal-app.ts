@@ -6,7 +6,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
-import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
+import type { Readiness, ReadinessCheck } from '../system/health.ts';
 import { countConnections, countUnrouted } from './count-requests.ts';
 import { handleClientError } from './connections/client-error.ts';
 import {

@@ -79,7 +79,7 @@ import {
 import { bytesMax as eventsBytesMax, eventsMax } from '../../src/http/internal/events.ts';
 import { compressedFromBytes } from '../../src/http/responses/codings.ts';
 import { searchTextMax } from '../../src/http/site/search-page.ts';
-import { urlsPerPart } from '../../src/http/site/sitemap.ts';
+import { urlsPerPart } from '../../src/http/site/directory-pages.ts';
 import { redirectsMax, sourceBytesMax } from '../../src/sync/open-source.ts';
 import { rowsMax as syncRowsMax } from '../../src/sync/stage-blueprints.ts';
 import { timeoutMs as syncTimeoutMs } from '../../src/sync/sync-blueprints.ts';

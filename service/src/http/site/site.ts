@@ -24,7 +24,11 @@ import { within } from '../within.ts';
 import { renderLanding } from './landing-page.ts';
 import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
 import { renderStatus, type StatusContent } from './status-page.ts';
-import { registerDirectoryPages, type DirectoryPagesDependencies } from './directory-pages.ts';
+import {
+  registerDirectoryPages,
+  type DirectoryPagesDependencies,
+  sitemapPath,
+} from './directory-pages.ts';
 import {
   html,
   htmlType,
@@ -38,7 +42,6 @@ import {
   servePage,
 } from './page.ts';
 import { font } from './tokens.ts';
-import { sitemapPath } from './sitemap.ts';
 
 export type SiteDependencies = SiteSettings &
   DirectoryPagesDependencies & {

@@ -6,7 +6,7 @@ import { Usage } from '../../../src/access/usage.ts';
 import { sql } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
-import { createReadinessCheck } from '../../../src/system/readiness.ts';
+import { createReadinessCheck } from '../../../src/system/health.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';
 import { eventually, withinASecond } from '../../support/eventually.ts';

@@ -10,7 +10,7 @@ import { sql, type Database } from '../../../src/database/database.ts';
 import { createInternalApp } from '../../../src/http/internal-app.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
-import { createReadinessCheck, failingMaxMs } from '../../../src/system/readiness.ts';
+import { createReadinessCheck, failingMaxMs } from '../../../src/system/health.ts';
 import { createPing, createQueueReader } from '../../../src/system/queue-state.ts';
 import { runCommand, startCommand, type Command } from '../../support/command.ts';
 import { openCuttableDatabase } from '../../support/cuttable-database.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import { sql } from '../../../src/database/database.ts';
-import { urlsPerPart } from '../../../src/http/site/sitemap.ts';
+import { urlsPerPart } from '../../../src/http/site/directory-pages.ts';
 import { disableMaintenance, enableMaintenance } from '../../../src/system/maintenance.ts';
 import { testActor } from '../../support/actor.ts';
 import { blueprint, put } from '../../support/directory.ts';
