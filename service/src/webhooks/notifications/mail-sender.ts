@@ -32,7 +32,7 @@ import {
   releaseMail,
   type ClaimedMail,
 } from './mail-queue.ts';
-import { renderMail, type MailContext } from './render-mail.ts';
+import { renderMail, type MailContext, type MailText } from './render-mail.ts';
 import type { NearQuota } from '../../access/quotas.ts';
 import { severityLabels } from '../../contract/announcement.ts';
 import type { Announcement } from '../../contract/status.ts';
@@ -173,17 +173,11 @@ async function sendToAll(
   return outcome;
 }
 
-export type NoticeMailDependencies = {
-  database: Database;
-  mailer: Mailer;
-  log: Logger;
-  serviceName: string;
-  publicUrl: string;
-};
+type NoticeDependencies = Omit<MailSenderDependencies, 'session' | 'deactivateAfter'>;
 
 /** Sends a few due notices, one mail each, and returns whether there were any. One that cannot be rendered or recorded stops no other. */
 export async function sendNotices(
-  dependencies: NoticeMailDependencies,
+  dependencies: NoticeDependencies,
   about: NoticesAbout,
 ): Promise<boolean> {
   const claimed = await claimNotices(dependencies.database, { about, room: mailsAtOnce });
@@ -198,7 +192,7 @@ export async function sendNotices(
   return claimed.length > 0;
 }
 
-async function sendNotice(dependencies: NoticeMailDependencies, notice: Notice): Promise<void> {
+async function sendNotice(dependencies: NoticeDependencies, notice: Notice): Promise<void> {
   const { database, mailer, log } = dependencies;
   const { id, kind, recipient, attempt } = notice;
   const { kind: outcome, ...failure } = await mailer.send({
@@ -218,17 +212,17 @@ async function sendNotice(dependencies: NoticeMailDependencies, notice: Notice):
   else log.info(fields, 'notice.sent');
 }
 
-type Context = Pick<NoticeMailDependencies, 'serviceName' | 'publicUrl'>;
+const renderers: Record<Notice['kind'], (notice: Notice, context: NoticeDependencies) => MailText> =
+  {
+    announcement: renderAnnouncement,
+    message: ({ details }) => details as MailText,
+    'quota.near': renderQuota,
+  };
 
-type MailText = { subject: string; text: string };
-
-const renderers: Record<Notice['kind'], (notice: Notice, context: Context) => MailText> = {
-  announcement: renderAnnouncement,
-  message: ({ details }) => details as MailText,
-  'quota.near': renderQuota,
-};
-
-function renderAnnouncement({ details }: Notice, { serviceName, publicUrl }: Context): MailText {
+function renderAnnouncement(
+  { details }: Notice,
+  { serviceName, publicUrl }: NoticeDependencies,
+): MailText {
   const { severity, text, startsAt, endsAt } = details as Announcement;
   const times = [startsAt && `From ${startsAt}`, endsAt && `Until ${endsAt}`].filter(Boolean);
   return {
@@ -245,7 +239,7 @@ ${publicUrl}/profile/developer/account
 
 function renderQuota(
   { appId, appName, details, createdAt }: Notice,
-  { serviceName, publicUrl }: Context,
+  { serviceName, publicUrl }: NoticeDependencies,
 ): MailText {
   const { quota, used, limit, ofKey = false } = details as NearQuota;
   const name = quoteName(appName ?? '');

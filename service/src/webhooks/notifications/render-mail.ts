@@ -6,7 +6,7 @@ import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
 
-type MailText = { subject: string; text: string };
+export type MailText = { subject: string; text: string };
 
 /** As far as a replay reaches back, less a day to read the mail. */
 const replayableMs = (recoverDaysMax - 1) * 86_400_000;
