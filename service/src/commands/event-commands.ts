@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
-import { findRepeatedName } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';
@@ -177,12 +177,8 @@ function toRow(event: ListedEvent): string[] {
 }
 
 function parseData(text: string): unknown {
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch {
-    throw new ArgumentsError({ path: '--data', message: 'must be JSON' });
-  }
+  const data = parseJson(text);
+  if (data === undefined) throw new ArgumentsError({ path: '--data', message: 'must be JSON' });
   const repeated = findRepeatedName(text);
   if (repeated === null) return data;
   throw new ArgumentsError({ path: '--data', message: `names ${JSON.stringify(repeated)} twice` });

@@ -1,5 +1,14 @@
 import { cutText } from './cut-text.ts';
 
+/** Undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 const quote = 0x22;
 const backslash = 0x5c;
 /** Of the returned path, which errors repeat. */

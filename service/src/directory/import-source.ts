@@ -1,6 +1,6 @@
 /** Reads NDJSON line by line: turns each line into a value or a fault. It checks no schema. `read-csv.ts` reads CSV. */
 
-import { findRepeatedName } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
 
 /**
  * `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known; `endsInput`: what
@@ -57,11 +57,8 @@ function parseLine(line: Buffer, first: boolean): { value: unknown } | { fault: 
   }
   if (first) text = text.replace(/^\uFEFF/, '');
   if (text.trim() === '') return null;
-  try {
-    const value = JSON.parse(text) as unknown;
-    const repeated = findRepeatedName(text);
-    return repeated === null ? { value } : { fault: `names ${JSON.stringify(repeated)} twice` };
-  } catch {
-    return { fault: 'is not valid JSON' };
-  }
+  const value = parseJson(text);
+  if (value === undefined) return { fault: 'is not valid JSON' };
+  const repeated = findRepeatedName(text);
+  return repeated === null ? { value } : { fault: `names ${JSON.stringify(repeated)} twice` };
 }

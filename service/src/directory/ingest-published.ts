@@ -2,7 +2,7 @@
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
  * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
-import { findRepeatedName } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
 import { type Database, type Transaction, sql } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
 import { catalogue, checkInner } from '../events/catalogue.ts';
@@ -139,7 +139,8 @@ function accept({ id, name }: PublishedEvent, audience: string, data: string): O
 
 function checkText({ name, data }: PublishedEvent): Issue[] {
   const text = data ?? 'null';
-  const parsed = parse(text);
+  // PostgreSQL has parsed this JSON before, but a difference between the two parsers must not block the rest.
+  const parsed = parseJson(text);
   if (parsed === undefined) return [{ path: 'data', message: 'must be JSON' }];
   const result = checkInner(name, parsed);
   if (!result.ok) return result.issues;
@@ -147,13 +148,4 @@ function checkText({ name, data }: PublishedEvent): Issue[] {
   return repeated === null
     ? []
     : [{ path: 'data', message: `names ${JSON.stringify(repeated)} twice in one object` }];
-}
-
-/** PostgreSQL has parsed this JSON before, but a difference between the two parsers must not block the rest. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 /** Checks what the machine offers: the folder of the data, ports and the mail server. */
 import { access, constants, lstat, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { parseJson } from '../contract/repeated-name.ts';
 import { type Config, httpAddress } from '../settings/config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 import { once } from 'node:events';
@@ -207,12 +208,8 @@ type Envelope = { success: boolean; data?: { status?: unknown } };
 
 /** Null if the response is not from this service. */
 function readEnvelope(text: string): Envelope | null {
-  try {
-    const body = JSON.parse(text) as Partial<Envelope> | null;
-    return typeof body?.success === 'boolean' ? (body as Envelope) : null;
-  } catch {
-    return null;
-  }
+  const body = parseJson(text) as Partial<Envelope> | null | undefined;
+  return typeof body?.success === 'boolean' ? (body as Envelope) : null;
 }
 
 const mailTimeoutMs = 8_000;

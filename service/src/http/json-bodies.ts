@@ -1,14 +1,14 @@
 /** Accepts only JSON bodies in valid UTF-8 that name each field once. Zero bytes are no body: generated clients send them where none is needed. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { strictObject } from '../contract/shapes.ts';
-import { findRepeatedName } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
 import { createValidator } from '../contract/validate.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
 export function readJsonBodies(app: FastifyInstance): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
   // Refusing `__proto__` and `constructor.prototype` prevents prototype pollution; none of our fields has these names.
-  const parseJson = app.getDefaultJsonParser('error', 'error');
+  const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (isCoded(request)) return done(coded());
@@ -20,8 +20,9 @@ export function readJsonBodies(app: FastifyInstance): void {
     }
     if (text === '') return done(null, undefined);
     if (text.trim() === 'null') return done(invalid({ path: 'body', message: 'must not be null' }));
-    void parseJson(request, text, (error, value) => {
-      if (error) return done(isJson(text) ? invalid({ path: 'body', message: notAllowed }) : error);
+    void parse(request, text, (error, value) => {
+      if (error && parseJson(text) === undefined) return done(error);
+      if (error) return done(invalid({ path: 'body', message: notAllowed }));
       const repeated = findRepeatedName(text);
       if (repeated === null) return done(null, value);
       done(invalid({ path: `body.${repeated}`, message: 'must not be there twice' }));
@@ -31,15 +32,6 @@ export function readJsonBodies(app: FastifyInstance): void {
 
 const notAllowed =
   '"__proto__" and "prototype" in "constructor" are not allowed as names of fields';
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Whether a body is compressed. Each parser of bodies refuses it with the error below. */
 export function isCoded({ headers }: FastifyRequest): boolean {

@@ -1,3 +1,4 @@
+import { parseJson } from '../contract/repeated-name.ts';
 import type { Config } from '../settings/config.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -119,7 +120,7 @@ function unsaid(fault: string): Said {
 
 async function hear({ status, headers, body }: HttpAnswer): Promise<Said> {
   const text = await readText(body);
-  return { status, headers, body: parse(text), fault: '' };
+  return { status, headers, body: parseJson(text ?? ''), fault: '' };
 }
 
 /** Null if it is longer than any guild. */
@@ -133,14 +134,6 @@ async function readText(body: Readable): Promise<string | null> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-function parse(text: string | null): unknown {
-  try {
-    return text === null ? null : (JSON.parse(text) as unknown);
-  } catch {
-    return null;
-  }
 }
 
 function classifyResponse({ status, body, fault }: Said): ChatAnswer {

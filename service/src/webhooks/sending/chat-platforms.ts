@@ -1,5 +1,6 @@
 /** What the chat platforms accept and respond: which URLs are theirs, and what a response says about the next request. Pure. */
 import type { ChatFormat } from '../../contract/delivery-rules.ts';
+import { parseJson } from '../../contract/repeated-name.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { retryAfterMaxMs, retryAfterMs } from './retry.ts';
 
@@ -134,12 +135,8 @@ function isGone(format: ChatFormat, { statusCode, responseBody }: AttemptOutcome
 }
 
 function parse(bytes: Buffer | null): object {
-  try {
-    const value: unknown = JSON.parse(bytes?.toString() ?? '');
-    return typeof value === 'object' && value !== null ? value : {};
-  } catch {
-    return {};
-  }
+  const value = parseJson(bytes?.toString() ?? '');
+  return typeof value === 'object' && value !== null ? value : {};
 }
 
 /** Shorter parts of a path or query are words such as `webhooks`. */
