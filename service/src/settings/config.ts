@@ -10,7 +10,7 @@ import {
   settings,
   type Fault,
 } from './settings.ts';
-import { inUrl, isLoopback } from './setting-types.ts';
+import { decode, inUrl, isLoopback } from './setting-types.ts';
 
 export type Config = ReturnType<typeof readConfig>['config'];
 export type Network = Config['webhooks']['allowedNetworks'][number];
@@ -195,15 +195,7 @@ function passwordsOf(address: string): string[] {
   const written = url
     ? [url.password, url.searchParams.get('password') ?? '']
     : [/:([^@]*)@/.exec(address.replace(/^[a-z]+:\/\//i, ''))?.[1] ?? ''];
-  return written.flatMap((password) => [password, decode(password)]);
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return written.flatMap((password) => [password, decode(password) ?? password]);
 }
 
 type LookAlike = { variable: string; setting: string };

@@ -269,7 +269,8 @@ export const sourceUrl = parsed(
   { examples: ['https://example.org/blueprints.ndjson'], secret: 'password' },
 );
 
-function decode(encoded: string): string | null {
+/** Null for what is not percent-encoded UTF-8. */
+export function decode(encoded: string): string | null {
   try {
     return decodeURIComponent(encoded);
   } catch {

@@ -146,14 +146,8 @@ async function validatorsOf(
   return { ...state, fingerprint, revision: rows[0]?.revision ?? 0 };
 }
 
-type MergeOptions = {
-  unit: SourceRows['unit'];
-  /** Allows retiring more than half of them. */
-  force: boolean;
-  skipBad: boolean;
-  publicUrl: string;
-  signal: AbortSignal;
-};
+type MergeOptions = Pick<BlueprintSyncRequest, 'force' | 'skipBad' | 'publicUrl' | 'signal'> &
+  Pick<SourceRows, 'unit'>;
 
 const pageSize = 1_000;
 

@@ -265,7 +265,6 @@ function detailOperation(kind: SlugTable, { example, ...described }: Described &
 }
 
 type DownloadDependencies = KeyCounterDependencies & {
-  database: Database;
   revisions: Pick<Revisions, 'current'>;
   publicUrl: string;
   rateLimitPerMinute: number;
