@@ -200,6 +200,7 @@ table attempts partition by RANGE (delivery_id)
   error text
   response_headers bytea
   response_body bytea
+  error_cause text
   attempts_check: CHECK ((num_nonnulls(status_code, error) >= 1))
   attempts_duration_ms_check: CHECK ((duration_ms >= 0))
   attempts_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text, 'interrupted'::text])))

@@ -27,6 +27,15 @@ test('every fault has words of its own, and something to check', () => {
   assert.equal(without('timeout', 10_000).title, 'No response within 10 s');
 });
 
+test('a known cause says more than its error', () => {
+  const causes = ['refused', 'not_tls', 'certificate_expired', 'certificate_incomplete'] as const;
+  for (const errorCause of causes) {
+    const known = describeAttempt({ statusCode: null, error: 'tls', errorCause, durationMs: 12 });
+    assert.notEqual(known.title, without('tls').title);
+    assert.notEqual(known.advice, without('tls').advice);
+  }
+});
+
 test('redirects, refusals, missing pages and failures differ', () => {
   assert.match(answered(301).advice ?? '', /location/);
   assert.match(answered(401).title, /authentication/);

@@ -14,9 +14,15 @@ type Texts = Omit<AttemptDescription, 'outcome'>;
 
 /** `isMessage`: it was sent to a chat platform, and not to a server of the webhook's owner. */
 export function describeAttempt(
-  { statusCode, error, durationMs }: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'>,
+  {
+    statusCode,
+    error,
+    errorCause = null,
+    durationMs,
+  }: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'> & Partial<Pick<Attempt, 'errorCause'>>,
   isMessage = false,
 ): AttemptDescription {
+  if (errorCause !== null) return { outcome: 'failed', ...causes[errorCause] };
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No response', advice: faults.reset.advice };
@@ -61,6 +67,57 @@ const faults: Record<NonNullable<Attempt['error']>, Texts> = {
     title: 'Interrupted by the service',
     advice:
       'The service stopped during the attempt, so it is unknown whether the delivery arrived. This does not count against the webhook. If the delivery is sent again, it has the same webhook-id.',
+  },
+};
+
+const causes: Record<NonNullable<Attempt['errorCause']>, Texts> = {
+  refused: {
+    title: 'Connection refused',
+    advice:
+      'The host was found, but nothing listens on the port in the URL. Check that your server is running, and that it listens on this port and for requests from the internet.',
+  },
+  unreachable: {
+    title: 'The host cannot be reached',
+    advice:
+      'There is no way to the address of the host. Check its DNS records and your firewall. If it has an IPv6 address only, add an IPv4 address.',
+  },
+  not_tls: {
+    title: 'The port does not speak TLS',
+    advice:
+      'The URL begins with https, but the response was not TLS. Use the port at which your server speaks HTTPS, usually 443.',
+  },
+  tls_version: {
+    title: 'The version of TLS is too old',
+    advice: 'Make your server, or the proxy in front of it, speak TLS 1.2 or 1.3.',
+  },
+  certificate_expired: {
+    title: 'The certificate has expired',
+    advice:
+      'Renew the certificate of your server, and reload the server so that it uses the new one. An intermediate certificate can have expired, too.',
+  },
+  certificate_not_yet_valid: {
+    title: 'The certificate is not valid yet',
+    advice: 'Use a certificate that is valid now, and check the clock of whatever made it.',
+  },
+  certificate_wrong_host: {
+    title: 'The certificate is for another host',
+    advice:
+      'The certificate must name the host in the URL as a subject alternative name. Check the host, and which certificate your server sends for it.',
+  },
+  certificate_incomplete: {
+    title: 'The certificate cannot be verified',
+    advice:
+      'Your server sends its certificate without the intermediate certificates: configure the full chain, often called fullchain.pem. If it sends them, the authority is not a public one.',
+  },
+  certificate_untrusted: {
+    title: 'The certificate is not from a public authority',
+    advice:
+      'Self-signed certificates and those of private authorities are not accepted. Use one from a public authority, such as Let’s Encrypt.',
+  },
+  client_certificate_required: {
+    title: 'Your server requires a client certificate',
+    advice:
+      'Deliveries have none. Exempt this path, and check the signature of each delivery instead.',
   },
 };
 

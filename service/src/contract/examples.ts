@@ -200,6 +200,7 @@ const delivery: DeliveryDetail = {
       durationMs: 48,
       statusCode: 200,
       error: null,
+      errorCause: null,
       responseHeaders: { 'content-type': 'text/plain' },
       responseBody: 'ok',
     },

@@ -143,6 +143,23 @@ export const Attempt = strictObject(
         'Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt.',
       ),
     ),
+    errorCause: nullable(
+      state(
+        [
+          'refused',
+          'unreachable',
+          'not_tls',
+          'tls_version',
+          'certificate_expired',
+          'certificate_not_yet_valid',
+          'certificate_wrong_host',
+          'certificate_incomplete',
+          'certificate_untrusted',
+          'client_certificate_required',
+        ],
+        'What is known of an error `connect`, `tls` or `reset`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known.',
+      ),
+    ),
     responseHeaders: nullable(
       Type.Record(Type.String(), Type.String(), { description: 'The headers of the response.' }),
     ),

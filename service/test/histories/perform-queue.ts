@@ -159,6 +159,7 @@ function attempt(delivery: Handed, { status, final }: Answer): RecordedAttempt {
     verdict: decideVerdict(result, cycle, backoff, 0.5, new Date()),
     startedAt: new Date(),
     durationMs: 1,
+    errorCause: null,
     responseHeaders: null,
     responseBody: null,
   };

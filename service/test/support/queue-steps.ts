@@ -96,6 +96,7 @@ export function attemptOf(
     durationMs: 1,
     statusCode: 500,
     error: null,
+    errorCause: null,
     responseHeaders: null,
     responseBody: null,
     verdict: { kind: 'retry', waitMs: 1 },

@@ -108,7 +108,7 @@ async function readWithAudience(
   const { rows: attempts } = await sql<AttemptRow>`
     select * from (
       select number, trigger, started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error,
-        response_headers as "responseHeaders", response_body as "responseBody"
+        error_cause as "errorCause", response_headers as "responseHeaders", response_body as "responseBody"
       from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
     ) last order by number
   `.execute(executor);

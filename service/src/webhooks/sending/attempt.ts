@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { Client, type Dispatcher } from 'undici';
+import type { Attempt } from '../../contract/webhook.ts';
 import type { Config, Network } from '../../settings/config.ts';
 import { Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
@@ -13,6 +14,7 @@ import { keptBytesMax } from '../../contract/delivery-rules.ts';
 
 export type AttemptOutcome = AttemptResult & {
   durationMs: number;
+  errorCause: Attempt['errorCause'];
   /** Bytes of JSON text: an object of strings. Null if no response came. */
   responseHeaders: Buffer | null;
   /** The first 4 KiB, as bytes. */
@@ -173,6 +175,7 @@ function openClient(origin: string, idleMs: number, connector: GuardedConnector)
 }
 
 type AttemptError = NonNullable<AttemptResult['error']>;
+type ErrorCause = Attempt['errorCause'];
 type ExchangeLimits = {
   timeoutMs: number;
   queueTimeout: (exchange: Exchange) => void;
@@ -255,7 +258,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#limits.isClosed()) return this.abandon('interrupted');
     const resend = this.#resend;
     if (this.#ended || this.#overdue || !resend || !closedCodes.has(error.code ?? '')) {
-      return this.abandon(errorKind(error));
+      return this.abandon(errorKind(error), errorCause(error));
     }
     this.#resend = null;
     this.#connections.suspect(this.#origin);
@@ -270,15 +273,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Ends without the rest of the response, so its connection cannot be reused. */
-  abandon(error: AttemptError): void {
+  abandon(error: AttemptError, cause: ErrorCause = null): void {
     if (this.#ended) return;
-    this.end(error);
+    this.end(error, cause);
     if (this.#resend) this.#connections.suspect(this.#origin);
     if (this.#client) this.#connections.drop(this.#client);
   }
 
   /** If a status came, it is the outcome, whatever happened to the body; otherwise the error is. */
-  end(error: AttemptError): void {
+  end(error: AttemptError, cause: ErrorCause = null): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
@@ -287,6 +290,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       durationMs: Math.round(performance.now() - this.#start),
       statusCode: this.#statusCode,
       error: came ? null : this.#overdue ? 'timeout' : error,
+      errorCause: came || this.#overdue ? null : cause,
       retryAfter: headerText(this.#headers['retry-after']) || null,
       responseHeaders: came ? captureHeaders(this.#headers) : null,
       responseBody: came ? this.#body.bytes() : null,
@@ -307,6 +311,28 @@ const tlsCode = /^(ERR_SSL|EPROTO)/;
 function errorKind(error: Error & { code?: string }): AttemptError {
   if (error instanceof ConnectError) return error.fault;
   return tlsCode.test(error.code ?? '') ? 'tls' : 'reset';
+}
+
+/** Codes of Node.js and OpenSSL. */
+const causes: [code: RegExp, cause: NonNullable<ErrorCause>][] = [
+  [/^ECONNREFUSED$/, 'refused'],
+  [/^E(HOST|NET)UNREACH$/, 'unreachable'],
+  [/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/, 'not_tls'],
+  [/^ERR_SSL_.*(PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL)$/, 'tls_version'],
+  [/^CERT_HAS_EXPIRED$/, 'certificate_expired'],
+  [/^CERT_NOT_YET_VALID$/, 'certificate_not_yet_valid'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'certificate_wrong_host'],
+  // The certificate came alone, and its issuer is unknown.
+  [/^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/, 'certificate_incomplete'],
+  [/SELF_SIGNED_CERT|^UNABLE_TO_GET_ISSUER_CERT/, 'certificate_untrusted'],
+  [/^ERR_SSL_.*CERTIFICATE_REQUIRED$/, 'client_certificate_required'],
+];
+
+function errorCause(error: Error): ErrorCause {
+  const origin = (error instanceof ConnectError ? error.cause : error) as
+    | { code?: string }
+    | undefined;
+  return causes.find(([pattern]) => pattern.test(origin?.code ?? ''))?.[1] ?? null;
 }
 
 /** docs/reference/deliveries.md#delivery-records */

@@ -37,7 +37,7 @@ export type DeliverDependencies = {
 
 export type RecordedAttempt = Pick<
   AttemptOutcome,
-  'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
+  'durationMs' | 'statusCode' | 'error' | 'errorCause' | 'responseHeaders' | 'responseBody'
 > & {
   startedAt: Date;
   /** Where it was sent is not known of one whose process ended. */
@@ -193,6 +193,7 @@ export function unsent(
     durationMs: 0,
     statusCode: null,
     error: null,
+    errorCause: null,
     responseHeaders: null,
     responseBody: null,
     verdict,
@@ -201,9 +202,9 @@ export function unsent(
 
 function ended(
   attempt: Pick<RecordedAttempt, 'delivery' | 'startedAt' | 'verdict'>,
-  { durationMs, statusCode, error, responseHeaders, responseBody }: AttemptOutcome,
+  { durationMs, statusCode, error, errorCause, responseHeaders, responseBody }: AttemptOutcome,
 ): RecordedAttempt {
-  return { ...attempt, durationMs, statusCode, error, responseHeaders, responseBody };
+  return { ...attempt, durationMs, statusCode, error, errorCause, responseHeaders, responseBody };
 }
 
 /** The class in which metrics count an attempt. A status that is not a valid final status counts as a reset. */

@@ -71,6 +71,7 @@ test('what a response repeats of the URL is taken out, also of its query and whe
     statusCode: 400,
     error: null,
     retryAfter: null,
+    errorCause: null,
     durationMs: 1,
     responseHeaders: Buffer.from('{"x":"sig=a%2fsecret%2Bsignature%3D"}'),
     responseBody: Buffer.from(`{"sig":"a/secret+signature=","at":"${new URL(url).pathname}"}`),
@@ -108,7 +109,13 @@ test('what a response repeats is taken out however programs escape it, also wher
     'JSON in JSON': JSON.stringify(JSON.stringify(secret)).slice(3, -3),
   };
   const keptOf = (body: string) => {
-    const outcome = { statusCode: 200, error: null, retryAfter: null, durationMs: 1 };
+    const outcome = {
+      statusCode: 200,
+      error: null,
+      retryAfter: null,
+      errorCause: null,
+      durationMs: 1,
+    };
     const response = { responseHeaders: null, responseBody: Buffer.from(body) };
     return String(hideSecrets({ ...outcome, ...response }, [secret]).responseBody);
   };

@@ -217,21 +217,25 @@ for (const [verdict, expected, attempts] of [
   });
 }
 
-test('a batch stores each response with its own attempt', async () => {
+test('a batch stores each response and cause with its own attempt', async () => {
   const leaseToken = randomUUID();
   const webhookId = uuidv7();
   const responses = [
-    { responseHeaders: Buffer.from('a: 1'), responseBody: Buffer.from([0, 255, 92]) },
-    { responseHeaders: null, responseBody: null },
-    { responseHeaders: Buffer.from(''), responseBody: Buffer.from('end') },
-  ];
+    {
+      errorCause: null,
+      responseHeaders: Buffer.from('a: 1'),
+      responseBody: Buffer.from([0, 255, 92]),
+    },
+    { errorCause: 'certificate_expired', responseHeaders: null, responseBody: null },
+    { errorCause: null, responseHeaders: Buffer.from(''), responseBody: Buffer.from('end') },
+  ] as const;
   const attempts: RecordedAttempt[] = [];
   for (const response of responses)
     attempts.push(attemptOf(await insertLeased(database, webhookId, { leaseToken }), response));
   await record(...attempts);
   for (const [index, { delivery }] of attempts.entries()) {
     const { rows } = await sql<Row>`
-      select response_headers as "responseHeaders", response_body as "responseBody" from attempts
+      select error_cause as "errorCause", response_headers as "responseHeaders", response_body as "responseBody" from attempts
       where delivery_id = ${delivery.id}
     `.execute(database);
     assert.deepEqual(rows, [responses[index]]);

@@ -28,12 +28,14 @@ const sender = openSender();
 
 async function attempt(tls: TlsOptions, host = 'receiver.test', listenOn = '127.0.0.1') {
   const receiver = await startByteReceiver(ok, { tls: { key, ...tls }, host: listenOn });
-  const { statusCode, error } = await sender.attempt({
+  const { statusCode, error, errorCause } = await sender.attempt({
     url: `https://${host}:${receiver.port}/`,
     headers: {},
     body: Buffer.from('{}'),
   });
-  return [statusCode ?? error, receiver.requests()];
+  return error === 'tls'
+    ? [error, errorCause, receiver.requests()]
+    : [statusCode ?? error, receiver.requests()];
 }
 
 test('a receiver with a valid certificate is called, by name and by address', async () => {
@@ -60,17 +62,32 @@ test('SNI is sent if the host has a name', async () => {
   assert.deepEqual(names, ['receiver.test', 'receiver.test', null]);
 });
 
-test('a self-signed, expired or foreign certificate gets no request', async () => {
-  assert.deepEqual(await attempt({ cert: read('self-signed.pem') }), ['tls', 0]);
-  assert.deepEqual(await attempt({ cert: read('expired.pem') }), ['tls', 0]);
-  assert.deepEqual(await attempt({ cert: read('valid.pem') }, 'another.test'), ['tls', 0]);
+test('a certificate that is not valid gets no request, and the cause is told', async () => {
   const cert = read('valid.pem');
-  assert.deepEqual(await attempt({ cert }, '127.0.0.2', '127.0.0.2'), ['tls', 0]);
+  const [issued, issuer] = [read('providers.pem'), read('provider-authority.pem')];
+  const causes = [
+    [await attempt({ cert: read('self-signed.pem') }), 'certificate_untrusted'],
+    [await attempt({ cert: `${issued}\n${issuer}` }), 'certificate_untrusted'],
+    [await attempt({ cert: issued }), 'certificate_incomplete'],
+    [await attempt({ cert: read('expired.pem') }), 'certificate_expired'],
+    [await attempt({ cert }, 'another.test'), 'certificate_wrong_host'],
+    [await attempt({ cert }, '127.0.0.2', '127.0.0.2'), 'certificate_wrong_host'],
+  ] as const;
+  for (const [outcome, cause] of causes) assert.deepEqual(outcome, ['tls', cause, 0]);
+});
+
+test('a receiver that speaks an old version of TLS gets no request', async () => {
+  const old = {
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT@SECLEVEL=0',
+  } as const;
+  assert.deepEqual(await attempt({ cert: read('valid.pem'), ...old }), ['tls', 'tls_version', 0]);
 });
 
 test('a receiver that requires a client certificate gets no request', async () => {
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-    const [outcome, requests] = await attempt({
+    const [outcome, ...rest] = await attempt({
       cert: read('valid.pem'),
       requestCert: true,
       rejectUnauthorized: true,
@@ -78,21 +95,29 @@ test('a receiver that requires a client certificate gets no request', async () =
     });
     // Under TLS 1.3 the handshake is over before the receiver refuses, and a reset may overtake its word.
     assert.ok(outcome === 'tls' || (maxVersion === 'TLSv1.3' && outcome === 'reset'), `${outcome}`);
-    assert.equal(requests, 0);
+    assert.equal(rest.at(-1), 0);
+    // Under TLS 1.2 the receiver does not say why.
+    const cause = maxVersion === 'TLSv1.3' ? 'client_certificate_required' : null;
+    if (outcome === 'tls') assert.equal(rest[0], cause);
   }
 });
 
 test('plain HTTP where TLS should be, and a connection that closes in the handshake, are TLS errors', async () => {
-  for (const onConnection of [
-    (socket: Socket) => void socket.once('data', () => socket.end(head('400 Bad Request'))),
-    (socket: Socket) => void socket.once('data', () => socket.end()),
-  ]) {
+  const refuse = (socket: Socket) =>
+    void socket.once('data', () => socket.end(head('400 Bad Request')));
+  const close = (socket: Socket) => void socket.once('data', () => socket.end());
+  for (const [onConnection, cause] of [
+    [refuse, 'not_tls'],
+    [close, null],
+  ] as const) {
     const receiver = await startByteReceiver(ok, { onConnection });
     const url = `https://127.0.0.1:${receiver.port}/`;
-    assert.equal(
-      (await sender.attempt({ url, headers: {}, body: Buffer.from('{}') })).error,
-      'tls',
-    );
+    const { error, errorCause } = await sender.attempt({
+      url,
+      headers: {},
+      body: Buffer.from('{}'),
+    });
+    assert.deepEqual([error, errorCause], ['tls', cause]);
     await receiver.allClosed();
   }
 });

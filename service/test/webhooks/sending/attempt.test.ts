@@ -324,6 +324,6 @@ test('a connection that is refused is a connect error', async () => {
   await once(server, 'close');
   const sender = createSender({ allowedNetworks: loopback, timeoutMs: longMs });
   const outcome = await sender.attempt({ ...post, url: `http://127.0.0.1:${port}/` });
-  assert.equal(outcome.error, 'connect');
+  assert.deepEqual([outcome.error, outcome.errorCause], ['connect', 'refused']);
   await sender.close();
 });

@@ -14,6 +14,7 @@ function answer(format: ChatFormat, { status, headers = {}, body = '' }: Given) 
     retryAfter: headers['retry-after'] ?? null,
     responseHeaders: Buffer.from(JSON.stringify(headers)),
     responseBody: Buffer.from(text),
+    errorCause: null,
     durationMs: 1,
   };
   return readAnswer(format, outcome, new Date());

@@ -183,12 +183,12 @@ function listGiven(
       ${column((a) => a.verdict.kind === 'postponed' && a.verdict.park)}::boolean[],
       ${column((a) => (a.verdict.kind === 'cancelled' ? a.verdict.by : null))}::text[],
       ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
-      ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
+      ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[], ${column((a) => a.errorCause)}::text[],
       ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
       ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
       ${column((a) => a.delivery.trigger !== 'probe' && (saysGone(a) || gone.has(a.delivery.id)))}::boolean[]
     ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
-      verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
+      verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error, error_cause,
       headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
   )
   `;
@@ -214,10 +214,10 @@ const moveDeliveries = sql`
 function storeAttempts(headers: Packed['bytes'], bodies: Packed['bytes']) {
   return sql`
   attempted as (
-    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error, error_cause,
       response_headers, response_body)
     -- The API has no other name for the attempt of a probe.
-    select id, number, case trigger when 'probe' then 'test' else trigger end, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
+    select id, number, case trigger when 'probe' then 'test' else trigger end, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error, error_cause,
       substring(${headers}::bytea from headers_start for headers_length),
       substring(${bodies}::bytea from body_start for body_length)
     from kept where sent

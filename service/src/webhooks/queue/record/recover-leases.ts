@@ -113,6 +113,7 @@ function interrupted(
     durationMs,
     statusCode: null,
     error: 'interrupted',
+    errorCause: null,
     responseHeaders: null,
     responseBody: null,
     verdict: decideVerdict(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
