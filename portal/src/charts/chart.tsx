@@ -45,11 +45,9 @@ export function Chart({ isStrip = false, ...props }: Props) {
       <Group component="figcaption" justify="space-between" gap="xs" mb="sm">
         <Text size="sm" fw={600}>
           {title}{' '}
-          {first && last && (
-            <Note span size="xs" fw={400}>
-              times in {times.zonesOf(first.start, last.start)}
-            </Note>
-          )}
+          <Note span size="xs" fw={400}>
+            {first && last && `times in ${times.zonesOf(first.start, last.start)}`}
+          </Note>
         </Text>
         <Legend legend={legend} />
       </Group>

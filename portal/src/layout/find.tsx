@@ -22,11 +22,7 @@ const [store, spotlight] = createSpotlight();
 
 /** Opens when it is rendered. */
 export function Find() {
-  const navigate = useNavigate();
-  const apps = useQuery(appsOperation()).data?.entries ?? [];
-  const withWebhooks = apps.filter(({ webhookCount }) => webhookCount > 0);
-  const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
-  const events = useQuery(catalogue()).data?.entries ?? [];
+  const actions = useActions();
   const [openedFrom] = useState(document.activeElement);
   // It may have loaded while somebody went on.
   useEffect(() => {
@@ -34,15 +30,6 @@ export function Find() {
   }, []);
   // Arrows change only the document, so `Chosen` looks again after each key.
   const [, look] = useReducer((keys: number) => keys + 1, 0);
-  const action = (to: string, label: string, description?: string) => ({
-    id: to,
-    label,
-    ...(description !== undefined && { description }),
-    onClick: () => {
-      awaitFocus();
-      void navigate(to);
-    },
-  });
   return (
     <Spotlight
       store={store}
@@ -66,28 +53,47 @@ export function Find() {
         rightSection: <Chosen />,
         onKeyUp: look,
       }}
-      actions={[
-        { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },
-        {
-          group: 'Webhooks',
-          actions: withWebhooks.flatMap(({ id, name }, index) =>
-            (webhooksOf[index]?.data?.entries ?? []).map((webhook) =>
-              action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameInList(webhook), name),
-            ),
-          ),
-        },
-        {
-          group: 'Apps',
-          actions: apps.flatMap(({ id, name }) =>
-            tabs.map(({ below, title }) =>
-              action(`/apps/${id}${below}`, below === '' ? name : `${name}: ${title}`),
-            ),
-          ),
-        },
-        { group: 'Events', actions: events.map(({ event }) => action(`/events#${event}`, event)) },
-      ]}
+      actions={actions}
     />
   );
+}
+
+/** What can be found. */
+function useActions() {
+  const navigate = useNavigate();
+  const apps = useQuery(appsOperation()).data?.entries ?? [];
+  const withWebhooks = apps.filter(({ webhookCount }) => webhookCount > 0);
+  const webhooksOf = useQueries({ queries: withWebhooks.map(({ id }) => webhooks(id)) });
+  const events = useQuery(catalogue()).data?.entries ?? [];
+  const action = (to: string, label: string, description?: string) => ({
+    id: to,
+    label,
+    ...(description !== undefined && { description }),
+    onClick: () => {
+      awaitFocus();
+      void navigate(to);
+    },
+  });
+  return [
+    { group: 'Pages', actions: pages.map(({ to, label }) => action(to, label)) },
+    {
+      group: 'Webhooks',
+      actions: withWebhooks.flatMap(({ id, name }, index) =>
+        (webhooksOf[index]?.data?.entries ?? []).map((webhook) =>
+          action(`/apps/${id}/webhooks/${webhook.id}/deliveries`, nameInList(webhook), name),
+        ),
+      ),
+    },
+    {
+      group: 'Apps',
+      actions: apps.flatMap(({ id, name }) =>
+        tabs.map(({ below, title }) =>
+          action(`/apps/${id}${below}`, below === '' ? name : `${name}: ${title}`),
+        ),
+      ),
+    },
+    { group: 'Events', actions: events.map(({ event }) => action(`/events#${event}`, event)) },
+  ];
 }
 
 /** The focus stays in the field, so a screen reader is told which result Enter opens. */

@@ -63,11 +63,7 @@ export function createProviderSignIn(
     ): Promise<Response | null> {
       const auth = await load();
       const request = new Request(url, { headers: headersOf(caller, sessionId) });
-      const coming: ReturnType<typeof callers.getStore> = { ...caller };
-      const response = await callers
-        .run(coming, () => auth.handler(request))
-        .catch((error: unknown) => nullIfRefused(coming.failure ?? error));
-      if (response && coming.failure !== undefined) sayUnavailable(response);
+      const response = await handle(auth, request, caller);
       const failed = !response || isFailure(response);
       if (failed) metrics.signedIn({ method: 'provider', outcome: 'failed' });
       if (!response) return null;
@@ -82,6 +78,15 @@ export function createProviderSignIn(
       return response;
     },
   };
+}
+
+async function handle(auth: Auth, request: Request, caller: Caller): Promise<Response | null> {
+  const coming: ReturnType<typeof callers.getStore> = { ...caller };
+  const response = await callers
+    .run(coming, () => auth.handler(request))
+    .catch((error: unknown) => nullIfRefused(coming.failure ?? error));
+  if (response && coming.failure !== undefined) sayUnavailable(response);
+  return response;
 }
 
 function nullIfRefused(error: unknown): null {
