@@ -6,7 +6,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { sql } from '../../service/src/database/database.ts';
-import { dropOldEntryChanges, foldEntryChanges } from '../../service/src/directory/changes.ts';
+import {
+  dropOldEntryChanges,
+  foldEntryChanges,
+} from '../../service/src/directory/fold-entry-changes.ts';
 import { blueprint, put } from '../../service/test/support/directory.ts';
 import { openTestDatabase } from '../../service/test/support/database.ts';
 import { eventually } from '../../service/test/support/eventually.ts';

@@ -9,7 +9,7 @@ import {
   asUuid,
   pageOf,
 } from '../database/database.ts';
-import { ServiceError, invalid } from '../errors.ts';
+import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
@@ -17,7 +17,7 @@ import { enforceAppLimits } from './members.ts';
 import { usedOf } from './quotas.ts';
 import { lockApp, requireRole } from './require-role.ts';
 import { suspensionOf, type Suspension } from './suspensions.ts';
-import { nameCharsMax, plainText } from '../contract/shapes.ts';
+import { requirePlainName } from './require-plain-name.ts';
 
 export type App = {
   id: string;
@@ -178,18 +178,3 @@ const appColumns = sql`
   left join alliances a on a.id = b.alliance_id
   left join lateral ${suspensionOf('app', sql`apps.id`)} s on true
 `;
-
-const plain = new RegExp(plainText.pattern, 'u');
-
-/** Returns the name of an app or a key without spaces at its ends. Throws `validation_failed`. */
-export function requirePlainName(text: string): string {
-  const name = text.trim();
-  if (name === '' || name.length > nameCharsMax)
-    throw invalid({ path: 'name', message: `must have 1 to ${nameCharsMax} characters` });
-  if (!plain.test(name))
-    throw invalid({
-      path: 'name',
-      message: 'must not have control characters or characters that reverse text',
-    });
-  return name;
-}

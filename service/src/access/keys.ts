@@ -19,7 +19,7 @@ import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
 import { usedKey } from './create-once.ts';
 import { enforceQuota, ownQuota } from './quotas.ts';
-import { requirePlainName } from './apps.ts';
+import { requirePlainName } from './require-plain-name.ts';
 import { requireNotSuspended, suspensionOf, type Suspension } from './suspensions.ts';
 import { today } from './usage.ts';
 

@@ -7,12 +7,8 @@ import { StartError } from '../errors.ts';
 import { addCommand, parsePath, requiredOption } from './parse-option.ts';
 import { print, withDatabase, table, toolName } from './with-database.ts';
 import type { Config } from '../settings/config.ts';
-import {
-  withBackup,
-  writeBackup,
-  withSnapshot,
-  type RowCounts,
-} from '../database/read-snapshot.ts';
+import { withBackup, writeBackup } from '../database/backup-file.ts';
+import { withSnapshot, type RowCounts } from '../database/read-snapshot.ts';
 import { checkTarget, loadSnapshot } from '../database/load-snapshot.ts';
 import { openConfiguredDatabase } from '../start/open-database.ts';
 import { postgresUrl } from '../settings/setting-types.ts';

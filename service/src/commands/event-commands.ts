@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
-import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/json.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
 import { ServiceError, type Issue } from '../errors.ts';
 import { catalogue, publishableEvents } from '../events/catalogue.ts';

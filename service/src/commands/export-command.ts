@@ -1,5 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
-import { type Transaction, sql } from '../database/database.ts';
+import type { Transaction } from '../database/database.ts';
+import { csvColumns, exportLines, toCsv } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
 import { ArgumentsError } from './report-error.ts';
 import { toJsonLine } from '@orgdir/client/command/escape-controls';
@@ -12,16 +13,6 @@ import {
   writeFolderAtomically,
   type Write,
 } from './write-atomically.ts';
-import { managedAllianceFields } from '../contract/alliance.ts';
-import { blueprintFields } from '../contract/blueprint.ts';
-import type { Fields } from '../contract/field.ts';
-import { managedOrgFields } from '../contract/organisation.ts';
-import { writableFields, type Row, rowReader } from '../directory/rows.ts';
-import type { AllianceInput, BlueprintInput, OrgInput } from '../directory/inputs.ts';
-import type { Sql } from '../directory/list.ts';
-import { asText, listSeparator } from '../directory/read-csv.ts';
-import { stringify } from 'csv-stringify/sync';
-import type { TSchema } from 'typebox';
 
 type Format = 'ndjson' | 'csv';
 type Flags = { format?: Format; json?: boolean };
@@ -163,89 +154,4 @@ async function writeKind(
 function printCounts(counts: Counts, target: string, json: boolean | undefined): void {
   const words = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
   print(json, { target, counts }, [`${words.join(', ')} written to ${target}.`]);
-}
-
-type ExportedLine = OrgInput | AllianceInput | BlueprintInput;
-
-/** Rows in memory at once; a blueprint may have some hundred kilobytes. */
-const batchSize = 200;
-
-/**
- * Yields everything of one kind that the caller's transaction sees, as lines for `directory/import.ts`, with private fields and
- * managers, in batches. They come in the order of creation, so that an import creates them in the same order. If the caller
- * stops early, the cursor ends with the transaction.
- */
-export async function* exportLines(
-  tx: Transaction,
-  kind: ImportKind,
-): AsyncGenerator<ExportedLine[]> {
-  const { select, toLine } = sources[kind];
-  await sql`declare exported no scroll cursor for ${select} order by t.created_at, t.id`.execute(
-    tx,
-  );
-  for (;;) {
-    const { rows } =
-      await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from exported`.execute(tx);
-    if (rows.length === 0) break;
-    yield rows.map(toLine);
-  }
-  await sql`close exported`.execute(tx);
-}
-
-const sources: Record<ImportKind, { select: Sql; toLine: (row: Row) => ExportedLine }> = {
-  orgs: {
-    select: sql`
-      select t.*, a.slug as alliance,
-        array(select email from org_managers where org_id = t.id order by email) as managers
-      from orgs t left join alliances a on a.id = t.alliance_id
-    `,
-    toLine: lineReader(managedOrgFields),
-  },
-  alliances: {
-    select: sql`
-      select t.*, array(select email from alliance_managers where alliance_id = t.id order by email) as managers
-      from alliances t
-    `,
-    toLine: lineReader(managedAllianceFields),
-  },
-  blueprints: {
-    select: sql`select t.* from blueprints t`,
-    toLine: lineReader(blueprintFields),
-  },
-};
-
-/** The fields that an import accepts. Fields without a column are in the row under their own names. */
-function lineReader(fields: Fields): (row: Row) => ExportedLine {
-  const read = rowReader<ExportedLine>(writableFields(fields));
-  return (row) => read(row, row);
-}
-
-/** The columns of a schema, in its order. */
-export function csvColumns(schema: TSchema): string[] {
-  return Object.entries(propertiesOf(schema)).flatMap(([name, field]) => {
-    const inner = Object.keys(propertiesOf(field));
-    return inner.length === 0 ? [name] : inner.map((each) => `${name}.${each}`);
-  });
-}
-
-function propertiesOf(schema: TSchema): Record<string, TSchema> {
-  return (schema as { properties?: Record<string, TSchema> }).properties ?? {};
-}
-
-/**
- * The lines without the header. Null and an empty list become an empty cell, which an import reads as left out. Text that a
- * spreadsheet would compute, as a formula or a number, gets an apostrophe, which an import takes away.
- */
-export function toCsv(entries: object[], columns: string[]): string {
-  return stringify(entries, {
-    columns,
-    cast: {
-      boolean: String,
-      string: asText,
-      object: (words, { column }) =>
-        asText(Object.values(words).join(listSeparator(String(column)))),
-    },
-    // Some programs trim such cells unless they are quoted.
-    quoted_match: /^\s|\s$/,
-  });
 }

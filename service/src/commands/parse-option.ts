@@ -1,6 +1,6 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { requirePlainName } from '../access/apps.ts';
+import { requirePlainName } from '../access/require-plain-name.ts';
 import { normaliseEmail } from '../access/email.ts';
 import { isFuture, parseTime } from '../contract/parse-time.ts';
 import { uuidPattern } from '../contract/patterns.ts';

@@ -307,8 +307,6 @@ export function formatHost(url: string): string {
   return host || searchParams.get('host') || 'localhost';
 }
 
-/** Why a server cannot be used, in words: what Node.js and `pg` say of certificates and passwords does not say what to do. */
-
 type ConnectFault = { code: string | null; reason: string };
 
 const untrusted =
@@ -321,6 +319,7 @@ const inWords: Record<string, string> = {
   CERT_HAS_EXPIRED: 'its certificate has expired; renew it on the server',
 };
 
+/** Why a server cannot be used, in words: what Node.js and `pg` say of certificates and passwords does not say what to do. */
 export function describeConnectFault(error: unknown): ConnectFault {
   // If all addresses of a host refuse, Node.js throws one error without a message.
   const first = (error instanceof AggregateError ? error.errors[0] : error) as {

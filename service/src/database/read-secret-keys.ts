@@ -1,4 +1,7 @@
-/** Reads the keys that encrypt webhook secrets: from the configuration, or generated with the embedded database. */
+/**
+ * Reads the keys that encrypt webhook secrets: from the configuration, or generated with the embedded database. Other secrets that
+ * an installation generates and keeps next to its data come from here, too.
+ */
 import { join } from 'node:path';
 import type { Config } from '../settings/config.ts';
 import { StartError } from '../errors.ts';

@@ -11,7 +11,7 @@ import type { EventName } from '../events/catalogue.ts';
 import { recordEvents, type NewEvent } from '../events/record-event.ts';
 import { describeError, isolateRefused } from '../events/set-aside.ts';
 import type { Logger } from '../runtime/log.ts';
-import { announceDelayMs, foldLock, namedEvents } from './changes.ts';
+import { announceDelayMs, foldLock, namedEvents } from './fold-entry-changes.ts';
 import type { SlugTable } from './lock-directory.ts';
 import { publicEntries, publicById } from './public-entries.ts';
 import type { Row, Written } from './rows.ts';

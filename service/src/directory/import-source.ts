@@ -1,6 +1,6 @@
 /** Reads NDJSON line by line: turns each line into a value or a fault. It checks no schema. `read-csv.ts` reads CSV. */
 
-import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/json.ts';
 
 /**
  * `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known; `endsInput`: what

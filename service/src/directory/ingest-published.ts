@@ -2,7 +2,7 @@
  * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
  * one is rejected with its reason, or set aside if PostgreSQL refuses it, and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out/fan-out.ts`.
  */
-import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/json.ts';
 import { type Database, type Transaction, sql } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
 import { catalogue, checkInner } from '../events/catalogue.ts';

@@ -1,7 +1,7 @@
 /** Checks what the machine offers: the folder of the data, ports and the mail server. */
 import { access, constants, lstat, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parseJson } from '../contract/repeated-name.ts';
+import { parseJson } from '../contract/json.ts';
 import { type Config, httpAddress } from '../settings/config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
  * Lists the events that an app may have now, in fan-out order, so that a late commit is never skipped. Neither the pages nor
- * the time that they take depend on other events: each name is read by an index (`events_visible`) that leads past them.
+ * the time that they take depend on other events: each name is read by an index (`events_visible`) that leads past them. `listEvents` is for
+ * operators, and lists all.
  */
 import { sql, type Database, type Executor, type LeftJoined } from '../database/database.ts';
 import { invalid } from '../errors.ts';

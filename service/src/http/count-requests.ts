@@ -43,7 +43,7 @@ class Connection {
   }
 
   begin(reply: FastifyReply): void {
-    // Node.js has written that it may continue. Another application may have handed the request on (`defer.ts`).
+    // Node.js has written that it may continue. Another application may have handed the request on (`app.ts`).
     if (reply.request.raw.headers.expect !== undefined && this.#running === null) this.#takeBytes();
     this.#running = reply;
   }

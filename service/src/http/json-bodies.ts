@@ -1,7 +1,7 @@
 /** Accepts only JSON bodies in valid UTF-8 that name each field once. Zero bytes are no body: generated clients send them where none is needed. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { strictObject } from '../contract/shapes.ts';
-import { findRepeatedName, parseJson } from '../contract/repeated-name.ts';
+import { findRepeatedName, parseJson } from '../contract/json.ts';
 import { createValidator } from '../contract/validate.ts';
 import { invalid, ServiceError } from '../errors.ts';
 

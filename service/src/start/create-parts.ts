@@ -15,7 +15,7 @@ import { createDatabaseClock, type DatabaseClock } from '../database/clock.ts';
 import { Revisions } from '../database/revisions.ts';
 import { Session } from '../database/session.ts';
 import { createChangesAnnouncer } from '../directory/announce.ts';
-import { dropOldEntryChanges, foldEntryChanges } from '../directory/changes.ts';
+import { dropOldEntryChanges, foldEntryChanges } from '../directory/fold-entry-changes.ts';
 import { ingestPublished } from '../directory/ingest-published.ts';
 import { onSetAside } from '../events/set-aside.ts';
 import { Search } from '../directory/search/search.ts';

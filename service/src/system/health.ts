@@ -1,6 +1,7 @@
 /**
  * Keeps in memory what /status and the maintenance response need, and refreshes it: /status must respond while the
- * database is unavailable, and requests should not ask the database about maintenance. And what /readyz says.
+ * database is unavailable, and requests should not ask the database about maintenance. `createReadinessCheck` says whether this
+ * process can work.
  */
 import type { Announcement, Status } from '../contract/status.ts';
 import { withTextTimes } from '../contract/parse-time.ts';

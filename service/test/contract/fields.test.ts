@@ -13,7 +13,7 @@ import type { Fields } from '../../src/contract/field.ts';
 import { managedOrgFields, orgFields, orgSearch } from '../../src/contract/organisation.ts';
 import { sql } from '../../src/database/database.ts';
 import { columnsOf } from '../../src/directory/rows.ts';
-import { csvColumns, exportLines, toCsv } from '../../src/commands/export-command.ts';
+import { csvColumns, exportLines, toCsv } from '../../src/directory/export.ts';
 import { importLines, importSchemas, type ImportKind } from '../../src/directory/import.ts';
 import { readCsv } from '../../src/directory/read-csv.ts';
 import { put } from '../support/directory.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { sql, type Executor } from '../../src/database/database.ts';
 import { createChangesAnnouncer, partMax } from '../../src/directory/announce.ts';
-import { announceDelayMs, foldEntryChanges } from '../../src/directory/changes.ts';
+import { announceDelayMs, foldEntryChanges } from '../../src/directory/fold-entry-changes.ts';
 import type { ImportKind } from '../../src/directory/import.ts';
 import { writeMemberCounts } from '../../src/sync/sync-chat.ts';
 import { optInEvents, subscribableEvents } from '../../src/events/catalogue.ts';

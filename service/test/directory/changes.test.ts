@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesKeptDays } from '../../src/contract/periods.ts';
 import { sql } from '../../src/database/database.ts';
-import { dropOldEntryChanges, foldedMax, foldEntryChanges } from '../../src/directory/changes.ts';
+import {
+  dropOldEntryChanges,
+  foldedMax,
+  foldEntryChanges,
+} from '../../src/directory/fold-entry-changes.ts';
 import type { ImportKind } from '../../src/directory/import.ts';
 import { blueprint, put } from '../support/directory.ts';
 import { openTestDatabase } from '../support/database.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { sql, type Database } from '../../src/database/database.ts';
-import { csvColumns, exportLines, toCsv } from '../../src/commands/export-command.ts';
+import { csvColumns, exportLines, toCsv } from '../../src/directory/export.ts';
 import { importLines, importSchemas, type ImportKind } from '../../src/directory/import.ts';
 import { readNdjson } from '../../src/directory/import-source.ts';
 import { readCsv } from '../../src/directory/read-csv.ts';

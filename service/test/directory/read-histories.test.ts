@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { createClient } from '@orgdir/client';
 import { createMemoryStore } from '../../../client/test/support/memory-store.ts';
 import { Downloads } from '../../src/directory/downloads.ts';
-import { foldEntryChanges } from '../../src/directory/changes.ts';
+import { foldEntryChanges } from '../../src/directory/fold-entry-changes.ts';
 import { createSealedCursors } from '../../src/events/cursors.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { DirectoryModel, kinds, type Entry, type Kind } from '../read-histories/directory-model.ts';

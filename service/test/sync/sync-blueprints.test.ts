@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sql } from '../../src/database/database.ts';
-import { exportLines } from '../../src/commands/export-command.ts';
+import { exportLines } from '../../src/directory/export.ts';
 import { lockDirectory } from '../../src/directory/lock-directory.ts';
 import { listRuns, readRun } from '../../src/sync/runs.ts';
 import type { SyncFailure } from '../../src/sync/sync-failure.ts';

@@ -136,7 +136,7 @@ export async function loadIndex(
 
 /** More changes than these are slower to read than everything. */
 export const changesMax = 2_000;
-/** Some minutes less than `directory/changes.ts` keeps them. */
+/** Some minutes less than `directory/fold-entry-changes.ts` keeps them. */
 const changesKeptSeconds = 10 * 60;
 
 type ChangedRow = { revision: number; read_at: number } & LeftJoined<{

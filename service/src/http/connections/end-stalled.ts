@@ -1,6 +1,6 @@
 /**
- * Ends connections whose clients leave a response waiting, on any listener: what waits is memory of this process. And requests
- * of the internal listener whose bodies do not arrive.
+ * Ends connections whose clients leave a response waiting, on any listener: what waits is memory of this process. Also
+ * ends requests of the internal listener whose bodies do not arrive.
  */
 import { readFile, readlink } from 'node:fs/promises';
 import type { Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** The frame of the pages that the service renders itself: one HTML document, one inline style sheet. */
+/** The pages that the service renders itself: one HTML document with one inline style sheet, and how it is served. */
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';

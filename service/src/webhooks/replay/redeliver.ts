@@ -1,4 +1,7 @@
-/** Sends one ended delivery again, whatever its outcome. To send many, see `replay.ts`. */
+/**
+ * Sends an ended delivery again, whatever its outcome. `requeue` is the only way back to the queue; to send many, `replay.ts`
+ * chooses them and calls it.
+ */
 import {
   type Change,
   type Database,

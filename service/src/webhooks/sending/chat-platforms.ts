@@ -1,6 +1,6 @@
 /** What the chat platforms accept and respond: which URLs are theirs, and what a response says about the next request. Pure. */
 import type { ChatFormat } from '../../contract/delivery-rules.ts';
-import { parseJson } from '../../contract/repeated-name.ts';
+import { parseJson } from '../../contract/json.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import { retryAfterMaxMs, retryAfterMs } from './retry.ts';
 

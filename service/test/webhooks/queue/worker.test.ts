@@ -5,7 +5,10 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/settings/config.ts';
 import { createChangesAnnouncer } from '../../../src/directory/announce.ts';
-import { dropOldEntryChanges, foldEntryChanges } from '../../../src/directory/changes.ts';
+import {
+  dropOldEntryChanges,
+  foldEntryChanges,
+} from '../../../src/directory/fold-entry-changes.ts';
 import { ingestPublished } from '../../../src/directory/ingest-published.ts';
 import { createMetrics } from '../../../src/runtime/metrics.ts';
 import { createSender } from '../../../src/webhooks/sending/attempt.ts';

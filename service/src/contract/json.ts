@@ -1,3 +1,4 @@
+/** JSON of others: read without an exception, and without a name that is in one object twice. */
 import { cutText } from './cut-text.ts';
 
 /** Undefined if the text is not JSON. */
