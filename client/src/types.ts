@@ -229,7 +229,7 @@ export interface Attempt {
     | 'interrupted'
     | (string & {})
     | null;
-  /** What is known of an error `connect`, `tls` or `reset`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
+  /** What is known of an error `connect` or `tls`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
   errorCause:
     | 'refused'
     | 'unreachable'

@@ -24,7 +24,7 @@ test('every fault has words of its own, and something to check', () => {
   assert.deepEqual(new Set(words.map(({ outcome }) => outcome)), new Set(['failed']));
   for (const part of ['title', 'advice'] as const)
     assert.equal(new Set(words.map((each) => each[part] ?? '')).size, faults.length);
-  assert.equal(without('timeout', 10_000).title, 'No response within 10 s');
+  assert.equal(without('timeout', 10_000).title, 'No response within 10\u00a0s');
 });
 
 test('a known cause says more than its error', () => {

@@ -690,7 +690,7 @@ export interface Attempt {
   statusCode: number | null;
   /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
-  /** What is known of an error `connect`, `tls` or `reset`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
+  /** What is known of an error `connect` or `tls`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
   errorCause:
     | 'refused'
     | 'unreachable'

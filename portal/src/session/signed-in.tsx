@@ -1,14 +1,12 @@
 import { Center, Loader } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
 import { Fragment, useState, useRef, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
-import { sessionKey } from '../api/read.ts';
 import { SecondFactorPage } from '../security/second-factor-page.tsx';
 import { SetUpPage } from '../security/set-up-page.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { EndedPage } from './ended-page.tsx';
 import { SuspendedPage } from './suspended-page.tsx';
-import { useSession } from './use-session.ts';
+import { useRefreshSession, useSession } from './use-session.ts';
 
 /** Navigation state for the sign-in page, which then shows that the session has ended. */
 export type CameFrom = { hasEnded: boolean };
@@ -22,7 +20,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
   const { pathname, search, hash } = useLocation();
   const wasSignedIn = useRef(false);
   if (session.data) wasSignedIn.current = true;
-  const client = useQueryClient();
+  const refresh = useRefreshSession();
   const [isSettingUp, setIsSettingUp] = useState(false);
   const missing = session.data?.missingFactor;
   if (session.data?.suspendedAt) return <SuspendedPage session={session.data} />;
@@ -33,7 +31,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
       <SetUpPage
         isNeeded={missing === 'set_up'}
         done={() => {
-          void client.invalidateQueries({ queryKey: sessionKey }).then(() => setIsSettingUp(false));
+          void refresh().then(() => setIsSettingUp(false));
         }}
       />
     );

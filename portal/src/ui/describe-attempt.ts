@@ -22,7 +22,9 @@ export function describeAttempt(
   }: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'> & Partial<Pick<Attempt, 'errorCause'>>,
   isMessage = false,
 ): AttemptDescription {
-  if (errorCause !== null) return { outcome: 'failed', ...causes[errorCause] };
+  // A newer service may know more causes. A chat platform's servers are nobody's here.
+  const known = errorCause === null || isMessage ? undefined : causes[errorCause];
+  if (known) return { outcome: 'failed', ...known };
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No response', advice: faults.reset.advice };
@@ -70,7 +72,7 @@ const faults: Record<NonNullable<Attempt['error']>, Texts> = {
   },
 };
 
-const causes: Record<NonNullable<Attempt['errorCause']>, Texts> = {
+const causes: Partial<Record<string, Texts>> & Record<NonNullable<Attempt['errorCause']>, Texts> = {
   refused: {
     title: 'Connection refused',
     advice:

@@ -157,7 +157,7 @@ export const Attempt = strictObject(
           'certificate_untrusted',
           'client_certificate_required',
         ],
-        'What is known of an error `connect`, `tls` or `reset`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known.',
+        'What is known of an error `connect` or `tls`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known.',
       ),
     ),
     responseHeaders: nullable(

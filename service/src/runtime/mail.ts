@@ -48,8 +48,8 @@ export type MailerOptions = {
 const mailTimeoutMs = 10_000;
 /** Mails that one task sends at once, each on a separate connection. */
 export const mailsAtOnce = 3;
-/** As many as there are tasks: mails about webhooks, notices, and notices about accounts. */
-const tasks = 3;
+/** Mails about webhooks, notices, notices about accounts, and links. */
+const tasks = 4;
 const idleConnectionMs = 30_000;
 
 export function createMailer(

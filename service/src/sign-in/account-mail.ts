@@ -12,6 +12,7 @@ import { quoteName } from '../contract/texts.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mailer } from '../runtime/mail.ts';
+import pLimit from 'p-limit';
 import type { Logger } from '../runtime/log.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
 
@@ -28,6 +29,8 @@ export type AccountMailDependencies = {
 
 /** Beyond it, they are refused: whoever wants one asks again. */
 const pendingMax = 100;
+/** Each on a connection of its own. A flood of requested links delays no notice. */
+const linksAtOnce = 3;
 
 /** For whoever can no longer sign in. */
 const lastAdvice = 'If it was not you, contact the operator of this service at once.';
@@ -57,6 +60,7 @@ const linkTexts = {
 export class AccountMail {
   readonly #dependencies: AccountMailDependencies;
   readonly #pending = { link: 0, invitation: 0 };
+  readonly #inTurn = pLimit(linksAtOnce);
 
   constructor(dependencies: AccountMailDependencies) {
     this.#dependencies = dependencies;
@@ -155,7 +159,7 @@ export class AccountMail {
     if (this.#pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
     this.#pending[kind] += 1;
-    void mailer.send(mail).then((result) => {
+    void this.#inTurn(() => mailer.send(mail)).then((result) => {
       this.#pending[kind] -= 1;
       if (result.kind === 'sent') return;
       const { error, statusCode } = result;

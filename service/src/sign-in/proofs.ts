@@ -87,12 +87,10 @@ export class Proofs {
     record: (tx: Transaction) => Promise<void> = async () => {},
   ): Promise<boolean> {
     const { database, secretBox, mail } = this.#dependencies;
-    const checked = await database.transaction().execute(async (tx) => {
-      const result = await checkCode(tx, secretBox, { userId: account.id, code });
-      if (result && 'wrong' in result && result.reached)
-        await mail.notice(tx, account.email, manyWrongCodes);
-      return result;
-    });
+    // By itself: it stays counted, also if the notice cannot be stored.
+    const checked = await checkCode(database, secretBox, { userId: account.id, code });
+    if (checked && 'wrong' in checked && checked.reached)
+      await database.transaction().execute((tx) => mail.notice(tx, account.email, manyWrongCodes));
     if (checked === null || 'wrong' in checked) return false;
     return database.transaction().execute(async (tx) => {
       if (!(await useCode(tx, account.id, checked))) return false;

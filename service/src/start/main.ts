@@ -172,6 +172,7 @@ async function startParts(
     const firstAccountLink = (await signIn?.offerFirstAccount()) ?? null;
     const demoKey = embedded ? await readDemoKey(database, config.dataDir) : null;
     if (config.roles.has('worker') && !parts.workers) startTasks(parts);
+    else parts.mailSender?.start('accounts');
     return { ...addresses, demoKey, firstAccountLink };
   } catch (error) {
     await stopParts(parts);

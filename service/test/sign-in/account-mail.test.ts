@@ -79,7 +79,8 @@ test('a notice about an account waits neither for others nor for the mail server
   const json = { currentPassword: password, newPassword: `${password} 2` };
   assert.equal((await kit.call('/account/password', { method: 'PUT', json })).status, 200);
   await smtp.mailTo(kit.email, /Your password was changed/);
-  assert.equal(smtp.mails.length, mailsAtOnce + 1);
+  const before = smtp.mails.findIndex(({ to }) => to[0] === kit.email);
+  assert.ok(before <= mailsAtOnce, `${before} came before it`);
 });
 
 test('what the mail server leaves waiting replaces no code and no invitation', async () => {

@@ -246,6 +246,23 @@ test('after ten wrong codes no more are accepted, from wherever; recovery codes 
   assert.equal((await complete(later, codeOf(secret))).status, 200);
 });
 
+test('a wrong code is counted also if the notice about it cannot be stored', async () => {
+  const unlucky = await person('unlucky');
+  const { secret } = await addApp(unlucky);
+  const attacker = await signInAs(service, unlucky.email);
+  const isTheirs = sql`user_id = (select id from users where email = ${unlucky.email})`;
+  await sql`
+    update authenticators set wrong_codes = 9, wrong_since = now() where ${isTheirs}
+  `.execute(database);
+  const recipient = sql.lit(unlucky.email);
+  await sql`
+    alter table notices add constraint refused check (recipient <> ${recipient}) not valid
+  `.execute(database);
+  assert.equal((await complete(attacker, wrongCodeOf(secret))).status, 500);
+  assert.equal((await complete(attacker, codeOf(secret))).status, 429);
+  await sql`alter table notices drop constraint refused`.execute(database);
+});
+
 test('a recovery code works once, and new ones replace the old', async () => {
   const careful = await person('careful');
   const { recoveryCodes } = await addApp(careful);

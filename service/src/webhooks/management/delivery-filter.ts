@@ -18,7 +18,7 @@ export const undelivered = sql`(status <> 'succeeded' and event not in ('webhook
 
 type Table = 'pending' | 'ended';
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
 
 /** The smallest id of a time. No id is from before 1970, and none from after 9999. */
 export function idFloor(ms: number) {

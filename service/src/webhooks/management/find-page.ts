@@ -4,7 +4,13 @@
  */
 import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import { conditions, type DeliveryFilter, idFloor, matchingKind } from './delivery-filter.ts';
+import {
+  conditions,
+  dayMs,
+  type DeliveryFilter,
+  idFloor,
+  matchingKind,
+} from './delivery-filter.ts';
 
 export async function findPage(
   executor: Executor,
@@ -110,6 +116,11 @@ function partlyIn(hours: string[], webhookIds: string[], filter: DeliveryFilter)
   const ofWebhooks = sql`webhook_id = any(${webhookIds}::uuid[])`;
   const isIn = sql`= any(${hours}::timestamptz[])`;
   const noted = sql`${ofWebhooks} and ${matchingKind(filter, 'ended')} and hour ${isIn}`;
+  const times = hours.map((hour) => Date.parse(hour));
+  // With the slack of `conditions`.
+  const isNear = sql`
+    id >= ${idFloor(Math.min(...times) - dayMs)} and id < ${idFloor(Math.max(...times) + hourMs + dayMs)}
+  `;
   return sql`
       union all
       select edge.id_hour, read.deliveries
@@ -117,7 +128,7 @@ function partlyIn(hours: string[], webhookIds: string[], filter: DeliveryFilter)
         select id_hour from delivery_totals where ${noted} union select id_hour from delivery_changes where ${noted}
       ) edge cross join lateral (
         select count(*) as deliveries from deliveries
-        where ${ofWebhooks} and ${conditions(filter, 'ended')}
+        where ${ofWebhooks} and ${conditions(filter, 'ended')} and ${isNear}
           and id >= uuid_v7_floor(edge.id_hour) and id < uuid_v7_floor(edge.id_hour + interval '1 hour')
           and date_bin('1 hour', created_at, 'epoch') ${isIn}
       ) read

@@ -40,14 +40,15 @@ export async function searchDeliveries(
   query: Omit<DeliverySearch, 'before'> & { page: number; limit: number },
 ): Promise<Found> {
   const { page, limit } = query;
-  const last = await findLastHour(executor, webhookIds, query);
+  const firstMs = firstHourMs(query);
+  const last = await findLastHour(executor, webhookIds, { query, firstMs });
   const { rows } = await sql<{ searched: number; total: number; ids: string[] }>`
     with candidates as materialized (
       select of_webhook.* from unnest(${webhookIds}::uuid[]) as w(webhook) cross join lateral (
-        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending', last)}
+        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending', { firstMs, last })}
          order by id ${order(query)} limit ${searchedMax + 1})
         union all
-        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended', last)}
+        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended', { firstMs, last })}
          order by id ${order(query)} limit ${searchedMax + 1})
       ) of_webhook
       order by id ${order(query)} limit ${searchedMax + 1}
@@ -76,14 +77,13 @@ const daysCounted = [1, 16, Infinity];
 async function findLastHour(
   executor: Executor,
   webhookIds: string[],
-  query: DeliverySearch,
+  { query, firstMs }: { query: DeliverySearch; firstMs: number },
 ): Promise<Date | null> {
-  const firstMs = firstHourMs(query);
   if (isFailure(query) && query.status === 'succeeded') return null;
   // Tests do not succeed either, but are not counted: then an hour too many is searched.
   const filter = isFailure(query) ? { ...query, status: query.status ?? 'undelivered' } : query;
   for (const days of daysCounted) {
-    const counted = limitTo(filter, days);
+    const counted = limitTo(filter, days, firstMs);
     const hours = await countDeliveries(executor, webhookIds, counted);
     if (idOf(query) !== null) hours.reverse();
     let found = 0;
@@ -106,12 +106,11 @@ function firstHourMs(query: DeliverySearch): number {
 }
 
 /** The same deliveries, but only of so many days from where the search begins. */
-function limitTo(query: DeliverySearch, days: number): DeliverySearch {
+function limitTo(query: DeliverySearch, days: number, firstMs: number): DeliverySearch {
   if (days === Infinity) return query;
   const { since, until } = query;
   const lengthMs = days * 24 * hourMs;
   if (idOf(query) !== null) {
-    const firstMs = firstHourMs(query);
     const [from, to] = [toHour(firstMs), toHour(firstMs + lengthMs)];
     return {
       ...query,
@@ -133,10 +132,14 @@ function isFailure({ response, error }: DeliverySearch): boolean {
   return error !== undefined || (response !== undefined && !response.startsWith('2'));
 }
 
-function among(query: DeliverySearch, table: 'pending' | 'ended', last: Date | null) {
+function among(
+  query: DeliverySearch,
+  table: 'pending' | 'ended',
+  { firstMs, last }: { firstMs: number; last: Date | null },
+) {
   const all = [conditions(query, table)];
   if (idOf(query) !== null) {
-    all.push(sql`id >= ${idFloor(firstHourMs(query))}`);
+    all.push(sql`id >= ${idFloor(firstMs)}`);
     if (last !== null) all.push(sql`id < ${idFloor(last.getTime() + hourMs)}`);
   } else if (last !== null) all.push(sql`id >= ${idFloor(last.getTime())}`);
   // There is an index for these.

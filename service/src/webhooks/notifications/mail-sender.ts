@@ -45,12 +45,11 @@ export type MailSenderDependencies = MailContext & {
   mailer: Mailer;
   log: Logger;
 };
-export type MailSender = { start(): void; stop(): Promise<void> };
-
-const noticeLoops = [
-  ['account notices', 'accounts'],
-  ['notices', 'others'],
-] as const;
+export type MailSender = {
+  /** `only`: nothing but notices about accounts, which a process without the role `worker` sends, too. */
+  start(only?: 'accounts'): void;
+  stop(): Promise<void>;
+};
 
 const pollMs = 30_000;
 /** A mail that takes a server longer than this is cut off, and the next worker sends it again. */
@@ -62,8 +61,11 @@ export function createMailSender(dependencies: MailSenderDependencies): MailSend
     const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
     return (await batch({ ...dependencies, publicUrl })) ? 0 : pollMs;
   };
+  const noticeLoop = (name: string, about: NoticesAbout) =>
+    new Loop({ name, log, turn: () => sendFrom((current) => sendNotices(current, about)) });
   // Apart, so that thousands of announcements, or a locked notice, delay no mail about a webhook or an account.
-  const loops = [
+  const ofAccounts = noticeLoop('account notices', 'accounts');
+  const others = [
     new Loop({
       name: 'mail',
       log,
@@ -72,19 +74,18 @@ export function createMailSender(dependencies: MailSenderDependencies): MailSend
         return sendFrom(sendBatch);
       },
     }),
-    ...noticeLoops.map(
-      ([name, about]) =>
-        new Loop({ name, log, turn: () => sendFrom((current) => sendNotices(current, about)) }),
-    ),
+    noticeLoop('notices', 'others'),
   ];
+  const loops = [ofAccounts, ...others];
   const listener = dependencies.session.createListener([mailChannel], () =>
     loops.forEach((loop) => loop.wake()),
   );
 
   return {
-    start() {
+    start(only) {
       listener.start();
-      loops.forEach((loop) => loop.start());
+      ofAccounts.start();
+      if (!only) others.forEach((loop) => loop.start());
     },
     async stop() {
       await listener.stop();

@@ -322,17 +322,21 @@ const causes: [code: RegExp, cause: NonNullable<ErrorCause>][] = [
   [/^CERT_HAS_EXPIRED$/, 'certificate_expired'],
   [/^CERT_NOT_YET_VALID$/, 'certificate_not_yet_valid'],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, 'certificate_wrong_host'],
-  // The certificate came alone, and its issuer is unknown.
-  [/^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/, 'certificate_incomplete'],
-  [/SELF_SIGNED_CERT|^UNABLE_TO_GET_ISSUER_CERT/, 'certificate_untrusted'],
-  [/^ERR_SSL_.*CERTIFICATE_REQUIRED$/, 'client_certificate_required'],
+  // An issuer neither came nor is known.
+  [/^UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT)/, 'certificate_incomplete'],
+  [/SELF_SIGNED_CERT/, 'certificate_untrusted'],
+  [/ALERT_CERTIFICATE_REQUIRED/, 'client_certificate_required'],
 ];
 
-function errorCause(error: Error): ErrorCause {
-  const origin = (error instanceof ConnectError ? error.cause : error) as
-    | { code?: string }
-    | undefined;
-  return causes.find(([pattern]) => pattern.test(origin?.code ?? ''))?.[1] ?? null;
+/** Null for one that says nothing of how the connection was made. */
+function errorCause(error: Error & { code?: string }): ErrorCause {
+  const isOfConnecting = error instanceof ConnectError;
+  const origin = isOfConnecting ? (error.cause as typeof error | undefined) : error;
+  const { code = '', message = '' } = origin ?? {};
+  if (!isOfConnecting && !tlsCode.test(code)) return null;
+  // A write that was in flight has the alert in its message only.
+  const told = code === 'EPROTO' ? message.toUpperCase().replaceAll(' ', '_') : code;
+  return causes.find(([pattern]) => pattern.test(told))?.[1] ?? null;
 }
 
 /** docs/reference/deliveries.md#delivery-records */

@@ -169,7 +169,7 @@ for (const [what, status, search, days] of [
       url: 'https://example.org/',
       events: ['alliance.created'],
     });
-    await sql`select ensure_partitions(current_date - 3, current_date)`.execute(database);
+    await sql`select ensure_partitions(current_date - 4, current_date)`.execute(database);
     const [near, far] = days.map((ago) => sql`now() - interval '1 day' * ${ago}::int`);
     await sql`
       insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
