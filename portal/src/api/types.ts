@@ -1352,6 +1352,19 @@ export interface LastAttempt {
   statusCode: number | null;
   /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+  /** What is known of an error `connect` or `tls`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
+  errorCause:
+    | 'refused'
+    | 'unreachable'
+    | 'not_tls'
+    | 'tls_version'
+    | 'certificate_expired'
+    | 'certificate_not_yet_valid'
+    | 'certificate_wrong_host'
+    | 'certificate_incomplete'
+    | 'certificate_untrusted'
+    | 'client_certificate_required'
+    | null;
 }
 
 /** The outcome of the last attempt that failed. */
@@ -1362,6 +1375,19 @@ export interface LastError {
   statusCode: number | null;
   /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. New values may be added. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+  /** What is known of an error `connect` or `tls`. `certificate_incomplete`: the intermediate certificates are missing, or nobody trusts the issuer. Null if nothing is known. New values may be added. */
+  errorCause:
+    | 'refused'
+    | 'unreachable'
+    | 'not_tls'
+    | 'tls_version'
+    | 'certificate_expired'
+    | 'certificate_not_yet_valid'
+    | 'certificate_wrong_host'
+    | 'certificate_incomplete'
+    | 'certificate_untrusted'
+    | 'client_certificate_required'
+    | null;
 }
 
 /** Confirms that you are no longer a member. */

@@ -133,9 +133,10 @@ function describeList(webhook: TroubledWebhook): string | null {
   return exhaustedInARow > 0 ? 'See failures' : null;
 }
 
-function describeLastError({ statusCode, error }: LastError, isMessage: boolean): string {
-  if (error !== null) return errorLabels[error];
-  return describeAttempt({ statusCode, error, durationMs: 0 }, isMessage).title;
+function describeLastError(last: LastError, isMessage: boolean): string {
+  const { error, errorCause } = last;
+  if (error !== null && errorCause === null) return errorLabels[error];
+  return describeAttempt({ ...last, durationMs: 0 }, isMessage).title;
 }
 
 function ExpiringEntry({ apiKey }: { apiKey: ExpiringKey }) {

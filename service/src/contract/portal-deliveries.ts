@@ -25,6 +25,7 @@ export const LastError = strictObject(
     at: time({ description: 'When the attempt started.' }),
     statusCode: Attempt.properties.statusCode,
     error: Attempt.properties.error,
+    errorCause: Attempt.properties.errorCause,
   },
   { title: 'LastError', description: 'The outcome of the last attempt that failed.' },
 );
@@ -50,6 +51,7 @@ export const LastAttempt = strictObject(
     durationMs: Attempt.properties.durationMs,
     statusCode: Attempt.properties.statusCode,
     error: Attempt.properties.error,
+    errorCause: Attempt.properties.errorCause,
   },
   { title: 'LastAttempt', description: 'The last attempt. Null if there was none.' },
 );

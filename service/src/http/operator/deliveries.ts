@@ -43,7 +43,13 @@ const example = {
   appId: exampleId,
   appName: 'Announcer',
   host: 'hooks.example.org',
-  lastAttempt: { startedAt: exampleTime, durationMs: 120, statusCode: 200, error: null },
+  lastAttempt: {
+    startedAt: exampleTime,
+    durationMs: 120,
+    statusCode: 200,
+    error: null,
+    errorCause: null,
+  },
 };
 
 /** A page of a list without a total: `nextCursor` is the id of its last entry. */

@@ -77,7 +77,13 @@ const counts = {
   latencyP95Ms: 210,
 };
 const examplePeriod = { start: exampleTime, ...counts };
-const lastAttempt = { startedAt: exampleTime, durationMs: 87, statusCode: 200, error: null };
+const lastAttempt = {
+  startedAt: exampleTime,
+  durationMs: 87,
+  statusCode: 200,
+  error: null,
+  errorCause: null,
+};
 const exampleDelivery: PortalDelivery = {
   ...examples.deliveryRecord,
   webhook: { url: 'https://example.org/hooks', description: 'Announces new organisations' },

@@ -28,7 +28,7 @@ const example: Overview = {
       since: exampleTime,
       failingSince: exampleTime,
       lastSuccessAt: exampleTime,
-      lastError: { at: exampleTime, statusCode: 500, error: null },
+      lastError: { at: exampleTime, statusCode: 500, error: null, errorCause: null },
       unsent: 214,
       unsentSince: exampleTime,
       exhaustedInARow: 5,

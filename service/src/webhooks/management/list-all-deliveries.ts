@@ -64,7 +64,7 @@ export async function requireAppOf(executor: Executor, webhookId: string): Promi
 export type LastAttemptRow = Dated<LastAttempt>;
 
 export const lastAttemptColumns = sql`
-  started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error
+  started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error, error_cause as "errorCause"
 `;
 
 /** Null if there was none. */

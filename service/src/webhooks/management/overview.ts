@@ -34,11 +34,7 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
   type Times = 'since' | 'failingSince' | 'unsentSince' | 'lastSuccessAt';
   type Row = Omit<Webhook, Times | 'host' | 'state' | 'lastError'> &
     Record<Times, Date | null> & { role: AppRole } & LeftJoined<ErrorRow>;
-  type ErrorRow = {
-    at: Date;
-    statusCode: number | null;
-    error: NonNullable<Webhook['lastError']>['error'];
-  };
+  type ErrorRow = Omit<NonNullable<Webhook['lastError']>, 'at'> & { at: Date };
   const { rows } = await sql<Row>`
     with troubled as materialized (${listTroubled(email)}),
     changes as materialized (
@@ -54,12 +50,12 @@ async function troubledWebhooks(executor: Executor, email: string): Promise<Over
     left join lateral (${lastError}) last on not by_owner
     order by place
   `.execute(executor);
-  return rows.map(({ role, url, at, statusCode, error, ...row }) =>
+  return rows.map(({ role, url, at, statusCode, error, errorCause, ...row }) =>
     Object.assign(withTextTimes(row), {
       host: urlHost(url),
       url: role === 'viewer' ? maskUrl(url) : url,
       state: row.health === 'retrying' ? ('failing' as const) : row.health,
-      lastError: at === null ? null : { at: at.toISOString(), statusCode, error },
+      lastError: at === null ? null : { at: at.toISOString(), statusCode, error, errorCause },
     }),
   );
 }
@@ -115,7 +111,7 @@ const countUndelivered = sql`
 `;
 
 const lastError = sql`
-  select started_at as at, status_code as "statusCode", error
+  select started_at as at, status_code as "statusCode", error, error_cause as "errorCause"
   from (
     (select id from deliveries where webhook_id = "webhookId" and ${undelivered} and status = 'failed' order by id desc limit 1)
     union all

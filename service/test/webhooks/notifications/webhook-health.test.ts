@@ -208,14 +208,16 @@ test('the overview counts as many undelivered deliveries as its link lists', asy
 test('the overview has the last error of a delivery that is still retried', async () => {
   const app = await makeApp();
   const { id } = await makeWebhook(app);
-  await attempts(retry, { ...retry, statusCode: null, error: 'timeout' })(id, app.key);
+  const expired = { statusCode: null, error: 'tls', errorCause: 'certificate_expired' } as const;
+  await attempts(retry, { ...retry, ...expired })(id, app.key);
   // The attempt before the redelivery succeeded, and the next one has not ended.
   await insertLeased(database, id, { trigger: 'redelivery', number: 2 });
   const [entry] = await attentionOf(app.appId);
   assert.deepEqual(
     [entry?.health, entry?.state, entry?.lastError?.error, entry?.unsent, entry?.unsentSince],
-    ['retrying', 'failing', 'timeout', 0, null],
+    ['retrying', 'failing', 'tls', 0, null],
   );
+  assert.equal(entry?.lastError?.errorCause, 'certificate_expired');
   assert.equal(entry?.lastSuccessAt, null);
 });
 
