@@ -2,8 +2,8 @@
  * The baseline for the delivery worker: the same requests to the same receiver, by undici's Pool and two HMACs. It
  * stores nothing, checks nothing and reads only the status.
  */
-import { Pool } from 'undici';
 import { randomUUID } from 'node:crypto';
+import { Pool } from 'undici';
 import { deliveryHeaders, renderBody, signingKey } from '../service/src/webhooks/sending/sign.ts';
 
 export type SendOrder = {

@@ -1,9 +1,9 @@
 /** Creates any number of apps and webhooks by SQL, and publishes events like the platform. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-in-groups.ts';
 import { generateSecret } from '../service/src/webhooks/sending/sign.ts';
-import { randomUUID } from 'node:crypto';
 import type { System } from './delivery-load/system.ts';
 import { publishSteadily } from './publish-steadily.ts';
 import type { Started } from './start-process.ts';

@@ -1,9 +1,9 @@
 import { Group, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useUnsaved } from '../session/unsaved.ts';
 import { Lock, Search } from '../ui/icons.tsx';
-import { useState } from 'react';
 import { bindable } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';
 import type { Bindable } from '../api/types.ts';

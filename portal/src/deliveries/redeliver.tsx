@@ -1,7 +1,7 @@
 import { Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { RotateCw } from '../ui/icons.tsx';
 import type { ReactNode } from 'react';
+import { RotateCw } from '../ui/icons.tsx';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import {
   delivery as deliveryOperation,

@@ -1,6 +1,6 @@
 import { NativeSelect } from '@mantine/core';
-import { recoverDaysMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
+import { recoverDaysMax } from '../../../service/src/contract/periods.ts';
 import { describeError } from '../ui/describe-error.ts';
 import { TimeField } from '../ui/time-field.tsx';
 

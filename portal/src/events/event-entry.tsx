@@ -1,6 +1,6 @@
 import { Code, Group, Text } from '@mantine/core';
-import { CircleCheck, CircleSlash } from '../ui/icons.tsx';
 import { useLocation } from 'react-router';
+import { CircleCheck, CircleSlash } from '../ui/icons.tsx';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Fold, SmallFold } from '../ui/fold.tsx';

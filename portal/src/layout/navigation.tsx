@@ -1,4 +1,5 @@
 import { NavLink, Stack } from '@mantine/core';
+import { Link, useLocation } from 'react-router';
 import {
   AppWindow,
   BookOpen,
@@ -15,7 +16,6 @@ import {
   ScrollText,
   Wrench,
 } from '../ui/icons.tsx';
-import { Link, useLocation } from 'react-router';
 import { isConsole, pageData } from '../page-data.ts';
 
 export const places = [

@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import { CircleUser } from '../ui/icons.tsx';
 import { Link } from 'react-router';
+import { CircleUser } from '../ui/icons.tsx';
 import { isConsole, pageData } from '../page-data.ts';
 import { useSession, useSignOut } from '../session/use-session.ts';
 import { useUtc } from '../ui/times.tsx';

@@ -8,10 +8,10 @@ import {
   Textarea,
   TextInput,
 } from '@mantine/core';
-import { escapeControls } from '../api/escape-names.ts';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useNavigate, useParams } from 'react-router';
+import { escapeControls } from '../api/escape-names.ts';
 import {
   deleteEntry,
   entry as readEntry,

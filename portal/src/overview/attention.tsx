@@ -1,9 +1,9 @@
 /** The top of the overview: webhooks that fail or are deactivated, and keys that expire. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
-import { describeHealth, errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
-import { expiresSoonDays } from '../../../service/src/contract/periods.ts';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
+import { describeHealth, errorLabels } from '../../../service/src/contract/webhook-in-words.ts';
+import { expiresSoonDays } from '../../../service/src/contract/periods.ts';
 import { apps } from '../api/operations.ts';
 import type { ExpiringKey, LastError, Overview, TroubledWebhook } from '../api/types.ts';
 import { can } from '../apps/can.ts';

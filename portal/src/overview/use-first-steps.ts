@@ -1,7 +1,7 @@
 import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
 import { useSearchParams } from 'react-router';
+import { apps as appsOperation, deliveries, webhooks } from '../api/operations.ts';
 import type { PortalApp, Webhook } from '../api/types.ts';
 import { can } from '../apps/can.ts';
 import { moveFocus } from '../ui/move-focus.ts';

@@ -1,5 +1,5 @@
-import { PasskeyError } from '../security/passkey-device.ts';
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
+import { PasskeyError } from '../security/passkey-device.ts';
 
 /** Replaces messages of the service that are meant for programs. */
 const messages: Record<string, string> = {

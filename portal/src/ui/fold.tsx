@@ -1,6 +1,6 @@
 import { Stack, Text, Title } from '@mantine/core';
-import { ChevronRight } from './icons.tsx';
 import { useState, type ReactNode } from 'react';
+import { ChevronRight } from './icons.tsx';
 import classes from './fold.module.css';
 
 type Props = {

@@ -1,6 +1,6 @@
 import { Radio, Stack } from '@mantine/core';
-import { overlapSecondsDefault, overlapSecondsMax } from '../../../service/src/contract/periods.ts';
 import { useState } from 'react';
+import { overlapSecondsDefault, overlapSecondsMax } from '../../../service/src/contract/periods.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm, type ConfirmProps } from './confirm.tsx';
 

@@ -1,5 +1,6 @@
 /** `deliveries`, `replay` and `explain`: what became of events at webhooks. */
 import { Option, type Command } from 'commander';
+import { escapeControls } from '@orgdir/client/command/escape-controls';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
 import { catalogue, subjectEvents } from '../events/catalogue.ts';
 import {
@@ -20,7 +21,6 @@ import {
 import { table, cliActor } from './with-database.ts';
 import { onSetAside } from '../events/set-aside.ts';
 import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/replay/replay.ts';
-import { escapeControls } from '@orgdir/client/command/escape-controls';
 import type { Explanation } from '../contract/explanation.ts';
 import { explainEvent, explainTime } from '../webhooks/management/explain.ts';
 

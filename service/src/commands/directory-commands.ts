@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { nameActor } from '../access/audit-log.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { ExistingNamesError } from '../directory/existing-names.ts';
@@ -17,7 +18,6 @@ import {
 import { readNdjson } from '../directory/import-source.ts';
 import { readCsv } from '../directory/read-csv.ts';
 import { ArgumentsError } from './report-error.ts';
-import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine, cliActor, withDatabase } from './with-database.ts';
 import { isCsv, kindArgument, kindsInOrder } from './export-command.ts';
 import { parsePath } from './parse-option.ts';

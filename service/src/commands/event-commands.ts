@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { escapeControls } from '@orgdir/client/command/escape-controls';
 import { hoursAgo, listedHours } from '../contract/periods.ts';
 import { findRepeatedName, parseJson } from '../contract/json.ts';
 import { publishEvent } from '../directory/publish-in-groups.ts';
@@ -15,7 +16,6 @@ import {
 } from '../system/maintenance.ts';
 import { ArgumentsError } from './report-error.ts';
 import { cliActor, print, table, withDatabase } from './with-database.ts';
-import { escapeControls } from '@orgdir/client/command/escape-controls';
 import {
   addCommand,
   checkedBy,

@@ -1,9 +1,9 @@
 import { Argument, Option, type Command } from 'commander';
+import { toJsonLine } from '@orgdir/client/command/escape-controls';
 import type { Transaction } from '../database/database.ts';
 import { csvColumns, exportLines, toCsv } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
 import { ArgumentsError } from './report-error.ts';
-import { toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine, print, withDatabase } from './with-database.ts';
 import { parsePath } from './parse-option.ts';
 import {

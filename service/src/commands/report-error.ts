@@ -1,7 +1,7 @@
 /** Reports on standard error why a command failed, as text or as JSON, and returns its exit code. */
 import { CommanderError } from 'commander';
-import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { escapeLines, toJsonLine } from '@orgdir/client/command/escape-controls';
+import { ServiceError, StartError, type Issue } from '../errors.ts';
 
 /** Invalid arguments that commander does not see: exit code 2, and `invalid_arguments` as JSON. */
 export class ArgumentsError extends ServiceError {

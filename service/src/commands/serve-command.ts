@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
+import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 import { loadConfig, findMisspelt } from '../settings/config.ts';
 import { createLogger, type Logger } from '../runtime/log.ts';
 import type { Service, WorkerProcess } from '../start/main.ts';
 import type { WorkerMessage, WorkerSettings } from '../start/worker-processes.ts';
-import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 
 export function addServeCommand(program: Command, parent: number): void {
   program

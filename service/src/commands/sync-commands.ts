@@ -1,6 +1,8 @@
-import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
+import { onFirstSignal } from '@orgdir/client/command/catch-signals';
+import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import type { Config } from '../settings/config.ts';
 import { invalid, ServiceError, StartError } from '../errors.ts';
 import type { OpenedDatabase } from '../start/open-database.ts';
@@ -11,10 +13,8 @@ import { readLocation, type SourceLocation } from '../sync/open-source.ts';
 import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../runtime/version.ts';
-import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { createProgressLine, cliActor, table, withDatabase } from './with-database.ts';
 import { addCommand, checkedBy, limitOption } from './parse-option.ts';
-import { onFirstSignal } from '@orgdir/client/command/catch-signals';
 
 type SyncFlags = { json?: boolean };
 type BlueprintFlags = SyncFlags & { force?: boolean; skipBad?: boolean };

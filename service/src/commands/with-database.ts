@@ -1,10 +1,10 @@
+import { userInfo } from 'node:os';
 import { onFirstSignal } from '@orgdir/client/command/catch-signals';
+import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
 import { loadConfig, type Config } from '../settings/config.ts';
 import { isConnectionFault, isExhausted, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../start/open-database.ts';
-import { escapeControls, toJsonLine } from '@orgdir/client/command/escape-controls';
-import { userInfo } from 'node:os';
 import type { Actor } from '../access/actor.ts';
 
 export type OpenOptions = {

@@ -2,11 +2,11 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
+import { closestMatch } from 'leven';
 import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
 import { parseTime } from './parse-time.ts';
 import { patternMessages, uuidPattern } from './patterns.ts';
-import { closestMatch } from 'leven';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;

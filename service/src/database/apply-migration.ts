@@ -4,10 +4,10 @@
  * gives way instead, and tries again.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { readFile } from 'node:fs/promises';
 import { StartError } from '../errors.ts';
 import { type Database, type Transaction, sql } from './database.ts';
 import { listLockHolders } from './list-lock-holders.ts';
-import { readFile } from 'node:fs/promises';
 
 export type Migration = { name: string; text: string; checksum: string };
 

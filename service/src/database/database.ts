@@ -1,7 +1,7 @@
 /** The connection to PostgreSQL: a pool for single statements, and the types that statements run on. */
-import { uuidPattern } from '../contract/patterns.ts';
 import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } from 'kysely';
 import pg from 'pg';
+import { uuidPattern } from '../contract/patterns.ts';
 import { ServiceError } from '../errors.ts';
 import { createPool } from './pool.ts';
 import type { Primary } from './primary.ts';

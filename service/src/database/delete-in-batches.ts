@@ -1,5 +1,5 @@
-import { changedRows, sql, type Database } from './database.ts';
 import type { RawBuilder } from 'kysely';
+import { changedRows, sql, type Database } from './database.ts';
 
 const batchSize = 10_000;
 

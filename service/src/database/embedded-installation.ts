@@ -17,11 +17,11 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, basename } from 'node:path';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
 import { StartError } from '../errors.ts';
 import { readOrCreateSecret } from './read-secret-keys.ts';
 import { removeUnfinished, exists, unfinishedName } from './unfinished.ts';
-import { execFileSync, spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
 
 export type Installation = {
   dataDir: string;

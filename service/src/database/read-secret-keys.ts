@@ -3,12 +3,12 @@
  * an installation generates and keeps next to its data come from here, too.
  */
 import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Config } from '../settings/config.ts';
 import { StartError } from '../errors.ts';
 import { sql, type Database } from './database.ts';
 import { exists, unfinishedName } from './unfinished.ts';
-import { randomBytes } from 'node:crypto';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
 
 export const lostKeyAdvice =
   'restore it from a backup, or set SECRET_KEY to the key; if it is lost, run orgdir database replace-secret-key';

@@ -4,6 +4,8 @@
  */
 import { Readable } from 'node:stream';
 import { createGunzip, createGzip } from 'node:zlib';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { type Database, sql, type Transaction } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { encodePosition, readPosition, type Position } from './changes.ts';
@@ -11,8 +13,6 @@ import type { SlugTable } from './lock-directory.ts';
 import { publicEntries } from './public-entries.ts';
 import { ServiceError } from '../errors.ts';
 import type { SealedCursors } from '../events/cursors.ts';
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import type { Row } from './rows.ts';
 
 export type DownloadsOptions = {

@@ -2,6 +2,8 @@
  * Exports organisations, alliances or blueprints as lines for `import.ts`, with private fields and managers. They come
  * in the order of creation, so that an import creates them in the same order.
  */
+import { stringify } from 'csv-stringify/sync';
+import type { TSchema } from 'typebox';
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
 import type { Fields } from '../contract/field.ts';
@@ -12,8 +14,6 @@ import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import type { Sql } from './list.ts';
 import { asText, listSeparator } from './read-csv.ts';
 import { type Row, rowReader, writableFields } from './rows.ts';
-import { stringify } from 'csv-stringify/sync';
-import type { TSchema } from 'typebox';
 
 type ExportedLine = OrgInput | AllianceInput | BlueprintInput;
 

@@ -1,6 +1,6 @@
 /** Makes slugs from names: transliterated, unique, and never a word that a route uses. */
-import { slugReservedDays } from '../contract/periods.ts';
 import anyAscii from 'any-ascii';
+import { slugReservedDays } from '../contract/periods.ts';
 import { type Transaction, sql } from '../database/database.ts';
 import { type SlugTable, lockTable } from './lock-directory.ts';
 

@@ -2,6 +2,8 @@
  * Writes one organisation, alliance or blueprint: creates or replaces it, patches it, deletes it. Each function runs in the
  * caller's transaction.
  */
+import { isDeepStrictEqual } from 'node:util';
+import type { Static, TObject } from 'typebox';
 import { nameActor, recordAudit } from '../access/audit-log.ts';
 import { writeManagers, type ManagedKind } from '../access/managers.ts';
 import type { ManagedAllianceDetail, ManagedOrganisation } from '../contract/managed.ts';
@@ -25,9 +27,7 @@ import {
   isReserved,
   reservedSlugs,
 } from './slug.ts';
-import type { Static, TObject } from 'typebox';
 import type { Actor } from '../access/actor.ts';
-import { isDeepStrictEqual } from 'node:util';
 import { privateOrgFields } from '../contract/organisation.ts';
 import { cutText } from '../contract/cut-text.ts';
 

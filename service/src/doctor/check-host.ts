@@ -1,11 +1,11 @@
 /** Checks what the machine offers: the folder of the data, ports and the mail server. */
 import { access, constants, lstat, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { parseJson } from '../contract/json.ts';
 import { type Config, httpAddress } from '../settings/config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { checkMailServer, type MailError } from '../runtime/mail.ts';
 
 /** A first start takes some 100 MB, plus 60 MB for the programs if it runs as root; crash recovery needs space, too. */

@@ -1,11 +1,11 @@
 /** Checks the servers of DATABASE_URL if it names several hosts, the pooler and the replicas. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database, type ConnectionSettings, openDatabase } from '../database/database.ts';
 import { choosePrimary, readServers, type ServerState, formatHost } from '../database/primary.ts';
 import { StartError } from '../errors.ts';
 import { splitHosts } from '../settings/setting-types.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 import { findDirectFault, findPoolerAdvice, findPoolerFault } from '../database/pooler.ts';
-import { setTimeout as wait } from 'node:timers/promises';
 import { readReplica } from '../database/replicas.ts';
 import { selectRevisions } from '../database/revisions.ts';
 

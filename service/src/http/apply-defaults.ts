@@ -1,4 +1,6 @@
 /** The settings that the applications of all listeners share. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import { ServiceError } from '../errors.ts';
@@ -11,8 +13,6 @@ import { otherMethodOf, toRoutedMethod } from './methods.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
-import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export type ServerDependencies = { log: Logger; metrics: Metrics; usage: Usage };
 

@@ -3,6 +3,7 @@
  * internal API of `internal/api.ts`. Every process has it, on a separate port; none of it is ever on the public port,
  * which `app.ts` serves.
  */
+import { isIPv4, isIPv6 } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import { envelope, errorBody } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
@@ -20,7 +21,6 @@ import { sendError } from './responses/send-error.ts';
 import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
 import { applyDefaults, serverOptions, type ServerDependencies } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
-import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '../errors.ts';
 
 export type InternalAppDependencies = ServerDependencies & {

@@ -6,13 +6,13 @@
  * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
 import { accountTopic, addNotices } from '../access/notices.ts';
 import { invitationDaysInWords, linkPeriod } from '../contract/periods.ts';
 import { quoteName } from '../contract/texts.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mailer } from '../runtime/mail.ts';
-import pLimit from 'p-limit';
 import type { Logger } from '../runtime/log.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
 

@@ -3,6 +3,7 @@
  * sensitive changes, when their last proof is not recent. A provider's redirect is no proof: the provider may not have
  * asked anything.
  */
+import { randomInt } from 'node:crypto';
 import { type Database, type Transaction, sql } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { SecretBox } from '../runtime/secret-box.ts';
@@ -14,7 +15,6 @@ import { isProviderIdentity } from './provider-identity.ts';
 import { takeRecoveryCode } from './recovery-codes.ts';
 import { proveSession } from './session-proof.ts';
 import { readPassword } from './set-password.ts';
-import { randomInt } from 'node:crypto';
 import { digest } from './token.ts';
 
 const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;

@@ -3,6 +3,7 @@
  * providers (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part
  * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
+import { hkdfSync } from 'node:crypto';
 import type { Config } from '../settings/config.ts';
 import { type Database, sql, type Transaction, unavailable } from '../database/database.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -22,7 +23,6 @@ import { createKnownDevices } from './known-devices.ts';
 import { createProviderSignIn } from './provider-sign-in.ts';
 import { SecondFactor } from './second-factor.ts';
 import { type SessionProof, readSessionProof } from './session-proof.ts';
-import { hkdfSync } from 'node:crypto';
 import { Loop } from '../loop.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {

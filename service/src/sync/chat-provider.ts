@@ -1,10 +1,10 @@
 /** The chat provider as the chat sync uses it: it counts the members of a server, within the provider's rate limit. */
-import { parseJson } from '../contract/json.ts';
-import type { Config } from '../settings/config.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { createHttpClient, HttpFault, httpFault, type HttpAnswer } from './http-client.ts';
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseJson } from '../contract/json.ts';
+import type { Config } from '../settings/config.ts';
+import { createHttpClient, HttpFault, httpFault, type HttpAnswer } from './http-client.ts';
 
 export type ChatAnswer =
   | { kind: 'members'; members: number }

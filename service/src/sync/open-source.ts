@@ -2,6 +2,9 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   abandon,
   HttpFault,
@@ -11,9 +14,6 @@ import {
   type HttpClient,
 } from './http-client.ts';
 import { SyncFailure } from './sync-failure.ts';
-import { createHash } from 'node:crypto';
-import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 export type SourceState = { etag: string | null; lastModified: string | null };
 export type OpenedSource =

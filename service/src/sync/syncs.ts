@@ -2,9 +2,9 @@
  * Runs the syncs of a process: on schedule if it is a worker, and on request. One run at a time over all processes;
  * stopping aborts the run of this process and records that.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Actor } from '../access/actor.ts';
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../settings/config.ts';
 import type { Schedule } from '../runtime/cron.ts';
 import {

@@ -1,8 +1,8 @@
 /** An inverted index of a set of entries that does not change: for each word, the entries that contain it. */
+import { randomInt } from 'node:crypto';
 import { inSteps, type Steps } from './steps.ts';
 import { createVocabulary, type Match, type Vocabulary } from './vocabulary.ts';
 import { type Term, visitWords } from './terms.ts';
-import { randomInt } from 'node:crypto';
 
 /** The part of an entry that contains a word, the most relevant first. */
 export const nameField = 0;

@@ -1,6 +1,6 @@
 /** Splits texts into the words that a search compares: those of entries, and those of a search text with other spellings. */
-import { foldText } from '../fold-text.ts';
 import anyAscii from 'any-ascii';
+import { foldText } from '../fold-text.ts';
 
 export type Term = {
   /** Folded. */

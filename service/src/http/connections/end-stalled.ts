@@ -4,8 +4,8 @@
  */
 import { readFile, readlink } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** docs/reference/errors-and-limits.md#public-api: over 30 s, a client takes 1 KiB/s of what waits for it. */
 export const bytesPerSecondMin = 1024;

@@ -3,6 +3,7 @@
  * runs the same code, `directory/import.ts`.
  */
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { nameActor } from '../../access/audit-log.ts';
@@ -25,7 +26,6 @@ import { coded, isCoded } from '../json-bodies.ts';
 import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { operation, type InternalContext } from './surface.ts';
-import { setTimeout as wait } from 'node:timers/promises';
 import { tooLarge } from '../responses/send-error.ts';
 
 /** More rows need several requests. */

@@ -1,10 +1,10 @@
 /** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of the same form. */
 import { Type, type TObject, type TSchema } from 'typebox';
+import type { FastifyRequest } from 'fastify';
 import { slugReservedDays } from '../../contract/periods.ts';
 import { examples } from '../../contract/examples.ts';
 import { slug, strictObject, deleted } from '../../contract/shapes.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
-import type { FastifyRequest } from 'fastify';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';

@@ -1,4 +1,5 @@
 /** The surface of the console's operations: below the portal's server side, and absent for everybody but operators. */
+import type { FastifyRequest } from 'fastify';
 import { coalesce } from '../../database/coalesce.ts';
 import {
   isLockTimeout,
@@ -8,7 +9,6 @@ import {
   type Transaction,
 } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import type { FastifyRequest } from 'fastify';
 import { suspendableKinds } from '../../contract/console.ts';
 import type { OperatorCheck } from '../../contract/operator.ts';
 import { uuid, enumOf } from '../../contract/shapes.ts';

@@ -1,7 +1,7 @@
 /** The surface on which the portal's operations are served: errors, parameters and the signed-in caller. */
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
-import { proofMinutes } from '../../contract/periods.ts';
 import type { TSchema } from 'typebox';
+import { proofMinutes } from '../../contract/periods.ts';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';

@@ -1,8 +1,8 @@
 /** What lists and pages of entries have in common: their frame, and parts of an entry. */
+import { readFileSync } from 'node:fs';
 import type { Alliance } from '../../contract/alliance.ts';
 import type { Organisation } from '../../contract/organisation.ts';
 import { html, type Html, type Site, noExtras, renderPage } from './page.ts';
-import { readFileSync } from 'node:fs';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const languages = new Intl.DisplayNames('en', { type: 'language' });

@@ -1,10 +1,10 @@
 /** The pages that the service renders itself: one HTML document with one inline style sheet, and how it is served. */
 import { readFileSync } from 'node:fs';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Config } from '../../settings/config.ts';
 import type { Brand } from './brand.ts';
 import type { Status } from '../../contract/status.ts';
 import { fontLink, hashOf, schemeScript, tokensOf } from './tokens.ts';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { rejectOtherMethods } from '../methods.ts';
 
 /** Text that is HTML already. */

@@ -2,6 +2,7 @@
  * Operations that read the directory: organisations, alliances, blueprints. The responses are cached as bytes, except suggestions.
  * Callers of a download share its bytes, too (`directory/downloads.ts`).
  */
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
@@ -44,7 +45,6 @@ import {
   type Paging,
 } from './cached-reads.ts';
 import { keyedSurface } from './surface.ts';
-import { createHash } from 'node:crypto';
 import type { Revisions } from '../../database/revisions.ts';
 import { Downloads, type Download } from '../../directory/downloads.ts';
 import { callerOf } from '../admission/admit.ts';
