@@ -258,7 +258,7 @@ test('a failed test says in words what went wrong and what to check', options, a
   moody.respond = () => {};
   await fails(/No response within \d/, /do the work afterwards/);
   await post(`/apps/${appId}/webhooks/${id}`, { url: `http://127.0.0.1:${closedPort}/` }, 'PATCH');
-  await fails('Connection failed', /Check that your server is running/);
+  await fails('Connection refused', /nothing listens on the port/);
   assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
 });
 
