@@ -22,7 +22,7 @@ export function describeAttempt(
   }: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'> & Partial<Pick<Attempt, 'errorCause'>>,
   isMessage = false,
 ): AttemptDescription {
-  // A newer service may know more causes. A chat platform's servers are nobody's here.
+  // A newer service may know more causes. Whoever reads this cannot change a chat platform's certificate.
   const known = errorCause === null || isMessage ? undefined : causes[errorCause];
   if (known) return { outcome: 'failed', ...known };
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };

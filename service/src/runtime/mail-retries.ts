@@ -1,4 +1,7 @@
-/** When a queued mail is tried again. */
+/** How many mails are sent at once, and when a queued one is tried again. Apart from `mail.ts`, which loads a library. */
+
+/** Of each kind, each on a separate connection. */
+export const mailsAtOnce = 3;
 export const mailAttemptsMax = 8;
 /** The maximum delay of a mail: a new SMTP_URL must not release a flood of old mail. */
 export const mailWithinHours = 24;

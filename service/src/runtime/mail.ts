@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import nodemailer from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
 import type { MailSettings } from '../settings/config.ts';
+import { mailsAtOnce } from './mail-retries.ts';
 
 type Mail = {
   /** The same for every attempt: it forms the Message-ID, by which a duplicate mail is recognised. */
@@ -46,10 +47,8 @@ export type MailerOptions = {
 };
 
 const mailTimeoutMs = 10_000;
-/** Mails that one task sends at once, each on a separate connection. */
-export const mailsAtOnce = 3;
 /** Mails about webhooks, notices, notices about accounts, and links. */
-const tasks = 4;
+const kinds = 4;
 const idleConnectionMs = 30_000;
 
 export function createMailer(
@@ -59,7 +58,7 @@ export function createMailer(
   const closing = new AbortController();
   const transport = nodemailer.createTransport({
     pool: true,
-    maxConnections: tasks * mailsAtOnce,
+    maxConnections: kinds * mailsAtOnce,
     // Retries only on a connection that the server had closed before a byte was sent; the caller retries other
     // failures.
     maxRequeues: 1,

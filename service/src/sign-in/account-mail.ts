@@ -13,6 +13,7 @@ import { quoteName } from '../contract/texts.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mailer } from '../runtime/mail.ts';
+import { mailsAtOnce } from '../runtime/mail-retries.ts';
 import type { Logger } from '../runtime/log.ts';
 import { signUpRefused } from './sign-up-blocks.ts';
 
@@ -29,8 +30,6 @@ export type AccountMailDependencies = {
 
 /** Beyond it, they are refused: whoever wants one asks again. */
 const pendingMax = 100;
-/** Each on a connection of its own. A flood of requested links delays no notice. */
-const linksAtOnce = 3;
 
 /** For whoever can no longer sign in. */
 const lastAdvice = 'If it was not you, contact the operator of this service at once.';
@@ -60,7 +59,8 @@ const linkTexts = {
 export class AccountMail {
   readonly #dependencies: AccountMailDependencies;
   readonly #pending = { link: 0, invitation: 0 };
-  readonly #inTurn = pLimit(linksAtOnce);
+  /** A flood of requested links takes no connection from notices. */
+  readonly #inTurn = pLimit(mailsAtOnce);
 
   constructor(dependencies: AccountMailDependencies) {
     this.#dependencies = dependencies;

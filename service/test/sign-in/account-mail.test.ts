@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { addNotices } from '../../src/access/notices.ts';
 import { sql } from '../../src/database/database.ts';
-import { mailsAtOnce } from '../../src/runtime/mail.ts';
+import { mailsAtOnce } from '../../src/runtime/mail-retries.ts';
 import { startCommand } from '../support/command.ts';
 import { toUrl } from '../support/database.ts';
 import { password, personOf, postPortal, signInAs, signUp } from '../support/portal.ts';

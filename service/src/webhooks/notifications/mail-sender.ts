@@ -19,7 +19,8 @@ import type { Session } from '../../database/session.ts';
 import { setAsideRefused, stepOrSetAside } from '../../events/set-aside.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { Loop } from '../../loop.ts';
-import { mailsAtOnce, type Mailer } from '../../runtime/mail.ts';
+import type { Mailer } from '../../runtime/mail.ts';
+import { mailsAtOnce } from '../../runtime/mail-retries.ts';
 import {
   claimMails,
   giveUpLateMails,
