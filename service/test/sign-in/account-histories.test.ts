@@ -301,6 +301,7 @@ async function perform(world: World, step: Command): Promise<void> {
       assert.equal(answer.body.data.methods.length, account.subjects.size);
       account.password = password;
       world.accounts.set(address, account);
+      world.changes.delete(account);
       endSessions(world, account);
       return;
     }
