@@ -8,6 +8,8 @@ import { countConnections, countUnrouted } from './count-requests.ts';
 import { endStalledResponses } from './connections/end-stalled.ts';
 import { registerClient } from './site/client.ts';
 import { handleClientError } from './connections/client-error.ts';
+import { meetExpectations } from './connections/expect.ts';
+import { lingerAfterLastResponse } from './connections/linger.ts';
 import { runOneAtATime } from './connections/one-at-a-time.ts';
 import { sendError } from './responses/send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
@@ -76,7 +78,9 @@ const exposedHeaders = [
 export async function createApp(given: AppDependencies): Promise<FastifyInstance> {
   const dependencies = { ...given, appLimits: createAppLimits() };
   const app = prepare(createServer(dependencies), dependencies);
+  meetExpectations(app);
   runOneAtATime(app);
+  lingerAfterLastResponse(app);
   endStalledResponses(app);
   countConnections(app, dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });

@@ -10,6 +10,7 @@ import type { RequestSpan } from '../runtime/tracing-types.ts';
 import { activeTracing, readTraceparent } from '../runtime/tracing.ts';
 import { RequestCounter } from './count-requests.ts';
 import { otherMethodOf, toRoutedMethod } from './methods.ts';
+import { askForBodies } from './connections/expect.ts';
 import { requireDecodableQuery, toOriginForm } from './connections/request-target.ts';
 import { sendError } from './responses/send-error.ts';
 import { validatorCompiler } from './validate.ts';
@@ -42,6 +43,7 @@ export function applyDefaults(app: FastifyInstance): void {
   app.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
+  askForBodies(app);
   app.addHook('preValidation', (request, _reply, done) => {
     // Pages and redirects of providers have no schema: a query that they cannot read changes nothing for them.
     if (request.routeOptions.schema?.querystring) requireDecodableQuery(request);

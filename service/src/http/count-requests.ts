@@ -2,7 +2,7 @@
  * Counts every request of a listener, those that no route sees included: bytes that are no request, requests that arrive
  * too late, unknown paths, connections that break.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {
   LogController,
@@ -12,7 +12,6 @@ import {
 } from 'fastify';
 import type { Usage } from '../access/usage.ts';
 import type { KeyKind, RequestCounts } from '../runtime/request-counts.ts';
-import { onTurn } from './connections/one-at-a-time.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -25,8 +24,6 @@ declare module 'fastify' {
 type Counters = { requests: RequestCounts; usage: Usage };
 
 const unknown = 'unknown';
-/** RFC 9110, 15.5.18: to an `Expect` that is not `100-continue`. */
-const expectationFailed = 417;
 
 /** Counts the requests of one connection, which run one after another (`connections/one-at-a-time.ts`). */
 class Connection {
@@ -73,12 +70,8 @@ class Connection {
       this.end(raw, isStreamed ? statusCode : isRefused ? 400 : 'aborted');
     }
     // What Node.js refused before there was a request.
-    if (this.#socket.bytesWritten > this.#written) this.countUnread(400);
-  }
-
-  /** Counts a request that Fastify does not see. */
-  countUnread(status: number): void {
-    this.#counters.requests.add(unknown, 'none', status, 0, this.#takeBytes());
+    if (this.#socket.bytesWritten > this.#written)
+      this.#counters.requests.add(unknown, 'none', 400, 0, this.#takeBytes());
   }
 
   #takeBytes(): number {
@@ -101,12 +94,6 @@ export function countConnections(
     const connection = new Connection(socket, { requests, usage });
     socket[counts] = connection;
     socket.once('close', () => connection.close());
-  });
-  // As Node.js responds itself, which nobody would count.
-  app.server.on('checkExpectation', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const connection = (socket as Counted)[counts];
-    response.once('finish', () => connection?.countUnread(expectationFailed));
-    onTurn(response, () => response.writeHead(expectationFailed).end());
   });
 }
 

@@ -16,6 +16,8 @@ import {
   endUnfinishedBodies,
   endUnfinishedBody,
 } from './connections/end-stalled.ts';
+import { meetExpectations } from './connections/expect.ts';
+import { lingerAfterLastResponse } from './connections/linger.ts';
 import { runOneAtATime } from './connections/one-at-a-time.ts';
 import { sendError } from './responses/send-error.ts';
 import { type InternalApiDependencies, registerInternalApi } from './internal/api.ts';
@@ -42,7 +44,9 @@ const parameterLengthMax = 200 * 4 * 3;
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
   const app = createServer(dependencies);
   applyDefaults(app);
+  meetExpectations(app);
   runOneAtATime(app);
+  lingerAfterLastResponse(app);
   endStalledResponses(app);
   countConnections(app, dependencies);
   endUnfinishedBodies(app);

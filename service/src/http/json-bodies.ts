@@ -11,7 +11,8 @@ export function readJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    if (isCoded(request)) return done(coded());
+    const refusal = refuseEncoding(request);
+    if (refusal) return done(refusal);
     let text: string;
     try {
       text = utf8.decode(body as Buffer);
@@ -33,18 +34,21 @@ export function readJsonBodies(app: FastifyInstance): void {
 const notAllowed =
   '"__proto__" and "prototype" in "constructor" are not allowed as names of fields';
 
-/** Whether a body is compressed. Each parser of bodies refuses it with the error below. */
-export function isCoded({ headers }: FastifyRequest): boolean {
-  return (headers['content-encoding'] ?? 'identity') !== 'identity';
+/** The error for a body that is compressed or not in UTF-8, or null. Each parser of bodies calls this. */
+export function refuseEncoding({ headers }: FastifyRequest): ServiceError | null {
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    return new ServiceError(
+      'unsupported_media_type',
+      'The body must not be compressed. Send it as it is, without the header Content-Encoding.',
+      { headers: { 'accept-encoding': 'identity' } },
+    );
+  const [, charset = 'utf-8'] = charsetOf.exec(headers['content-type'] ?? '') ?? [];
+  return /^(utf-?8|us-ascii)$/i.test(charset)
+    ? null
+    : new ServiceError('unsupported_media_type', 'The body must be in UTF-8.');
 }
 
-export function coded(): ServiceError {
-  return new ServiceError(
-    'unsupported_media_type',
-    'The body must not be compressed. Send it as it is, without the header Content-Encoding.',
-    { headers: { 'accept-encoding': 'identity' } },
-  );
-}
+const charsetOf = /;\s*charset="?([^\s";]+)/i;
 
 /** A `preValidation` hook for an optional body: a missing body counts as an empty object. */
 export async function withEmptyBody(request: FastifyRequest): Promise<void> {

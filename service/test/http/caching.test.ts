@@ -54,11 +54,18 @@ test('an unchanged page is a 304 for its tag, a list of tags, a weak tag, or *',
   }
 });
 
-test('/status has an ETag of its current content', async () => {
-  const { status, headers } = await service.call('/status');
+test('/status is a 304 while nothing but its time has changed', async () => {
+  const { status, headers, body } = await service.call('/status');
   assert.equal(status, 200);
-  assert.match(headers.get('etag') ?? '', /^"/);
+  const etag = headers.get('etag') ?? '';
+  assert.match(etag, /^W\/"/);
   assert.equal(headers.get('cache-control'), 'public, max-age=5');
+  await eventually(async () => new Date().toISOString() > body.data.time);
+  for (const seen of [etag, `"other", ${etag}`, etag.slice(2)]) {
+    const again = await service.call('/status', { headers: { 'if-none-match': seen } });
+    assert.equal(again.status, 304, seen);
+    assert.equal(again.headers.get('etag'), etag);
+  }
 });
 
 test('a missing resource is a 404 with any If-None-Match', async () => {

@@ -4,6 +4,7 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { errorBody } from '../../contract/envelope.ts';
 import { invalid } from '../../errors.ts';
+import { endGently } from './linger.ts';
 
 type ClientError = Error & { code?: string };
 
@@ -18,8 +19,12 @@ export function handleClientError(options: Options): (error: ClientError, socket
   return (error, socket) => {
     // The client has hung up.
     const isGone = error.code === 'ECONNRESET' || !socket.writable;
-    if (!isGone && !isResponding(socket)) socket.write(render(error, options));
-    socket.destroy(error);
+    if (isGone || isResponding(socket)) {
+      socket.destroy(error);
+    } else {
+      socket.write(render(error, options));
+      endGently(socket);
+    }
   };
 }
 
@@ -58,6 +63,8 @@ function describe({ code }: ClientError, arrivesWithin: string): string {
       return 'must have at most 16 KiB of headers';
     case 'HPE_INVALID_URL':
       return 'must have its address in percent-encoded UTF-8';
+    case 'HPE_INVALID_EOF_STATE':
+      return 'ended early';
     default:
       return 'must be HTTP/1.1';
   }

@@ -21,7 +21,7 @@ type Exchange = [request: IncomingMessage, response: ServerResponse];
 const waitingBytes = 4_096;
 
 /** Calls `run` when the responses before this one have been written and counted; never if the connection ends before. */
-export function onTurn(response: ServerResponse, run: () => void): void {
+function onTurn(response: ServerResponse, run: () => void): void {
   // Node.js gives a response its connection when it is its turn.
   if (response.socket !== null) return run();
   countAsOutput(response, waitingBytes);

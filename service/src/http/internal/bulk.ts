@@ -22,7 +22,7 @@ import {
 } from '../../directory/import.ts';
 import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
 import { invalid, ServiceError } from '../../errors.ts';
-import { coded, isCoded } from '../json-bodies.ts';
+import { refuseEncoding } from '../json-bodies.ts';
 import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { operation, type InternalContext } from './surface.ts';
@@ -79,7 +79,7 @@ export async function registerBulk(
   await v1.register(async (bulk) => {
     bulk.removeAllContentTypeParsers();
     bulk.addContentTypeParser(mediaType, (request, payload, done) =>
-      isCoded(request) ? done(coded()) : done(null, payload),
+      done(refuseEncoding(request), payload),
     );
     bulk.addContentTypeParser('*', (_request, _payload, done) =>
       done(new ServiceError('unsupported_media_type', `The body must be ${mediaType}.`)),

@@ -13,7 +13,7 @@ import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
 import type { Published } from '../../directory/publications.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { readTraceparent } from '../../runtime/tracing.ts';
-import { coded, isCoded } from '../json-bodies.ts';
+import { refuseEncoding } from '../json-bodies.ts';
 import { mountOperations, type Surface } from '../operations.ts';
 import { oneOf } from '../responses/responses.ts';
 import { reportError } from '../responses/send-error.ts';
@@ -135,7 +135,7 @@ export async function registerEvents(
 ): Promise<void> {
   await v1.register(async (events) => {
     events.addContentTypeParser(ndjson, { parseAs: 'buffer' }, (request, body, done) =>
-      isCoded(request) ? done(coded()) : done(null, body),
+      done(refuseEncoding(request), body),
     );
     mountOperations(events, surface, 'Events', [publishEvent]);
   });

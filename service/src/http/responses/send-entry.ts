@@ -41,6 +41,10 @@ function sendAs(reply: FastifyReply, entry: Entry, compressed: Compressed | null
  */
 export function findTag(header: string, etag: string): string | null {
   if (header === etag || header.trim() === '*') return etag;
-  const seen = new Set(header.split(',').map((tag) => tag.trim().replace(/^W\//, '')));
-  return tagsOf(etag).find((tag) => seen.has(tag)) ?? null;
+  const seen = new Set(header.split(',').map((tag) => opaqueOf(tag.trim())));
+  return tagsOf(etag).find((tag) => seen.has(opaqueOf(tag))) ?? null;
+}
+
+function opaqueOf(tag: string): string {
+  return tag.replace(/^W\//, '');
 }

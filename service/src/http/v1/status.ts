@@ -5,6 +5,7 @@ import { examples } from '../../contract/examples.ts';
 import { Status } from '../../contract/status.ts';
 import type { Health } from '../../system/health.ts';
 import { mountOperations, operationFor } from '../operations.ts';
+import { toEntry, type Entry } from '../responses/response-cache.ts';
 import { oneOf } from '../responses/responses.ts';
 import { openSurface } from './surface.ts';
 
@@ -24,8 +25,14 @@ const getStatus = operationFor<StatusContext>()({
   returns: { 200: 'The state of the service.' },
   response: oneOf(Status, 'StatusResponse', examples.status),
   cacheControl: 'public, max-age=5',
-  run: ({ health, version }) => envelope(readStatus(health, version)),
+  run: ({ health, version }) => toStatusEntry(readStatus(health, version)),
 });
+
+/** Its tag is weak: the time alone is another one each time. */
+function toStatusEntry(status: Status): Entry {
+  const { etag } = toEntry(0, { ...status, time: null });
+  return { ...toEntry(0, envelope(status)), etag: `W/${etag}` };
+}
 
 function readStatus(health: Health, version: string): Status {
   const snapshot = health.snapshot();
