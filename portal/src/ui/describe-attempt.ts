@@ -1,5 +1,6 @@
 /** Describes the result of an attempt, with advice if it failed. */
 import { isSuccess } from '../../../service/src/contract/delivery-rules.ts';
+import { errorCauseLabels } from '../../../service/src/contract/webhook-in-words.ts';
 import type { Attempt } from '../api/types.ts';
 import { formatDuration } from './format-duration.ts';
 
@@ -23,8 +24,9 @@ export function describeAttempt(
   isMessage = false,
 ): AttemptDescription {
   // A newer service may know more causes. Whoever reads this cannot change a chat platform's certificate.
-  const known = errorCause === null || isMessage ? undefined : causes[errorCause];
-  if (known) return { outcome: 'failed', ...known };
+  const advice = errorCause === null || isMessage ? undefined : causeAdvice[errorCause];
+  if (errorCause !== null && advice !== undefined)
+    return { outcome: 'failed', title: errorCauseLabels[errorCause], advice };
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No response', advice: faults.reset.advice };
@@ -72,56 +74,28 @@ const faults: Record<NonNullable<Attempt['error']>, Texts> = {
   },
 };
 
-const causes: Partial<Record<string, Texts>> & Record<NonNullable<Attempt['errorCause']>, Texts> = {
-  refused: {
-    title: 'Connection refused',
-    advice:
+const causeAdvice: Partial<Record<string, string>> & Record<keyof typeof errorCauseLabels, string> =
+  {
+    refused:
       'The host was found, but nothing listens on the port in the URL. Check that your server is running, and that it listens on this port and for requests from the internet.',
-  },
-  unreachable: {
-    title: 'The host cannot be reached',
-    advice:
+    unreachable:
       'There is no way to the address of the host. Check its DNS records and your firewall. If it has an IPv6 address only, add an IPv4 address.',
-  },
-  not_tls: {
-    title: 'The port does not speak TLS',
-    advice:
+    not_tls:
       'The URL begins with https, but the response was not TLS. Use the port at which your server speaks HTTPS, usually 443.',
-  },
-  tls_version: {
-    title: 'The version of TLS is too old',
-    advice: 'Make your server, or the proxy in front of it, speak TLS 1.2 or 1.3.',
-  },
-  certificate_expired: {
-    title: 'The certificate has expired',
-    advice:
+    tls_version: 'Make your server, or the proxy in front of it, speak TLS 1.2 or 1.3.',
+    certificate_expired:
       'Renew the certificate of your server, and reload the server so that it uses the new one. An intermediate certificate can have expired, too.',
-  },
-  certificate_not_yet_valid: {
-    title: 'The certificate is not valid yet',
-    advice: 'Use a certificate that is valid now, and check the clock of whatever made it.',
-  },
-  certificate_wrong_host: {
-    title: 'The certificate is for another host',
-    advice:
+    certificate_not_yet_valid:
+      'Use a certificate that is valid now, and check the clock of whatever made it.',
+    certificate_wrong_host:
       'The certificate must name the host in the URL as a subject alternative name. Check the host, and which certificate your server sends for it.',
-  },
-  certificate_incomplete: {
-    title: 'The certificate cannot be verified',
-    advice:
+    certificate_incomplete:
       'Your server sends its certificate without the intermediate certificates: configure the full chain, often called fullchain.pem. If it sends them, the authority is not a public one.',
-  },
-  certificate_untrusted: {
-    title: 'The certificate is not from a public authority',
-    advice:
+    certificate_untrusted:
       'Self-signed certificates and those of private authorities are not accepted. Use one from a public authority, such as Let’s Encrypt.',
-  },
-  client_certificate_required: {
-    title: 'Your server requires a client certificate',
-    advice:
+    client_certificate_required:
       'Deliveries have none. Exempt this path, and check the signature of each delivery instead.',
-  },
-};
+  };
 
 function describeFault(error: NonNullable<Attempt['error']>, durationMs: number): Texts {
   const { title, advice } = faults[error];

@@ -47,3 +47,17 @@ export const errorLabels: Record<AttemptError, string> = {
   reset: 'Connection closed',
   interrupted: 'Interrupted',
 };
+
+/** What is known of such an error. A newer service may know more. */
+export const errorCauseLabels: Record<NonNullable<Attempt['errorCause']>, string> = {
+  refused: 'Connection refused',
+  unreachable: 'The host cannot be reached',
+  not_tls: 'The port does not speak TLS',
+  tls_version: 'The version of TLS is too old',
+  certificate_expired: 'The certificate has expired',
+  certificate_not_yet_valid: 'The certificate is not valid yet',
+  certificate_wrong_host: 'The certificate is for another host',
+  certificate_incomplete: 'The certificate cannot be verified',
+  certificate_untrusted: 'The certificate is not from a public authority',
+  client_certificate_required: 'Your server requires a client certificate',
+};

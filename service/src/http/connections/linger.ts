@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /** Most clients stop sending and close as soon as they have read the response. */
-export const lingerMs = 2_000;
+const lingerMs = 2_000;
 
 /** Node.js ends a connection with `destroySoon` after its last response, on any listener. */
 export function lingerAfterLastResponse(app: FastifyInstance): void {

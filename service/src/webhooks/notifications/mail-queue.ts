@@ -1,5 +1,5 @@
 /** The mail queue of operational events: due mails, and the result of each try. `mail-sender.ts` sends them. */
-import type { WebhookHealth } from '../../contract/webhook.ts';
+import type { Attempt, WebhookHealth } from '../../contract/webhook.ts';
 import type { DeactivatedReason } from '../../contract/webhook-in-words.ts';
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../runtime/mail.ts';
@@ -16,6 +16,8 @@ import type { OperationalEvent } from './operational-events.ts';
 export type ClaimedMail = OperationalEvent & {
   id: string;
   appName: string;
+  /** What is known of the error. */
+  errorCause: Attempt['errorCause'];
   /** Owners and developers who want the mail and do not have it yet. */
   recipients: string[];
   /** Whether an earlier try has mailed it to others. */
@@ -55,9 +57,9 @@ export async function claimMails(
     update operational_events e
     set mail_leased_until = (select now from clock) + ${mailLeaseSeconds} * interval '1 second',
       mail_attempts = e.mail_attempts + 1
-    from due, apps a, webhooks w ${healthJoins}
+    from due, apps a, webhooks w ${healthJoins} left join lateral (${lastFailure}) f on true
     where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
-    returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
+    returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error, case when f.error = e.error then f.error_cause end as "errorCause",
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.replay_after_healing as "replayAfterHealing",
@@ -71,6 +73,13 @@ export async function claimMails(
   `.execute(database);
   return rows;
 }
+
+/** The last attempt of the delivery to the webhook `w` that failed last. */
+const lastFailure = sql`
+  select error, error_cause from attempts where delivery_id = (
+    select id from deliveries where webhook_id = w.id and status = 'failed' order by id desc limit 1
+  ) order by number desc limit 1
+`;
 
 /** Needs `clock`. */
 function dueMails(room: number, only: string[] | null = null) {

@@ -1,7 +1,12 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
 import { quoteName } from '../../contract/texts.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
-import { describeHealth, errorLabels, healthLabels } from '../../contract/webhook-in-words.ts';
+import {
+  describeHealth,
+  errorCauseLabels,
+  errorLabels,
+  healthLabels,
+} from '../../contract/webhook-in-words.ts';
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
@@ -81,9 +86,11 @@ function healthNow({ now }: ClaimedMail): string {
   return `${healthLabels[now.health]}${reason === null ? '' : `: ${reason}`}`;
 }
 
-function lastResponse({ statusCode, error }: ClaimedMail): string {
+function lastResponse({ statusCode, error, errorCause }: ClaimedMail): string {
   const status = statusCode === null ? 'none' : `HTTP status ${statusCode}`;
-  return error === null ? status : `${status} (${errorLabels[error]})`;
+  if (error === null) return status;
+  const known = errorCause === null ? undefined : errorCauseLabels[errorCause];
+  return `${status} (${known ?? errorLabels[error]})`;
 }
 
 const changes: Record<ClaimedMail['kind'], string> = {

@@ -206,6 +206,25 @@ test('a mail has the health when it is sent, in the words of the portal', async 
   }
 });
 
+test('a mail says what is known of a failed connection', async () => {
+  const server = await startSmtpServer();
+  const known = await makeWebhook();
+  const { webhookId } = known;
+  await sql`
+    with delivery as (
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
+      values (uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'failed', 2, now(), now()) returning id
+    )
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, error, error_cause)
+    select id, number, 'event', now(), 5, 'tls', cause
+    from delivery, (values (1, 'not_tls'), (2, 'certificate_expired')) as a(number, cause)
+  `.execute(database);
+  await happen(known, { statusCode: null, error: 'tls' });
+  startMailSender(server);
+  const [mail] = await server.received(1);
+  assert.match(mail?.text ?? '', /Last response: none \(The certificate has expired\)\n/);
+});
+
 test('a mail about an activation by probes says whether the service replays what was missed', async () => {
   const server = await startSmtpServer();
   startMailSender(server);
