@@ -282,17 +282,20 @@ const tables = {
   },
 };
 
-function providers({ database, signIn }: AuthDependencies) {
+function providers({ database, signIn, log }: AuthDependencies) {
   const { github: hub, discord: chat, oidc } = signIn;
   const signUp: SignUp = async (person) => {
-    // A provider that is being added to an account makes none.
-    if ((await readLinkingSession()) !== null) return;
-    await signUpWithProvider(database, person).catch((failure: unknown) => {
+    try {
+      // A provider that is being added to an account makes none.
+      if ((await readLinkingSession()) === null) await signUpWithProvider(database, person);
+    } catch (failure) {
       // better-auth would say that the provider failed.
       const caller = callers.getStore();
       if (caller) caller.failure = failure;
+      const { name, code } = failure as { name?: string; code?: string };
+      log.warn({ reason: [name, code].filter(Boolean).join(' ') }, 'sign_up.failed');
       throw failure;
-    });
+    }
   };
   /** `T`: what better-auth's own function finds, with the identity in place of the address. */
   const identify = async <T extends { user: ProvidedUser }>(
@@ -303,7 +306,13 @@ function providers({ database, signIn }: AuthDependencies) {
     const { subject } = profile;
     const identity = providerIdentity(provider, { ...profile, email: found.user.email });
     const { name = '', image = null } = found.user;
-    await signUp({ provider, subject, email: identity.email, name, image });
+    const person = { provider, subject, email: identity.email, name, image };
+    try {
+      await signUp(person);
+    } catch {
+      // Then better-auth returns to the portal with an error, for which the callback has better words.
+      return null;
+    }
     return { ...found, user: { ...found.user, ...identity } };
   };
   return {

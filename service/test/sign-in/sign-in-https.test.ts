@@ -173,6 +173,20 @@ test('GitHub and Discord: an address that is not verified, or missing, is nobody
     }
 });
 
+test('GitHub and Discord: a sign-up that the database refuses says what to do', async () => {
+  await sql`
+    create function refuse() returns trigger language plpgsql as $$ begin raise 'no room'; end $$;
+    create trigger refuse before insert on users for each row execute function refuse();
+  `.execute(database);
+  for (const provider of ['github', 'discord'] as const) {
+    providers.person = { id: 55, emails: [] };
+    const { status, location } = await new Browser().comeFrom(provider);
+    assert.equal(status, 302);
+    assert.equal(new URL(location).searchParams.get('error'), 'unavailable');
+  }
+  await sql`drop function refuse cascade`.execute(database);
+});
+
 test('Discord: a verified address is the account', async () => {
   const emails = [{ email: 'linus@example.org', primary: true, verified: true }];
   providers.person = { id: 80_351_110, name: 'Linus', emails };
