@@ -25,6 +25,8 @@ export function Deferred<Part extends string>({
     staleTime: Infinity,
     gcTime: Infinity,
     retry: false,
+    // Nothing else would load it again.
+    refetchOnReconnect: true,
   });
   const Content: ComponentType | undefined = loaded.data?.[part];
 
