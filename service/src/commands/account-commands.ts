@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Transaction } from '../database/database.ts';
 import { readPublicUrl } from '../database/public-url.ts';
-import { previewDeletion } from '../http/portal/account-deletion.ts';
-import { writeExport } from '../http/portal/account-export.ts';
 import {
   createDeletionNotice,
   createNotice,
@@ -112,6 +110,8 @@ function addExport(accounts: Command): void {
     options: [['--file <file>', 'file to write', parsePath, 'account.json']],
     async act({ database, given, flags: { file } }) {
       const { id, email } = await readAccount(database, given);
+      // Loaded here, because it brings the operations of the portal, which no help needs.
+      const { writeExport } = await import('../http/portal/account-export.ts');
       const parts = writeExport({ database, search, account: { id, email, sessionId: null } });
       await writeFileAtomically(file, async (write) => {
         for await (const part of parts) await write(part);
@@ -212,6 +212,7 @@ function addDeletion(accounts: Command): void {
     async act({ database, change, given, flags, config }) {
       const found = await readAccount(database, given);
       const { id, email } = found;
+      const { previewDeletion } = await import('../http/portal/account-deletion.ts');
       const preview = await previewDeletion({ database, search }, email);
       const { appsToDelete, appsToLeave, endingBindings, managedCount } = preview;
       const lines = [
