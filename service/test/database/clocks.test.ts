@@ -135,18 +135,15 @@ const claimed = async () => {
   await delivered(await database.transaction().execute((tx) => insertPending(tx, 'due', 1)));
 };
 
-for (const [from, to] of [
-  ['0', '-1 hour'],
-  ['-1 hour', '0'],
-  ['0', '1 hour'],
-  ['1 hour', '0'],
-])
+for (const [how, to] of [
+  ['ahead', '1 hour'],
+  ['back', '-1 hour'],
+] as const)
   for (const state of ['due', 'parked', 'leased'] as const)
-    test(`deliveries that are ${state} are sent when the clock of the database steps from ${from} to ${to}`, async () => {
-      await stepTo(from ?? '');
+    test(`deliveries that are ${state} are sent when the clock of the database steps ${how}`, async () => {
       await claimed();
       let ids: string[] = [];
-      await stepTo(to ?? '', async (tx) => {
+      await stepTo(to, async (tx) => {
         ids = await insertPending(tx, state, 5);
       });
       // Leases begin again, and take two seconds.

@@ -1,13 +1,14 @@
 /** Causes every problem that the doctor checks, and finds it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { after, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { openClient, sql } from '../../src/database/database.ts';
 import { checkFreeSpace } from '../../src/doctor/check-host.ts';
 import { checkNode, runChecks } from '../../src/doctor/doctor.ts';
@@ -19,6 +20,7 @@ import { joinWorkers } from '../../src/webhooks/queue/members.ts';
 import {
   embeddedOnly,
   newDataDir,
+  newMigratedDataDir,
   removeDataDir,
   runCommand,
   serverPid,
@@ -27,6 +29,7 @@ import { openCuttableDatabase } from '../support/cuttable-database.ts';
 import { openTestDatabase, testServer, toUrl, withName } from '../support/database.ts';
 import { put } from '../support/directory.ts';
 import { freePort } from '../support/free-port.ts';
+import { runHere } from '../support/run-here.ts';
 import { smtpUser, startSmtpServer } from '../support/smtp-server.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -248,14 +251,6 @@ test('an unavailable or missing database fails with a reason and advice', async 
   assert.deepEqual([status, /3D000.*create database/.test(words)], ['failed', true]);
 });
 
-test('a server that never responds fails the check', async () => {
-  const port = await listening(createServer((socket) => void socket.on('error', () => {})));
-  const [status, words] = await outcome('database', {
-    DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
-  });
-  assert.deepEqual([status, /cannot be used/.test(words)], ['failed', true]);
-});
-
 test('a wrong password is reported without showing it', { skip: embeddedOnly }, async () => {
   const url = new URL(toUrl(connection));
   url.searchParams.set('password', 'wrong-sesame');
@@ -385,84 +380,6 @@ test('a day past retention that a lock keeps fails with who holds it, unless pen
   assert.equal((await find())[0], 'ok');
 });
 
-test('a lock that a check waits for is named, and hides no other check', async () => {
-  const other = await openTestDatabase();
-  const env = { DATABASE_URL: toUrl(other.connection) };
-  const [findings, words] = await other.database.transaction().execute(async (tx) => {
-    await sql`lock table pending_deliveries in access exclusive mode`.execute(tx);
-    return Promise.all([outcome('migrations', env), outcome('queue', env)]);
-  });
-  assert.equal(findings[0], 'ok');
-  assert.equal(words[0], 'failed');
-  assert.match(words[1], /could not be checked: .* \d+ \(test, idle in transaction/);
-});
-
-test('a queue without a worker is a warning, one that a worker does not touch a failure', async () => {
-  const other = await startTestService();
-  const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
-  assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
-  await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, lease_token, leased_at, due_at)
-    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', token,
-      case when token is not null then now() - interval '11 minutes' end, now() - interval '11 minutes'
-    from (values (uuid_v7()), (null)) as given(token)
-  `.execute(other.database);
-  const alone = await look(env);
-  assert.deepEqual(
-    ['workers', 'queue', 'leases'].map((check) => alone(check)[0]?.status),
-    ['warning', 'warning', 'warning'],
-  );
-  // A worker that is alive, and does nothing.
-  await joinWorkers(other.database, randomUUID());
-  const beside = await look(env);
-  assert.deepEqual(
-    ['workers', 'queue'].map((check) => beside(check)[0]?.status),
-    ['ok', 'failed'],
-  );
-  assert.match(beside('queue')[0]?.message ?? '', /the oldest is not sent/);
-});
-
-test('the first waiting event fails if others could go, and a backlog that shrinks or has no room is a warning', async () => {
-  const other = await openTestDatabase();
-  const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
-  const queue = async () => {
-    await joinWorkers(other.database, randomUUID());
-    return (await look(env))('queue')[0];
-  };
-  const distribute = (age: string) =>
-    sql`
-      insert into events (id, name, audience, data, position, fanned_out_at)
-      values (uuid_v7(), 'org.created', 'global', '{}', nextval('event_positions'), now() - ${age}::interval)
-    `.execute(other.database);
-  await sql`
-    insert into outbox (id, name, audience, data, created_at)
-    select uuid_v7(), 'org.created', 'global', '{}', now() - interval '20 minutes' from generate_series(1, 1000)
-  `.execute(other.database);
-  const stuck = await queue();
-  assert.deepEqual(
-    [stuck?.status, /first waiting event/.test(stuck?.message ?? '')],
-    ['failed', true],
-  );
-  await distribute('10 seconds');
-  assert.equal((await queue())?.status, 'warning', 'none has room');
-  const shrinking = setInterval(() => {
-    void sql`
-      delete from outbox where id = (select id from outbox order by xid, id limit 1)
-    `.execute(other.database);
-  }, 100);
-  try {
-    assert.equal((await queue())?.status, 'warning');
-  } finally {
-    clearInterval(shrinking);
-  }
-  const overtaking = setInterval(() => void distribute('0'), 100);
-  try {
-    assert.equal((await queue())?.status, 'failed');
-  } finally {
-    clearInterval(overtaking);
-  }
-});
-
 test('rows that were set aside and events that were rejected are a warning', async () => {
   const other = await openTestDatabase();
   const find = () => outcome('set_aside', { DATABASE_URL: toUrl(other.connection) });
@@ -499,20 +416,6 @@ test('a delivery that has long been due is a warning, unless it is parked', asyn
   assert.deepEqual([due, dueWords.startsWith('1 deliveries are due')], ['warning', true]);
 });
 
-test('a port is free, used by the service, by another program, or by a silent one', async () => {
-  const service = await startTestService();
-  const ours = new URL(service.url).port;
-  const [status, words] = await outcome('public_port', { PORT: ours });
-  assert.deepEqual([status, /the service responds/.test(words)], ['ok', true]);
-  const web = await listening(createHttpServer((_, response) => response.end('<html>')));
-  assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
-  const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
-  const [held, heldWords] = await outcome('internal_port', { INTERNAL_PORT: silent });
-  assert.deepEqual([held, /does not respond/.test(heldWords)], ['failed', true]);
-  assert.equal((await outcome('public_port', { HOST: '203.0.113.9', PORT: '8080' }))[0], 'failed');
-  assert.equal((await outcome('public_port', { ROLES: 'worker' }))[0], 'skipped');
-});
-
 test('a mail server is greeted and signed in to, and no mail is sent', async () => {
   const { port, mails } = await startSmtpServer({
     options: { authOptional: false, allowInsecureAuth: true },
@@ -532,6 +435,112 @@ test('a mail server is greeted and signed in to, and no mail is sent', async () 
   assert.equal(mails.length, 0);
 });
 
+// Each of these waits for something.
+describe('what takes its time', { concurrency: true }, () => {
+  test('a server that never responds fails the check', async () => {
+    const port = await listening(createServer((socket) => void socket.on('error', () => {})));
+    const [status, words] = await outcome('database', {
+      DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
+    });
+    assert.deepEqual([status, /cannot be used/.test(words)], ['failed', true]);
+  });
+
+  test('a lock that a check waits for is named, and hides no other check', async () => {
+    const other = await openTestDatabase();
+    const env = { DATABASE_URL: toUrl(other.connection) };
+    const [findings, words] = await other.database.transaction().execute(async (tx) => {
+      await sql`lock table pending_deliveries in access exclusive mode`.execute(tx);
+      return Promise.all([outcome('migrations', env), outcome('queue', env)]);
+    });
+    assert.equal(findings[0], 'ok');
+    assert.equal(words[0], 'failed');
+    assert.match(words[1], /could not be checked: .* \d+ \(test, idle in transaction/);
+  });
+
+  test('a queue without a worker is a warning, one that a worker does not touch a failure', async () => {
+    const other = await startTestService();
+    const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
+    assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
+    await sql`
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, lease_token, leased_at, due_at)
+      select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', token,
+        case when token is not null then now() - interval '11 minutes' end, now() - interval '11 minutes'
+      from (values (uuid_v7()), (null)) as given(token)
+    `.execute(other.database);
+    const alone = await look(env);
+    assert.deepEqual(
+      ['workers', 'queue', 'leases'].map((check) => alone(check)[0]?.status),
+      ['warning', 'warning', 'warning'],
+    );
+    // A worker that is alive, and does nothing.
+    await joinWorkers(other.database, randomUUID());
+    const beside = await look(env);
+    assert.deepEqual(
+      ['workers', 'queue'].map((check) => beside(check)[0]?.status),
+      ['ok', 'failed'],
+    );
+    assert.match(beside('queue')[0]?.message ?? '', /the oldest is not sent/);
+  });
+
+  test('the first waiting event fails if others could go, and a backlog that shrinks or has no room is a warning', async () => {
+    const other = await openTestDatabase();
+    const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
+    const queue = async () => {
+      await joinWorkers(other.database, randomUUID());
+      return (await look(env))('queue')[0];
+    };
+    const distribute = (age: string) =>
+      sql`
+        insert into events (id, name, audience, data, position, fanned_out_at)
+        values (uuid_v7(), 'org.created', 'global', '{}', nextval('event_positions'), now() - ${age}::interval)
+      `.execute(other.database);
+    await sql`
+      insert into outbox (id, name, audience, data, created_at)
+      select uuid_v7(), 'org.created', 'global', '{}', now() - interval '20 minutes' from generate_series(1, 1000)
+    `.execute(other.database);
+    const stuck = await queue();
+    assert.deepEqual(
+      [stuck?.status, /first waiting event/.test(stuck?.message ?? '')],
+      ['failed', true],
+    );
+    await distribute('10 seconds');
+    assert.equal((await queue())?.status, 'warning', 'none has room');
+    const shrinking = setInterval(() => {
+      void sql`
+        delete from outbox where id = (select id from outbox order by xid, id limit 1)
+      `.execute(other.database);
+    }, 100);
+    try {
+      assert.equal((await queue())?.status, 'warning');
+    } finally {
+      clearInterval(shrinking);
+    }
+    const overtaking = setInterval(() => void distribute('0'), 100);
+    try {
+      assert.equal((await queue())?.status, 'failed');
+    } finally {
+      clearInterval(overtaking);
+    }
+  });
+
+  test('a port is free, used by the service, by another program, or by a silent one', async () => {
+    const service = await startTestService();
+    const ours = new URL(service.url).port;
+    const [status, words] = await outcome('public_port', { PORT: ours });
+    assert.deepEqual([status, /the service responds/.test(words)], ['ok', true]);
+    const web = await listening(createHttpServer((_, response) => response.end('<html>')));
+    assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
+    const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
+    const [held, heldWords] = await outcome('internal_port', { INTERNAL_PORT: silent });
+    assert.deepEqual([held, /does not respond/.test(heldWords)], ['failed', true]);
+    assert.equal(
+      (await outcome('public_port', { HOST: '203.0.113.9', PORT: '8080' }))[0],
+      'failed',
+    );
+    assert.equal((await outcome('public_port', { ROLES: 'worker' }))[0], 'skipped');
+  });
+});
+
 test('no finding contains a secret', () => {
   assert.ok(said.length > 30);
   const secrets = [
@@ -549,7 +558,7 @@ test('no finding contains a secret', () => {
 });
 
 test('the command exits with 1 if a check failed, and with 0 otherwise', async () => {
-  const well = await runCommand(['doctor', '--json'], { env: healthy });
+  const well = await runHere(['doctor', '--json'], healthy);
   assert.equal(well.code, 0, well.stdout);
   const report = JSON.parse(well.stdout);
   assert.deepEqual([report.status, report.checks[0].check], ['ok', 'node']);
@@ -563,21 +572,21 @@ test(
   'doctor does not create an embedded database, and leaves none running',
   { skip: embeddedOnly },
   async () => {
-    const dataDir = await newDataDir();
-    after(() => removeDataDir(dataDir));
-    const env = { DATA_DIR: dataDir };
-    const before = await runCommand(['doctor'], { env });
+    const [none, dataDir] = [await newDataDir(), await newMigratedDataDir()];
+    after(() => Promise.all([removeDataDir(none), removeDataDir(dataDir)]));
+    const doctor = (DATA_DIR: string) =>
+      runHere(['doctor'], { DATA_DIR, PORT: '0', INTERNAL_PORT: '0' });
+    const before = await doctor(none);
     assert.equal(before.code, 0, before.stdout);
     assert.match(before.stdout, /^ok +database +none yet/m);
-    assert.equal((await runCommand(['migrate'], { env })).code, 0);
-    const { code, stdout } = await runCommand(['doctor'], { env });
+    assert.equal(existsSync(none), false);
+    const { code, stdout } = await doctor(dataDir);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^ok +database +PostgreSQL \d+.*embedded/m);
     assert.equal(await serverPid(dataDir), null);
     await writeFile(join(dataDir, 'postgres/PG_VERSION'), '12\n');
-    const ill = await runCommand(['doctor'], { env });
+    const ill = await doctor(dataDir);
     assert.equal(ill.code, 1);
     assert.match(ill.stdout, /^failed +database +.*holds a database of PostgreSQL 12/m);
-    await writeFile(join(dataDir, 'postgres/PG_VERSION'), '18\n');
   },
 );
