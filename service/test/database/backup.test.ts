@@ -9,11 +9,13 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { openDatabase, sql } from '../../src/database/database.ts';
+import { readSecretKeys } from '../../src/database/read-secret-keys.ts';
+import { stopParts } from '../../src/start/main.ts';
+import { openConfiguredDatabase } from '../../src/start/open-database.ts';
 import {
   embeddedOnly,
   newDataDir,
   newMigratedDataDir,
-  ready,
   removeDataDir,
   runCommand,
   serverPid,
@@ -31,7 +33,7 @@ import {
 import { announce, put } from '../support/directory.ts';
 import { endedDelivery } from '../support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../support/receiver.ts';
-import { startTestService, testPublicUrl } from '../support/service.ts';
+import { startTestService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const programs = '/usr/lib/postgresql/15/bin';
@@ -105,36 +107,40 @@ test(
     const original = await newMigratedDataDir();
     const copied = await newDataDir();
     after(() => Promise.all([removeDataDir(original), removeDataDir(copied)]));
-    const env = { ...loopbackAllowed, PUBLIC_URL: testPublicUrl };
     const receiver = await startReceiver();
-
-    const one = startCommand(['serve'], { env: { ...env, DATA_DIR: original } });
-    const { url, key } = await ready(one);
-    const headers = { authorization: `Bearer ${key}` };
-    const made = await fetch(`${url}/api/v1/webhooks`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ url: receiver.url }),
-    });
-    const { id } = ((await made.json()) as any).data;
-    const page = await (await fetch(`${url}/api/v1/orgs`, { headers })).text();
-    one.signal('SIGTERM');
-    assert.deepEqual(await one.ended, { code: 0, signal: null });
+    const open = async (dataDir: string) => {
+      const config = { databaseUrl: null, dataDir };
+      const opened = await openConfiguredDatabase(config, {
+        purpose: 'tool',
+        applicationName: 'test',
+      });
+      const secretKeys = await readSecretKeys({ secretKeys: null, ...config }, opened.database);
+      const service = await startTestService({
+        env: loopbackAllowed,
+        beside: { ...opened, secretKeys },
+      });
+      const close = async () => {
+        await stopParts(service);
+        await opened.close();
+      };
+      return { service, close };
+    };
+    const one = await open(original);
+    await put(one.service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+    const { key } = one.service;
+    const json = { url: receiver.url };
+    const { id } = (await one.service.call('/webhooks', { method: 'POST', json })).body.data;
+    const page = (await one.service.call('/orgs')).text;
+    await one.close();
 
     // As root, the database belongs to another user, and so must its copy.
     await run('cp', ['--archive', '--no-target-directory', original, copied]);
-    const two = startCommand(['serve'], { env: { ...env, DATA_DIR: copied } });
-    const copy = await ready(two);
-    assert.equal(copy.key, key);
-    assert.equal(await (await fetch(`${copy.url}/api/v1/orgs`, { headers })).text(), page);
+    const two = await open(copied);
+    assert.equal((await two.service.call('/orgs', { key })).text, page);
     // Its secret opens, so SECRET_KEY came along.
-    const tested = await fetch(`${copy.url}/api/v1/webhooks/${id}/test`, {
-      method: 'POST',
-      headers,
-    });
-    assert.equal(((await tested.json()) as any).data.status, 'succeeded');
-    two.signal('SIGTERM');
-    assert.deepEqual(await two.ended, { code: 0, signal: null });
+    const tested = await two.service.call(`/webhooks/${id}/test`, { method: 'POST', key });
+    assert.equal(tested.body.data.status, 'succeeded');
+    await two.close();
   },
 );
 

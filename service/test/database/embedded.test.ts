@@ -39,15 +39,6 @@ async function query({ connection }: EmbeddedDatabase, text: string) {
   return rows;
 }
 
-test('a copy of a folder whose server runs is a database of its own', async () => {
-  const original = await open('original');
-  await query(original, 'create table only_here ()');
-  await promisify(execFile)('cp', ['-a', join(folder, 'original'), join(folder, 'copy')]);
-  const copy = await open('copy');
-  await query(copy, 'drop table only_here');
-  assert.deepEqual(await query(original, 'select from only_here'), []);
-});
-
 test('PGSSLMODE, which is for other servers, does not keep anybody out', async (t) => {
   const { PGSSLMODE: before } = process.env;
   process.env['PGSSLMODE'] = 'require';
@@ -55,7 +46,16 @@ test('PGSSLMODE, which is for other servers, does not keep anybody out', async (
     if (before === undefined) delete process.env['PGSSLMODE'];
     else process.env['PGSSLMODE'] = before;
   });
-  assert.deepEqual(await query(await open('without-tls'), 'select 1 as one'), [{ one: 1 }]);
+  assert.deepEqual(await query(await open('original'), 'select 1 as one'), [{ one: 1 }]);
+});
+
+test('a copy of a folder whose server runs is a database of its own', async () => {
+  const original = await open('original');
+  await query(original, 'create table only_here ()');
+  await promisify(execFile)('cp', ['-a', join(folder, 'original'), join(folder, 'copy')]);
+  const copy = await open('copy');
+  await query(copy, 'drop table only_here');
+  assert.deepEqual(await query(original, 'select from only_here'), []);
 });
 
 test('a first start says that the disk is full, whichever step finds out', async () => {
@@ -87,8 +87,7 @@ exit 1`;
 });
 
 test('a server that still starts is waited for, however long that takes', async (t) => {
-  const dataDir = join(folder, 'starting');
-  await open('starting');
+  const dataDir = join(folder, 'original');
   const file = join(dataDir, 'postgres/postmaster.pid');
   const text = await readFile(file, 'utf8');
   // As it is until a crash is recovered from.
@@ -104,7 +103,7 @@ test('a server that still starts is waited for, however long that takes', async 
     openEmbedded({ dataDir, purpose: 'tool', signal: stopping.signal }),
     { name: 'AbortError' },
   );
-  const another = open('starting').finally(() => (isOver = true));
+  const another = open('original').finally(() => (isOver = true));
   for (let times = 0; times < 10; times += 1) {
     mock.timers.tick(61_000);
     await wait(30);
