@@ -7,16 +7,22 @@ import { sql } from '../../src/database/database.ts';
 const giveUpAfterMs = 60_000;
 /** Without a pause, asking takes the processor from the work that the test waits for. */
 const pauseMs = 10;
+/** The longer it takes, the less a pause adds to it. */
+const pauseMsMax = 50;
 
 /** Asks until the answer is truthy. Only for what gives no signal. */
-export async function eventually<T>(ask: () => Promise<T | null | undefined | false>): Promise<T> {
-  const deadline = Date.now() + giveUpAfterMs;
+export async function eventually<T>(
+  ask: () => Promise<T | null | undefined | false>,
+  longestPauseMs = pauseMsMax,
+): Promise<T> {
+  const startedAt = Date.now();
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
+    const waitedMs = Date.now() - startedAt;
     // Otherwise the test's process would outlive the test.
-    if (Date.now() > deadline) throw new Error(`still waiting for: ${ask.toString()}`);
-    await wait(pauseMs);
+    if (waitedMs > giveUpAfterMs) throw new Error(`still waiting for: ${ask.toString()}`);
+    await wait(Math.min(Math.max(waitedMs / 10, pauseMs), longestPauseMs));
   }
 }
 
@@ -36,7 +42,7 @@ export async function within(limitMs: number, ask: () => Promise<boolean>): Prom
     if (!answer) notBefore = askedAt - prolongedMs;
     pausedAt = performance.now();
     return answer;
-  });
+  }, pauseMs);
   const tookMs = Math.round(notBefore - startedAt);
   assert.ok(tookMs < limitMs, `not yet after ${tookMs} ms`);
 }
