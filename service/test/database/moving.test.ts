@@ -18,7 +18,9 @@ import {
   type Executor,
 } from '../../src/database/database.ts';
 import { listApplied, listMigrations, migrate } from '../../src/database/migrate.ts';
-import { stopParts } from '../../src/start/main.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { loadConfig } from '../../src/settings/config.ts';
+import { startService, stopParts } from '../../src/start/main.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../../src/start/open-database.ts';
 import { readSecretKeys } from '../../src/database/read-secret-keys.ts';
 import {
@@ -26,7 +28,6 @@ import {
   newDataDir,
   newMigratedDataDir,
   removeDataDir,
-  runCommand,
   serverPid,
   startCommand,
   type Command,
@@ -47,7 +48,7 @@ import { queueDrained } from '../support/queue.ts';
 import { fanOutToQueue, failed, recordNew, succeeded } from '../support/queue-steps.ts';
 import { loopbackAllowed, startReceiver, type Receiver } from '../support/receiver.ts';
 import { runHere } from '../support/run-here.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { makeKey, startTestService, type TestService } from '../support/service.ts';
 
 const run = promisify(execFile);
 const options = { timeout: 300_000 };
@@ -65,18 +66,16 @@ test('an installation with a full queue moves to another server and back', optio
   );
   const key = await begin(opened, secretKeys, receiver);
   const before = await fillQueue(opened.database, { rows: 5 });
+  const source = await readRows(opened.database);
   await opened.close();
 
   const url = await emptyDatabase();
-  const source = await fingerprint(first);
   const moved = await runHere(['database', 'move', '--to', url], { DATA_DIR: first });
   assert.equal(moved.code, 0, moved.stderr);
   assert.match(moved.stdout, new RegExp(`The key in ${join(first, 'secret-key')} is not copied`));
-  assert.deepEqual(await fingerprint(first), source, 'the source is unchanged');
-
   const target = { connectionString: url };
   const database = open(target);
-  assert.deepEqual(await readRows(database), source.rows);
+  assert.deepEqual(await readRows(database), source);
   await requireOwnTransactions(database);
   const seen = await deliverAll({ database, connection: target }, secretKeys, key, null);
   await requireReceived(database, receiver, seen.events, before);
@@ -106,18 +105,20 @@ test('an installation with a full queue moves to another server and back', optio
 });
 
 test(
-  'a restore that waits for another one does not keep it from building indexes',
+  'a restore that waits for another one lets it build indexes, and keeps what somebody writes meanwhile',
   options,
   async () => {
-    const source = await startTestService();
+    const source = await openTestDatabase();
+    await put(source.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
     const file = join(dirname(await newFolder()), 'orgdir.backup');
-    const from = { DATABASE_URL: toUrl(source.connection) };
+    const secret = { SECRET_KEY: randomKey() };
+    const from = { ...secret, DATABASE_URL: toUrl(source.connection) };
     assert.equal((await runHere(['backup', file], from)).code, 0);
     const url = await emptyDatabase();
     const other = new pg.Client(url);
     await other.connect();
     await other.query('select pg_advisory_lock(70420023)');
-    const waiting = runCommand(['restore', file], { env: { ...from, DATABASE_URL: url } });
+    const waiting = runHere(['restore', file], { ...secret, DATABASE_URL: url });
     await eventually(async () => {
       const { rowCount } = await other.query(`
       select from pg_stat_activity
@@ -130,6 +131,26 @@ test(
     await other.end();
     const { code, stderr } = await waiting;
     assert.equal(code, 0, stderr);
+
+    const { database, connection } = await openTestDatabase();
+    const { restoring } = await database.transaction().execute(async (tx) => {
+      await sql`lock table apps in share mode`.execute(tx);
+      const started = runHere(['restore', file], { ...secret, DATABASE_URL: toUrl(connection) });
+      const query: Query = (text) => sql.raw<{ blocked: boolean }>(text).execute(tx);
+      await eventually(() => isBlocked(query, 'apps'));
+      await sql`
+      insert into published_events (id, name, org_id, data, created_at) values (uuid_v7(), 'event.created', uuid_v7(), '{}', now())
+    `.execute(database);
+      // Not awaited: it goes on when the lock is gone.
+      return { restoring: started };
+    });
+    const refused = await restoring;
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^somebody has written to published_events of the target meanwhile/,
+    );
+    assert.equal(await countRows(database, sql`published_events`), 1);
   },
 );
 
@@ -149,11 +170,11 @@ test('a cursor from after a backup goes on in what is restored', options, async 
   const written = await runHere(['backup', file], env);
   assert.equal(written.code, 0, written.stderr);
   const later = await cursorAfter(source, await announce(source.database), first);
-  const url = await emptyDatabase();
-  const restored = await runHere(['restore', file], { ...secret, DATABASE_URL: url });
+  const other = await openTestDatabase();
+  const to = { ...secret, DATABASE_URL: toUrl(other.connection) };
+  const restored = await runHere(['restore', file], to);
   assert.equal(restored.code, 0, restored.stderr);
-  const connection = { connectionString: url };
-  const beside = { database: open(connection), connection, secretKeys: source.secretKeys };
+  const beside = { ...other, secretKeys: source.secretKeys };
   const target = await startTestService({ beside, worker: true });
   const { key } = source;
   const { body } = await target.call('/events', { key });
@@ -178,7 +199,8 @@ test(
     await begin(opened, secretKeys, await startReceiver());
     await fillQueue(opened.database, { rows: 5 });
     const env = { DATA_DIR: dataDir };
-    const url = await emptyDatabase();
+    const { database: target, connection: to } = await openTestDatabase();
+    const url = toUrl(to);
     const file = join(dirname(dataDir), 'orgdir.backup');
     // The last table waits for this, when the others have been copied.
     const client = await connectInto(dataDir);
@@ -189,7 +211,6 @@ test(
     await client.end();
     assert.equal(existsSync(file), false);
 
-    const target = open({ connectionString: url });
     assert.equal(await countRows(target, sql`orgs`), 0);
     const source = await readRows(opened.database);
     await opened.close();
@@ -214,51 +235,32 @@ test(
     const again = await runHere(['restore', file], restoreEnv);
     assert.equal(again.code, 0, again.stderr);
     assert.deepEqual(await readRows(database), source);
-  },
-);
 
-test(
-  'a restore into the embedded database that is killed half-way works when repeated',
-  options,
-  async () => {
-    const { database, connection } = await openTestDatabase();
-    const secretKeys = [Buffer.alloc(32, 1)];
-    await begin({ database, connection }, secretKeys, await startReceiver());
-    await fillQueue(database, { rows: 5 });
-    const source = await readRows(database);
-    const dataDir = await newFolder();
-    const file = join(dirname(dataDir), 'orgdir.backup');
-    const env = { SECRET_KEY: randomKey() };
-    const written = await runHere(['backup', file], {
-      ...env,
-      DATABASE_URL: toUrl(connection),
-    });
-    assert.equal(written.code, 0, written.stderr);
-
-    // The end of the file does not come, so the rows are in a transaction that cannot commit.
-    const pipe = join(dirname(dataDir), 'pipe');
+    // Into the embedded database. The end of the file does not come, so the rows are in a transaction that cannot commit.
+    const embedded = await newFolder();
+    const pipe = join(dirname(embedded), 'pipe');
     await run('mkfifo', [pipe]);
-    const restoring = startCommand(['restore', pipe], { env: { ...env, DATA_DIR: dataDir } });
+    const place = { SECRET_KEY: restoreEnv.SECRET_KEY, DATA_DIR: embedded };
+    const restoring = startCommand(['restore', pipe], { env: place });
     const writer = await openFile(pipe, 'w');
     await writer.writeFile((await readFile(file)).subarray(0, -9));
-    const client = await eventually(() => connectInto(dataDir).catch(() => null));
+    const inside = await eventually(() => connectInto(embedded).catch(() => null));
     await eventually(async () => {
-      const { rowCount } = await client.query(
+      const { rowCount } = await inside.query(
         `select from pg_locks where relation = to_regclass('orgdir.orgs') and mode = 'RowExclusiveLock'`,
       );
       return rowCount;
     });
-    await client.end();
+    await inside.end();
     restoring.signal('SIGKILL');
     await restoring.ended;
     await writer.close();
-    assert.notEqual(await serverPid(dataDir), null, 'its server is left behind');
-
-    const repeated = await runHere(['restore', file], { ...env, DATA_DIR: dataDir });
-    assert.equal(repeated.code, 0, repeated.stderr);
-    const restored = await openEmbedded(dataDir);
-    assert.deepEqual(await readRows(restored.database), source);
-    await restored.close();
+    assert.notEqual(await serverPid(embedded), null, 'its server is left behind');
+    const restored = await runHere(['restore', file], place);
+    assert.equal(restored.code, 0, restored.stderr);
+    const home = await openEmbedded(embedded);
+    assert.deepEqual(await readRows(home.database), source);
+    await home.close();
   },
 );
 
@@ -290,9 +292,11 @@ test(
     });
 
     await put(source, 'orgs', [{ slug: 'globex', name: 'Globex' }]);
+    const before = await fingerprint(source);
     const repeated = await runHere(args, env);
     assert.equal(repeated.code, 0, repeated.stderr);
-    assert.deepEqual(await readRows(database), await readRows(source));
+    assert.deepEqual(await fingerprint(source), before, 'the source is unchanged');
+    assert.deepEqual(await readRows(database), before.rows);
     const complete = await runHere(args, env);
     assert.equal(complete.code, 1);
     assert.match(complete.stderr, /^the target has a complete copy already/);
@@ -311,18 +315,18 @@ test('a move copies nothing while somebody publishes by SQL into the source', op
   const publish = (executor: Executor) =>
     sql`select orgdir.publish_event('org.created', org_slug => 'acme')`.execute(executor);
   const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
-  const url = await emptyDatabase();
-  const args = ['database', 'move', '--to', url];
+  const target = await openTestDatabase();
+  const args = ['database', 'move', '--to', toUrl(target.connection)];
 
-  const moving = await database.transaction().execute(async (tx) => {
+  const { moving } = await database.transaction().execute(async (tx) => {
     await sql`lock table webhooks`.execute(tx);
-    const command = startCommand(args, { env });
+    const started = runHere(args, env);
     await eventually(() => isBlocked((text) => sql.raw<{ blocked: boolean }>(text).execute(tx)));
     await publish(database);
-    return command;
+    // Not awaited: it goes on when the lock is gone.
+    return { moving: started };
   });
-  const { code } = await moving.ended;
-  const meanwhile = { code, stderr: moving.stderr };
+  const meanwhile = await moving;
   const notYetCommitted = await database.transaction().execute(async (tx) => {
     await publish(tx);
     return runHere(args, env);
@@ -337,55 +341,22 @@ test('a move copies nothing while somebody publishes by SQL into the source', op
 
   const repeated = await runHere(args, env);
   assert.equal(repeated.code, 0, repeated.stderr);
-  const { rows } = await sql`select from published_events`.execute(open({ connectionString: url }));
-  assert.equal(rows.length, 2);
-});
-
-test('a restore keeps what somebody writes to the target meanwhile', options, async () => {
-  const source = await openTestDatabase();
-  await put(source.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-  const file = join(dirname(await newFolder()), 'orgdir.backup');
-  const secret = { SECRET_KEY: randomKey() };
-  const from = { ...secret, DATABASE_URL: toUrl(source.connection) };
-  assert.equal((await runHere(['backup', file], from)).code, 0);
-  const { database, connection } = await openTestDatabase();
-  const restoring = await database.transaction().execute(async (tx) => {
-    await sql`lock table apps in share mode`.execute(tx);
-    const env = { ...secret, DATABASE_URL: toUrl(connection) };
-    const command = startCommand(['restore', file], { env });
-    const query: Query = (text) => sql.raw<{ blocked: boolean }>(text).execute(tx);
-    await eventually(() => isBlocked(query, 'apps'));
-    await sql`
-      insert into published_events (id, name, org_id, data, created_at) values (uuid_v7(), 'event.created', uuid_v7(), '{}', now())
-    `.execute(database);
-    return command;
-  });
-  assert.equal((await restoring.ended).code, 1);
-  assert.match(
-    restoring.stderr,
-    /^somebody has written to published_events of the target meanwhile/,
-  );
-  assert.equal(await countRows(database, sql`published_events`), 1);
+  assert.equal(await countRows(target.database, sql`published_events`), 2);
 });
 
 test('a target in use is refused, and so is a source whose service runs', options, async () => {
   const { database, connection } = await openTestDatabase();
-  const service = await startTestService({ beside: { database, connection } });
+  await makeKey({ database });
   const env = { DATABASE_URL: toUrl(connection), SECRET_KEY: randomKey() };
   const url = await emptyDatabase();
-  const running = await runHere(['database', 'move', '--to', url], env);
-  assert.deepEqual([running.code, running.stdout], [1, '']);
-  assert.match(running.stderr, /^a service still runs on the source \(listener, pid \d+\)/);
-  await stopParts(service);
-
   // As hosts that rent out databases write it.
   const named = `${env.DATABASE_URL}${env.DATABASE_URL.includes('?') ? '&' : '?'}application_name=mine`;
-  const command = startCommand(['serve'], { env: { ...env, DATABASE_URL: named } });
-  await command.waitFor(/"service\.started"/);
+  const config = loadConfig({ ...env, DATABASE_URL: named, PORT: '0', INTERNAL_PORT: '0' });
+  const started = { demo: false, onFatal: assert.fail };
+  const service = await startService(config, createLogger('silent'), started);
   const beside = await runHere(['database', 'move', '--to', url], env);
-  command.signal('SIGTERM');
-  assert.deepEqual(await command.ended, { code: 0, signal: null });
-  assert.equal(beside.code, 1);
+  await service.stop();
+  assert.deepEqual([beside.code, beside.stdout], [1, '']);
   assert.match(beside.stderr, /^a service still runs on the source \((serve|listener), pid \d+\)/);
 
   const other = await openTestDatabase();
@@ -437,7 +408,7 @@ test(
     assert.deepEqual([second.code, second.stderr], [1, `file ${file} exists; name a new one\n`]);
     assert.deepEqual(await readFile(file), bytes);
 
-    const url = await emptyDatabase();
+    const to = { ...env, DATABASE_URL: toUrl((await openTestDatabase()).connection) };
     const flipped = Buffer.from(bytes);
     flipped[bytes.length >> 1]! ^= 0xff;
     for (const damaged of [
@@ -448,18 +419,18 @@ test(
     ]) {
       const name = join(folder, randomUUID());
       await writeFile(name, damaged);
-      const refused = await runHere(['restore', name], { ...env, DATABASE_URL: url });
+      const refused = await runHere(['restore', name], to);
       assert.equal(refused.code, 1);
       assert.match(refused.stderr, /is no backup, or is damaged/);
     }
-    const restored = await runHere(['restore', file], { ...env, DATABASE_URL: url });
+    const restored = await runHere(['restore', file], to);
     assert.equal(restored.code, 0, restored.stderr);
   },
 );
 
 test('a backup for which the disk has no room leaves nothing, and says so', options, async () => {
   const { database, connection } = await openTestDatabase();
-  const orgs = Array.from({ length: 5_000 }, (_each, index) => ({
+  const orgs = Array.from({ length: 2_000 }, (_each, index) => ({
     slug: `org-${index}`,
     name: `Organisation ${index}`,
     description: randomBytes(500).toString('hex'),
@@ -530,8 +501,8 @@ test(
       renamed.mock.restore();
       syncBuiltinESMExports();
     }
-    const url = await emptyDatabase();
-    const restored = await runHere(['restore', file], { ...env, DATABASE_URL: url });
+    const to = { ...env, DATABASE_URL: toUrl((await openTestDatabase()).connection) };
+    const restored = await runHere(['restore', file], to);
     assert.equal(restored.code, 0, restored.stderr);
   },
 );
@@ -721,15 +692,11 @@ function randomKey(): string {
   return Buffer.alloc(32, 1).toString('base64');
 }
 
-async function fingerprint(dataDir: string) {
-  const opened = await openEmbedded(dataDir);
-  const rows = await readRows(opened.database);
-  const migrations = await listApplied(opened.database);
+async function fingerprint(database: Database) {
   const { rows: sequences } = await sql`
     select sequencename, last_value from pg_sequences where schemaname = 'orgdir' order by 1
-  `.execute(opened.database);
-  await opened.close();
-  return { rows, migrations, sequences };
+  `.execute(database);
+  return { rows: await readRows(database), migrations: await listApplied(database), sequences };
 }
 
 /** All rows as JSON, except the transactions that wrote them, and the mark of a copy. */
