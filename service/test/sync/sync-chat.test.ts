@@ -205,7 +205,7 @@ test('no wait exceeds the run, and servers that were not reached count as failed
 test('a rate-limited server is retried until the run ends, and the others continue', async () => {
   const discord = await stage({ '22': 7 }, [org('a', '11', 1), org('b', '22', 1)]);
   discord.guilds.set('11', (response) => discord.close(response, 0.2, 'json'));
-  const done = runOf(await run(discord, { askMsMax: 5_000 }));
+  const done = runOf(await run(discord, { askMsMax: 3_000 }));
   assert.deepEqual(
     done.problems.map(({ subject, reason }) => [subject, reason]),
     [['a', 'Discord asked to wait longer than the run may take']],
