@@ -134,10 +134,37 @@ async function isTakenBack(deliveryId: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-describe('a locked row', { concurrency: true }, () => {
+const service = await startTestService({ env: loopbackAllowed, worker: true });
+const acme = await openPlace(service, 'acme');
+const locker = await openOther(service);
+let published = settledCount;
+
+/** Locks a table while an attempt is in flight. Two seconds after the lock, everything has ended. */
+async function lockTable(table: string, meanwhile: () => Promise<unknown>) {
+  acme.hold();
+  await acme.publish();
+  await acme.late.waitFor(published + 1);
+  await locker.query('begin');
+  await locker.query(`lock table ${table} in access exclusive mode`);
+  acme.respond();
+  const publishing = acme.publish();
+  published += 2;
+  await meanwhile();
+  await locker.query('commit');
+  await within(2_000, () => acme.isDone(published));
+  await publishing;
+  assert.deepEqual(await acme.sentTwice(), []);
+  assert.equal(acme.late.received.length, published, 'no lease has ended');
+}
+
+describe('next to each other', { concurrency: true }, () => {
+  test('after a lock of the whole queue that outlasts statements, all goes on', () =>
+    // Statements are cancelled after 15 s.
+    lockTable('pending_deliveries', () => locker.query('select pg_sleep(20)')));
+
   for (const mode of ['update', 'share'])
     for (const [table, rowOf] of Object.entries(rowsOf))
-      test(`of ${table}, for ${mode} and longer than a lease, delays only what needs it`, async () => {
+      test(`a locked row of ${table}, for ${mode} and longer than a lease, delays only what needs it`, async () => {
         const place = await openPlace(shortLeases, `${table.replace('_', '-')}-${mode}`);
         const { quick, late, publish } = place;
         const other = await openOther(shortLeases);
@@ -184,41 +211,14 @@ test('however many events somebody has locked, later ones are delivered', async 
   await eventually(() => isDone(settledCount + locked + 1));
 });
 
-const service = await startTestService({ env: loopbackAllowed, worker: true });
-const place = await openPlace(service, 'acme');
-const other = await openOther(service);
-let published = settledCount;
-
-/** Locks a table while an attempt is in flight. Two seconds after the lock, everything has ended. */
-async function lockTable(table: string, meanwhile: () => Promise<unknown>) {
-  place.hold();
-  await place.publish();
-  await place.late.waitFor(published + 1);
-  await other.query('begin');
-  await other.query(`lock table ${table} in access exclusive mode`);
-  place.respond();
-  const publishing = place.publish();
-  published += 2;
-  await meanwhile();
-  await other.query('commit');
-  await within(2_000, () => place.isDone(published));
-  await publishing;
-  assert.deepEqual(await place.sentTwice(), []);
-  assert.equal(place.late.received.length, published, 'no lease has ended');
-}
-
 for (const table of Object.keys(rowsOf))
   test(`after a lock of the whole table ${table}, all goes on`, () =>
     lockTable(table, () =>
       eventually(async () => {
-        const { rowCount } = await other.query(
+        const { rowCount } = await locker.query(
           `select from pg_locks where relation = '${table}'::regclass and not granted
            union all select where (select count(*) from pending_deliveries) + (select count(*) from outbox) = 0`,
         );
         return rowCount;
       }),
     ));
-
-test('after a lock of the whole queue that outlasts statements, all goes on', () =>
-  // Statements are cancelled after 15 s.
-  lockTable('pending_deliveries', () => other.query('select pg_sleep(20)')));

@@ -103,8 +103,8 @@ test('a migration that gets no lock in time names the session that holds it', as
 test('migrate --check says what pending migrations lock, and changes nothing', async () => {
   const { database, connection } = await openTestDatabase();
   const env = { DATABASE_URL: toUrl(connection) };
-  const run = (...words: string[]) => next.run(['migrate', ...words], env);
-  const { code, stdout } = await run('--check', '--json');
+  const check = (...words: string[]) => next.run(['migrate', '--check', ...words], env);
+  const { code, stdout } = await check('--json');
   assert.equal(code, 0);
   const { pending } = JSON.parse(stdout) as { pending: MigrationEstimate[] };
   assert.deepEqual(
@@ -116,11 +116,11 @@ test('migrate --check says what pending migrations lock, and changes nothing', a
   ]);
   assert.ok(pending.every(({ ms }) => ms > 0));
   assert.match(
-    (await run('--check')).stdout,
+    (await check()).stdout,
     /9000_note\.sql: about \d+ ms\n +table +size +meanwhile +work\n +events +\d+\.\d MB +no reads, no writes +none\n/,
   );
   assert.ok(!(await listApplied(database)).includes(column));
-  assert.equal((await run()).code, 0);
+  await next.migrate(database);
   // For this release, too: its processes go on.
   const done = await runHere(['migrate', '--check'], env);
   assert.equal(done.stdout, 'The schema is up to date.\n');
