@@ -40,11 +40,12 @@ test('nobody waits behind channels that a chat platform has closed, and these go
   t.mock.method(performance, 'now', () => now);
   const room = new Room(webhooks);
   const parked = new ParkedWebhooks(room, createFloor(null));
-  const channels = Array.from({ length: 5_000 }, (_, index) => index.toString(16).padStart(6, '0'));
-  for (const webhookId of channels) {
+  const channels = Array.from({ length: 2_500 }, (_, index) => index.toString(16).padStart(6, '0'));
+  // 'a' answers as soon as they do, so it would be behind them.
+  for (const webhookId of [...channels, 'a']) {
     const place = room.take({ webhookId, owner: '', url: 'https://discord.com/…', latencyMs: 1 });
     room.start(place, true);
-    room.close(webhookId, 60_000);
+    if (webhookId !== 'a') room.close(webhookId, 60_000);
     room.release(place);
   }
   parked.add(channels);
@@ -56,7 +57,7 @@ test('nobody waits behind channels that a chat platform has closed, and these go
     (_, index) => `b${index.toString(16).padStart(6, '0')}`,
   );
   const taken = new Set<string>();
-  for (let turn = 0; turn < 100; turn += 1) {
+  for (let turn = 0; turn < 40; turn += 1) {
     parked.add(busy);
     for (const webhookId of parked.takeWithRoom(100).keys()) taken.add(webhookId);
   }
