@@ -235,7 +235,7 @@ test('previews of the heaviest filters do not hold up other requests', async () 
     assert.deepEqual(body.data, { events: previewedMax, passing: 0 }, text);
     ended.push('preview');
   };
-  const previews = Promise.all([preview(), preview(), preview()]);
+  const previews = Promise.all([preview(), preview()]);
   assert.equal((await service.call('/webhooks')).status, 200);
   ended.push('other');
   await previews;
