@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import type { ChatFormat } from '../../src/contract/delivery-rules.ts';
 import { sql } from '../../src/database/database.ts';
+import { stopParts } from '../../src/start/main.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
 import { resealSecrets } from '../../src/database/sealed-secrets.ts';
 import { webhookSecrets } from '../../src/webhooks/management/sealed-columns.ts';
@@ -371,8 +372,9 @@ test('deliveries that have waited for a day fail without an attempt, however man
     return rows[0]?.young === 0;
   });
   // Processes look again when they begin.
-  await startTestService({ env, chatOrigins, log, worker: true, beside: service });
+  const third = await startTestService({ env, chatOrigins, log, worker: true, beside: service });
   await eventually(async () => (await pendingOf(made.id)).length === 0);
+  await stopParts(third);
   assert.deepEqual(await ended(made.id), failed);
   await eventually(async () => logged.includes('deliveries.gave_up'));
   assert.equal((await read(made.id)).active, true);
@@ -593,8 +595,9 @@ test('a URL that cannot be decrypted waits as a secret does, and "webhooks resea
     platform.origin + made.path,
   );
   // Processes look again when they begin.
-  await startTestService({ env, chatOrigins, log, worker: true, beside: service });
+  const third = await startTestService({ env, chatOrigins, log, worker: true, beside: service });
   assert.equal((await deliveryOf(made.id)).status, 'succeeded');
+  await stopParts(third);
   await remove(made);
 });
 
