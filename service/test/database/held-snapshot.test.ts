@@ -200,7 +200,7 @@ test('an update of the health of webhooks begins where the last one ended', asyn
 test('no statement reads many more pages after hundreds of updates of health that a snapshot keeps', async () => {
   await updateWebhookHealth(worker, 5);
   const before = await leastPagesOfEach();
-  for (let turn = 0; turn < 300; turn += 1) {
+  for (let turn = 0; turn < 150; turn += 1) {
     await noteOutcome(turn % 2 === 0 ? 'retry' : 'succeeded');
     await updateWebhookHealth(worker, 5, floors.outcomes);
   }

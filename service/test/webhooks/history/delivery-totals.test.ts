@@ -221,7 +221,7 @@ test('totals equal the number of rows after every step, with any filter', async 
         }
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 });
 
