@@ -7,7 +7,7 @@ import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { maskUrl } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { undelivered } from './delivery-filter.ts';
+import { attemptsDaysMax, undelivered } from './delivery-filter.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 
 /** More than a page shows. */
@@ -26,8 +26,6 @@ export async function readOverview(
 
 /** Among so many deliveries the first one that failed, and the latest attempt of those that are retried, are looked for. */
 const candidatesMax = 100;
-/** A delivery that failed since the last success was queued at most so long before it, unless it was sent again. */
-const attemptsDaysMax = 2;
 
 async function troubledWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
   type Webhook = Required<Overview['webhooks'][number]>;

@@ -9,6 +9,7 @@ import {
   mailWaitMs,
   mailWithinHours,
 } from '../../runtime/mail-retries.ts';
+import { attemptsDaysMax, dayMs, idFloor, undelivered } from '../management/delivery-filter.ts';
 import { healthJoins, webhookHealth } from './webhook-health.ts';
 import type { OperationalEvent } from './operational-events.ts';
 
@@ -16,8 +17,6 @@ import type { OperationalEvent } from './operational-events.ts';
 export type ClaimedMail = OperationalEvent & {
   id: string;
   appName: string;
-  /** What is known of the error. */
-  errorCause: Attempt['errorCause'];
   /** Owners and developers who want the mail and do not have it yet. */
   recipients: string[];
   /** Whether an earlier try has mailed it to others. */
@@ -57,9 +56,9 @@ export async function claimMails(
     update operational_events e
     set mail_leased_until = (select now from clock) + ${mailLeaseSeconds} * interval '1 second',
       mail_attempts = e.mail_attempts + 1
-    from due, apps a, webhooks w ${healthJoins} left join lateral (${lastFailure}) f on true
+    from due, apps a, webhooks w ${healthJoins}
     where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
-    returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error, case when f.error = e.error then f.error_cause end as "errorCause",
+    returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.replay_after_healing as "replayAfterHealing",
@@ -74,12 +73,25 @@ export async function claimMails(
   return rows;
 }
 
-/** The last attempt of the delivery to the webhook `w` that failed last. */
-const lastFailure = sql`
-  select error, error_cause from attempts where delivery_id = (
-    select id from deliveries where webhook_id = w.id and status = 'failed' order by id desc limit 1
-  ) order by number desc limit 1
-`;
+/** What is known of the error of an event, from the delivery that had failed last. */
+export async function readErrorCause(
+  database: Database,
+  { webhookId, error, createdAt }: Pick<ClaimedMail, 'webhookId' | 'error' | 'createdAt'>,
+): Promise<Attempt['errorCause']> {
+  if (error === null) return null;
+  const first = idFloor(createdAt.getTime() - attemptsDaysMax * dayMs);
+  const { rows } = await sql<Pick<Attempt, 'errorCause'>>`
+    select error_cause as "errorCause" from attempts
+    where error = ${error} and delivery_id >= ${first} and delivery_id = (
+      select id from deliveries
+      where webhook_id = ${webhookId} and ${undelivered} and status = 'failed' and completed_at <= ${createdAt.toISOString()}
+        and id >= ${first}
+      order by id desc limit 1
+    )
+    order by number desc limit 1
+  `.execute(database);
+  return rows[0]?.errorCause ?? null;
+}
 
 /** Needs `clock`. */
 function dueMails(room: number, only: string[] | null = null) {

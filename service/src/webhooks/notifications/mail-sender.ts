@@ -26,6 +26,7 @@ import {
   giveUpLateMails,
   listDueMails,
   listLateMails,
+  readErrorCause,
   recordMailed,
   recordMailFailed,
   recordMailGivenUp,
@@ -162,7 +163,8 @@ async function sendToAll(
   mail: ClaimedMail,
 ): Promise<{ sent: number; refused: Failure | null; failed: Failure | null }> {
   const { database, mailer } = dependencies;
-  const text = renderMail(mail, dependencies);
+  const errorCause = await readErrorCause(database, mail);
+  const text = renderMail({ ...mail, errorCause }, dependencies);
   const outcome = { sent: 0, refused: null as Failure | null, failed: null as Failure | null };
   for (const to of mail.recipients) {
     const result = await mailer.send({ id: mail.id, to, ...text });

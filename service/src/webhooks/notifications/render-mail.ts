@@ -1,5 +1,6 @@
 /** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
 import { quoteName } from '../../contract/texts.ts';
+import type { Attempt } from '../../contract/webhook.ts';
 import { recoverDaysMax } from '../../contract/periods.ts';
 import {
   describeHealth,
@@ -9,6 +10,10 @@ import {
 } from '../../contract/webhook-in-words.ts';
 import type { ClaimedMail } from './mail-queue.ts';
 
+export type FailureMail = ClaimedMail & {
+  /** What is known of the error. */
+  errorCause: Attempt['errorCause'];
+};
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
 
 export type MailText = { subject: string; text: string };
@@ -16,7 +21,7 @@ export type MailText = { subject: string; text: string };
 /** As far as a replay reaches back, less a day to read the mail. */
 const replayableMs = (recoverDaysMax - 1) * 86_400_000;
 
-export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
+export function renderMail(mail: FailureMail, context: MailContext): MailText {
   const isActiveAgain = mail.active && needsActivation(mail);
   const paragraphs = [
     openings[mail.kind](mail, context),
@@ -71,7 +76,7 @@ function deactivated(mail: ClaimedMail): string {
 ${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.${isProbed ? ' The service probes it, and activates it when it responds again.' : ''}`;
 }
 
-function facts(mail: ClaimedMail): string {
+function facts(mail: FailureMail): string {
   return [
     `Webhook:       ${mail.webhookId}`,
     `When:          ${mail.createdAt.toISOString()}`,
@@ -86,7 +91,7 @@ function healthNow({ now }: ClaimedMail): string {
   return `${healthLabels[now.health]}${reason === null ? '' : `: ${reason}`}`;
 }
 
-function lastResponse({ statusCode, error, errorCause }: ClaimedMail): string {
+function lastResponse({ statusCode, error, errorCause }: FailureMail): string {
   const status = statusCode === null ? 'none' : `HTTP status ${statusCode}`;
   if (error === null) return status;
   const known = errorCause === null ? undefined : errorCauseLabels[errorCause];
