@@ -77,6 +77,19 @@ async function outcome(
   return [finding?.status ?? 'none', `${finding?.message} ${finding?.advice ?? ''}`];
 }
 
+/** Looks for the first finding of a check, with this in its message or advice. */
+async function expect(
+  check: string,
+  status: Finding['status'],
+  env: Record<string, string> = {},
+  words = /^/,
+  offsetMs = 0,
+): Promise<void> {
+  const [found, text] = await outcome(check, env, offsetMs);
+  assert.equal(found, status, `${check}: ${text}`);
+  assert.match(text, words);
+}
+
 async function listening(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -153,20 +166,19 @@ test('a path that is not a folder, a full disk and readable secret files are rep
   const file = join(folder, 'file');
   await writeFile(file, '');
   const embedded = { DATABASE_URL: '', SECRET_KEY: '' };
-  assert.deepEqual((await outcome('data_dir', { ...embedded, DATA_DIR: file }))[0], 'failed');
-  assert.equal((await outcome('secret_key', { ...embedded, DATA_DIR: file }))[0], 'skipped');
-  assert.equal((await outcome('disk_space', embedded))[0], 'ok');
+  await expect('data_dir', 'failed', { ...embedded, DATA_DIR: file });
+  await expect('secret_key', 'skipped', { ...embedded, DATA_DIR: file });
+  await expect('disk_space', 'ok', embedded);
   assert.equal(checkFreeSpace(100 * 1024 ** 2, '/').status, 'failed');
   assert.equal(checkFreeSpace(500 * 1024 ** 2, '/').status, 'warning');
   await writeFile(join(folder, 'secret-key'), `${key.toString('base64')}\n`, { mode: 0o600 });
   const here = { ...embedded, DATA_DIR: folder };
-  assert.equal((await outcome('file_modes', here))[0], 'ok');
-  assert.equal((await outcome('secret_key', here))[0], 'ok');
+  await expect('file_modes', 'ok', here);
+  await expect('secret_key', 'ok', here);
   await chmod(join(folder, 'secret-key'), 0o644);
-  const [status, words] = await outcome('file_modes', here);
-  assert.deepEqual([status, /mode 0644.* chmod 600/.test(words)], ['warning', true]);
+  await expect('file_modes', 'warning', here, /mode 0644.* chmod 600/);
   await writeFile(join(folder, 'secret-key'), 'cut of');
-  assert.equal((await outcome('secret_key', here))[0], 'failed');
+  await expect('secret_key', 'failed', here);
   await rm(join(folder, 'secret-key'));
 });
 
@@ -185,7 +197,7 @@ test('a folder that cannot be created is the fault, not the disk', async () => {
 });
 
 test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
-  assert.deepEqual((await outcome('secret_key', { SECRET_KEY: '' }))[0], 'failed');
+  await expect('secret_key', 'failed', { SECRET_KEY: '' });
   await sql`insert into apps (id, name) values (uuid_v7(), 'Herald')`.execute(database);
   const {
     rows: [hook],
@@ -195,26 +207,23 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   await sql`insert into webhooks (id, app_id, url, secret) select ${id}, id, 'https://example.org', ${sealed} from apps`.execute(
     database,
   );
-  assert.deepEqual((await outcome('stored_secrets'))[0], 'ok');
+  await expect('stored_secrets', 'ok');
   const other = randomBytes(32).toString('base64');
-  const [status, words] = await outcome('stored_secrets', { SECRET_KEY: other });
-  assert.deepEqual([status, /secrets of 1 of 1 webhooks/.test(words)], ['failed', true]);
+  await expect('stored_secrets', 'failed', { SECRET_KEY: other }, /secrets of 1 of 1 webhooks/);
   const both = `${other},${healthy['SECRET_KEY']}`;
-  assert.equal((await outcome('stored_secrets', { SECRET_KEY: both }))[0], 'ok');
+  await expect('stored_secrets', 'ok', { SECRET_KEY: both });
   const headers = createSecretBox([key]).seal('{}', headersOwner(id));
   await sql`update webhooks set own_headers = ${headers}`.execute(database);
-  assert.equal((await outcome('stored_secrets'))[0], 'ok');
+  await expect('stored_secrets', 'ok');
   // Opens as a secret only.
   await sql`update webhooks set own_headers = secret`.execute(database);
-  const [withHeaders, advice] = await outcome('stored_secrets');
-  assert.deepEqual([withHeaders, /set the headers again/.test(advice)], ['failed', true]);
+  await expect('stored_secrets', 'failed', {}, /set the headers again/);
   // The URL of a chat channel, with the secret of its webhook readable.
   const foreign = createSecretBox([randomBytes(32)]).seal('https://discord.com/', `${id}/url`);
   await sql`update webhooks set own_headers = null, format = 'discord', sealed_url = ${foreign}`.execute(
     database,
   );
-  const [withUrl, pasting] = await outcome('stored_secrets');
-  assert.deepEqual([withUrl, /paste the URL/.test(pasting)], ['failed', true]);
+  await expect('stored_secrets', 'failed', {}, /paste the URL/);
   await sql`delete from apps`.execute(database);
 });
 
@@ -227,11 +236,9 @@ test('a SECRET_KEY that does not decrypt the secrets of authenticator apps is re
   await sql`insert into authenticators (user_id, secret) values (${id}, ${sealed})`.execute(
     database,
   );
-  const [healthyStatus, decrypted] = await outcome('stored_secrets');
-  assert.deepEqual([healthyStatus, /and 1 authenticator apps/.test(decrypted)], ['ok', true]);
+  await expect('stored_secrets', 'ok', {}, /and 1 authenticator apps/);
   const other = randomBytes(32).toString('base64');
-  const [status, words] = await outcome('stored_secrets', { SECRET_KEY: other });
-  assert.deepEqual([status, /1 of 1 authenticator apps/.test(words)], ['failed', true]);
+  await expect('stored_secrets', 'failed', { SECRET_KEY: other }, /1 of 1 authenticator apps/);
   await sql`delete from users`.execute(database);
 });
 
@@ -254,8 +261,7 @@ test('an unavailable or missing database fails with a reason and advice', async 
 test('a wrong password is reported without showing it', { skip: embeddedOnly }, async () => {
   const url = new URL(toUrl(connection));
   url.searchParams.set('password', 'wrong-sesame');
-  const [status, words] = await outcome('database', { DATABASE_URL: url.href });
-  assert.deepEqual([status, /28P01/.test(words)], ['failed', true]);
+  await expect('database', 'failed', { DATABASE_URL: url.href }, /28P01/);
 });
 
 test('an old server, a read-only one and another encoding fail', async () => {
@@ -283,10 +289,13 @@ test('an old server, a read-only one and another encoding fail', async () => {
 });
 
 test('too few connections for the worker processes are a warning', async () => {
-  assert.equal((await outcome('connections', { WORKERS: '2' }))[0], 'ok');
-  const [status, words] = await outcome('connections', { WORKERS: '64' });
-  assert.equal(status, 'warning');
-  assert.match(words, /up to 727 connections.* lower WORKERS/);
+  await expect('connections', 'ok', { WORKERS: '2' });
+  await expect(
+    'connections',
+    'warning',
+    { WORKERS: '64' },
+    /up to 727 connections.* lower WORKERS/,
+  );
 });
 
 test('too few connections for the database alone are a warning too', async () => {
@@ -294,16 +303,18 @@ test('too few connections for the database alone are a warning too', async () =>
   await sql`alter database ${sql.id(other.connection.database ?? '')} connection limit 20`.execute(
     other.database,
   );
-  const [status, words] = await outcome('connections', { DATABASE_URL: toUrl(other.connection) });
-  assert.equal(status, 'warning');
-  assert.match(words, /the server accepts 20\b.* limit of its role or database/);
+  await expect(
+    'connections',
+    'warning',
+    { DATABASE_URL: toUrl(other.connection) },
+    /the server accepts 20\b.* limit of its role or database/,
+  );
 });
 
 test('a small clock difference is a warning, a large one a failure', async () => {
-  assert.equal((await outcome('clock'))[0], 'ok');
-  const [status, words] = await outcome('clock', {}, 60_000);
-  assert.deepEqual([status, /behind this machine/.test(words)], ['warning', true]);
-  assert.deepEqual((await outcome('clock', {}, -600_000))[0], 'failed');
+  await expect('clock', 'ok');
+  await expect('clock', 'warning', {}, /behind this machine/, 60_000);
+  await expect('clock', 'failed', {}, /^/, -600_000);
 });
 
 test('missing, changed and newer migrations are reported', async () => {
@@ -312,30 +323,21 @@ test('missing, changed and newer migrations are reported', async () => {
   await sql`insert into migrations (name, checksum) values ('9999_later.sql', 'x')`.execute(
     other.database,
   );
-  const [newer, newerWords] = await outcome('migrations', env);
-  assert.deepEqual([newer, /can still run: 9999_later\.sql/.test(newerWords)], ['warning', true]);
+  await expect('migrations', 'warning', env, /can still run: 9999_later\.sql/);
   await sql`update migrations set name = '9999_contract_9998_later.sql' where name like '9999%'`.execute(
     other.database,
   );
-  const [unusable, unusableWords] = await outcome('migrations', env);
-  assert.deepEqual([unusable, /9999_contract_9998_later/.test(unusableWords)], ['failed', true]);
+  await expect('migrations', 'failed', env, /9999_contract_9998_later/);
   await sql`delete from migrations where name like '9999%'`.execute(other.database);
   await sql`update migrations set checksum = 'x' where name like '0001%'`.execute(other.database);
-  const [changed, changedWords] = await outcome('migrations', env);
-  assert.deepEqual(
-    [changed, /changed.*0001_baseline_directory\.sql/.test(changedWords)],
-    ['failed', true],
-  );
+  await expect('migrations', 'failed', env, /changed.*0001_baseline_directory\.sql/);
   await sql`delete from migrations`.execute(other.database);
   const found = await look(env);
   assert.equal(found('migrations')[0]?.status, 'warning');
   assert.equal(found('content')[0]?.status, 'skipped');
   const empty = await openTestDatabase();
   await sql`drop schema orgdir cascade`.execute(empty.database);
-  assert.equal(
-    (await outcome('migrations', { DATABASE_URL: toUrl(empty.connection) }))[0],
-    'warning',
-  );
+  await expect('migrations', 'warning', { DATABASE_URL: toUrl(empty.connection) });
 });
 
 test('a database of before 1.0.0 fails', async () => {
@@ -423,13 +425,14 @@ test('a mail server is greeted and signed in to, and no mail is sent', async () 
   const from = { MAIL_FROM: 'no-reply@example.org' };
   const as = (password: string) =>
     `smtp://${smtpUser.user}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
-  assert.equal((await outcome('mail', { ...from, SMTP_URL: as(smtpUser.password) }))[0], 'ok');
-  const [status, words] = await outcome('mail', { ...from, SMTP_URL: as('wrong-sesame') });
-  assert.deepEqual(
-    [status, /\(auth, status 535\).*user and password/.test(words)],
-    ['failed', true],
+  await expect('mail', 'ok', { ...from, SMTP_URL: as(smtpUser.password) });
+  await expect(
+    'mail',
+    'failed',
+    { ...from, SMTP_URL: as('wrong-sesame') },
+    /\(auth, status 535\).*user and password/,
   );
-  assert.equal((await outcome('mail', { ...from, SMTP_URL: 'smtp://127.0.0.1:1' }))[0], 'failed');
+  await expect('mail', 'failed', { ...from, SMTP_URL: 'smtp://127.0.0.1:1' });
   const [tls, tlsWords] = await outcome('mail', { ...from, SMTP_URL: `smtps://127.0.0.1:${port}` });
   assert.equal(tls, 'failed', tlsWords);
   assert.equal(mails.length, 0);
@@ -439,10 +442,14 @@ test('a mail server is greeted and signed in to, and no mail is sent', async () 
 describe('what takes its time', { concurrency: true }, () => {
   test('a server that never responds fails the check', async () => {
     const port = await listening(createServer((socket) => void socket.on('error', () => {})));
-    const [status, words] = await outcome('database', {
-      DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
-    });
-    assert.deepEqual([status, /cannot be used/.test(words)], ['failed', true]);
+    await expect(
+      'database',
+      'failed',
+      {
+        DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
+      },
+      /cannot be used/,
+    );
   });
 
   test('a lock that a check waits for is named, and hides no other check', async () => {
@@ -460,7 +467,7 @@ describe('what takes its time', { concurrency: true }, () => {
   test('a queue without a worker is a warning, one that a worker does not touch a failure', async () => {
     const other = await startTestService();
     const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
-    assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
+    await expect('workers', 'ok', env);
     await sql`
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, lease_token, leased_at, due_at)
       select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', token,
@@ -526,18 +533,13 @@ describe('what takes its time', { concurrency: true }, () => {
   test('a port is free, used by the service, by another program, or by a silent one', async () => {
     const service = await startTestService();
     const ours = new URL(service.url).port;
-    const [status, words] = await outcome('public_port', { PORT: ours });
-    assert.deepEqual([status, /the service responds/.test(words)], ['ok', true]);
+    await expect('public_port', 'ok', { PORT: ours }, /the service responds/);
     const web = await listening(createHttpServer((_, response) => response.end('<html>')));
-    assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
+    await expect('public_port', 'failed', { PORT: web });
     const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
-    const [held, heldWords] = await outcome('internal_port', { INTERNAL_PORT: silent });
-    assert.deepEqual([held, /does not respond/.test(heldWords)], ['failed', true]);
-    assert.equal(
-      (await outcome('public_port', { HOST: '203.0.113.9', PORT: '8080' }))[0],
-      'failed',
-    );
-    assert.equal((await outcome('public_port', { ROLES: 'worker' }))[0], 'skipped');
+    await expect('internal_port', 'failed', { INTERNAL_PORT: silent }, /does not respond/);
+    await expect('public_port', 'failed', { HOST: '203.0.113.9', PORT: '8080' });
+    await expect('public_port', 'skipped', { ROLES: 'worker' });
   });
 });
 

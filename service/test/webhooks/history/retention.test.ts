@@ -9,7 +9,6 @@ import { queueSettings } from '../../../src/webhooks/queue/worker.ts';
 import { countRows } from '../../support/count-rows.ts';
 import { openTestDatabase } from '../../support/database.ts';
 import { eventually } from '../../support/eventually.ts';
-import { fanOutWith } from '../../support/queue-steps.ts';
 import { startTestService } from '../../support/service.ts';
 
 const { database, connection } = await openTestDatabase();
@@ -69,16 +68,6 @@ test('a change of totals that was set aside keeps its day', async () => {
   assert.deepEqual(kept, ['set_aside']);
   await sql`delete from set_aside`.execute(database);
   assert.ok((await rotate()).includes(partition));
-});
-
-test('an event that waits for fan-out survives the end of its day', async () => {
-  await sql`
-    insert into outbox (id, name, audience, data, created_at)
-    select uuid_v7(old.at), 'org.created', 'global', '{}', old.at from (select now() - interval '40 days' as at) old
-  `.execute(database);
-  await rotatePartitions(database, 30);
-  assert.equal((await fanOutWith(database)).events, 1);
-  assert.ok((await rotatePartitions(database, 30)).includes(partition));
 });
 
 test('a probe that waits keeps no expired day, and stays due at its time', async () => {
