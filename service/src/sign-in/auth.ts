@@ -282,9 +282,8 @@ const tables = {
   },
 };
 
-function providers({ database, signIn, log }: AuthDependencies) {
-  const { github: hub, discord: chat, oidc } = signIn;
-  const signUp: SignUp = async (person) => {
+function createSignUp({ database, log }: Pick<AuthDependencies, 'database' | 'log'>): SignUp {
+  return async (person) => {
     try {
       // A provider that is being added to an account makes none.
       if ((await readLinkingSession()) === null) await signUpWithProvider(database, person);
@@ -297,6 +296,11 @@ function providers({ database, signIn, log }: AuthDependencies) {
       throw failure;
     }
   };
+}
+
+function providers({ database, signIn, log }: AuthDependencies) {
+  const { github: hub, discord: chat, oidc } = signIn;
+  const signUp = createSignUp({ database, log });
   /** `T`: what better-auth's own function finds, with the identity in place of the address. */
   const identify = async <T extends { user: ProvidedUser }>(
     provider: string,

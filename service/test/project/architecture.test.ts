@@ -43,7 +43,8 @@ const webhookLevels: string[][] = [
   ['management'],
   ['queue'],
   ['replay'],
-  ['filters', 'sending', 'notifications', 'history'],
+  ['filters', 'sending', 'notifications'],
+  ['history'],
 ];
 
 const part = (file: string) => file.split('/')[0] as string;

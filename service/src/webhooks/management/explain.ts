@@ -9,8 +9,8 @@ import { Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { catalogueEntry } from '../../events/catalogue.ts';
+import { idFloor } from '../history/ended-deliveries.ts';
 import { endedColumns, pendingColumns, type DeliveryRow } from './deliveries.ts';
-import { idFloor } from './delivery-filter.ts';
 import { idBySlug } from './search-deliveries.ts';
 
 export type Explained = { appId: string; webhookId: string };

@@ -4,13 +4,8 @@
  */
 import { requireTime, toUtc } from '../../contract/parse-time.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import {
-  conditions,
-  dayMs,
-  type DeliveryFilter,
-  idFloor,
-  matchingKind,
-} from './delivery-filter.ts';
+import { dayMs, idFloor } from '../history/ended-deliveries.ts';
+import { conditions, type DeliveryFilter, matchingKind } from './delivery-filter.ts';
 
 export async function findPage(
   executor: Executor,

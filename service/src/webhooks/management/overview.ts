@@ -7,7 +7,7 @@ import { webhookHealths } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { maskUrl } from '../sending/chat-platforms.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { attemptsDaysMax, undelivered } from './delivery-filter.ts';
+import { attemptsDaysMax, undelivered } from '../history/ended-deliveries.ts';
 import { healthJoins, webhookHealth } from '../notifications/webhook-health.ts';
 
 /** More than a page shows. */

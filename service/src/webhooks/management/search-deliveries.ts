@@ -9,7 +9,8 @@ import { uuidPattern } from '../../contract/patterns.ts';
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
 import type { Attempt } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import { conditions, type DeliveryFilter, idFloor } from './delivery-filter.ts';
+import { idFloor } from '../history/ended-deliveries.ts';
+import { conditions, type DeliveryFilter } from './delivery-filter.ts';
 import { countDeliveries } from './find-page.ts';
 
 export type DeliverySearch = DeliveryFilter & {

@@ -9,7 +9,7 @@ import {
   mailWaitMs,
   mailWithinHours,
 } from '../../runtime/mail-retries.ts';
-import { attemptsDaysMax, dayMs, idFloor, undelivered } from '../management/delivery-filter.ts';
+import { attemptsDaysMax, dayMs, idFloor, undelivered } from '../history/ended-deliveries.ts';
 import { healthJoins, webhookHealth } from './webhook-health.ts';
 import type { OperationalEvent } from './operational-events.ts';
 
