@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '../../client/src/index.ts';
 import { sql } from '../../service/src/database/database.ts';
@@ -37,6 +37,14 @@ if (!noBrowser)
   await put(portal.service.database, 'orgs', [
     { slug: 'acme', name: 'Acme', description: hostile },
   ]);
+
+// Otherwise the events of one test go to the webhooks of all tests before.
+if (!noBrowser)
+  afterEach(async () => {
+    await sql`
+      update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'owner' where active
+    `.execute(portal.service.database);
+  });
 
 async function ended({ webhookId }: OwnWebhook, count: number): Promise<string> {
   return eventually(async () => {
@@ -88,7 +96,6 @@ test(
     const webhook = await makeWebhook(ada, receiver.url);
     const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
     await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
-    await assertAccessible(page, 'no deliveries');
     await page.getByRole('button', { name: 'Send a test' }).click();
     await rowsOf(page)
       .filter({ hasText: 'webhook.test' })
@@ -119,7 +126,7 @@ test(
 );
 
 test(
-  'new deliveries wait while somebody is in the list, whichever minute it is',
+  'new deliveries wait while somebody is in the list or has paused it, whichever minute it is',
   options,
   async () => {
     const receiver = await startReceiver();
@@ -149,6 +156,26 @@ test(
     await show.click();
     await rowsOf(page).nth(1).waitFor();
     await focused(page, 'Deliveries, page 1');
+
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    const paused: string[] = [];
+    page.on('request', (request) => {
+      if (isListOf(webhook)(request)) paused.push(request.url());
+    });
+    await announce(portal.service.database);
+    await ended(webhook, 3);
+    // The minute is over, and what is shown is old; everything else is asked for on the way back.
+    await page.clock.fastForward(60_000);
+    const others = ['/portal/api/session', `/portal/api/apps/${webhook.appId}`].map((path) =>
+      arrival(page, (request) => new URL(request.url()).pathname === path),
+    );
+    await comeBack(page);
+    await Promise.all(others);
+    await drawn(page);
+    assert.deepEqual(paused, []);
+    assert.equal(await rowsOf(page).count(), 2);
+    await page.getByRole('button', { name: 'Resume updates' }).click();
+    await page.getByText('3 deliveries', { exact: true }).waitFor();
   },
 );
 
@@ -174,36 +201,6 @@ test(
   },
 );
 
-test('while it is paused, nothing asks for the list', options, async () => {
-  const receiver = await startReceiver();
-  const webhook = await makeWebhook(bob, receiver.url);
-  await announce(portal.service.database);
-  await ended(webhook, 1);
-  const page = await portal.open({ as: bob, isNew: true, url: 'about:blank' });
-  await page.clock.install();
-  await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
-  await rowsOf(page).first().waitFor();
-  await page.getByRole('button', { name: 'Pause updates' }).click();
-  const asked: string[] = [];
-  page.on('request', (request) => {
-    if (isListOf(webhook)(request)) asked.push(request.url());
-  });
-  await announce(portal.service.database);
-  await ended(webhook, 2);
-  // The minute is over, and what is shown is old; everything else is asked for on the way back.
-  await page.clock.fastForward(60_000);
-  const others = ['/portal/api/session', `/portal/api/apps/${webhook.appId}`].map((path) =>
-    arrival(page, (request) => new URL(request.url()).pathname === path),
-  );
-  await comeBack(page);
-  await Promise.all(others);
-  await drawn(page);
-  assert.deepEqual(asked, []);
-  assert.equal(await rowsOf(page).count(), 1);
-  await page.getByRole('button', { name: 'Resume updates' }).click();
-  await page.getByText('2 deliveries', { exact: true }).waitFor();
-});
-
 test(
   'a view is in its address: it can be shared, and the way back leads through it',
   options,
@@ -220,7 +217,6 @@ test(
     await page.getByLabel('Time', { exact: true }).selectOption('Last hour');
     const shared = `${portalUrl}${webhook.path}/deliveries?status=succeeded&event=org.created&time=hour`;
     await page.waitForURL(shared);
-    await assertAccessible(page, 'nothing matches');
     const other = await portal.open({ as: ada, path: shared.slice(portalUrl.length) });
     await other.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
     assert.equal(await other.getByLabel('Time', { exact: true }).inputValue(), 'hour');
@@ -436,33 +432,31 @@ test('several are selected and redelivered, and what cannot be is said', options
   await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
   assert.equal(await rowsOf(page).filter({ hasText: 'Failed' }).count(), 2);
 
-  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
-  await bob.call(path, { method: 'PATCH', json: { active: false } });
+  await bob.call(webhook.path, { method: 'PATCH', json: { active: false } });
   await page.getByRole('button', { name: 'Redeliver 1' }).click();
   await page.getByRole('status').filter({ hasText: '1 not sent: The webhook is' }).waitFor();
 });
 
-test('every page of a hundred thousand deliveries can be reached', options, async () => {
+test('every page of many deliveries can be reached', options, async () => {
   const webhook = await makeWebhook(ada, (await startReceiver()).url);
   await sql`
     insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
     select uuid_v7(at), uuid_v7(at), 'org.created', ${webhook.webhookId}, 'succeeded', n % 6 + 1, at, at
-    from (select n, now() - n * interval '100 milliseconds' as at from generate_series(1, 100000) n) t
+    from (select n, now() - n * interval '100 milliseconds' as at from generate_series(1, 2000) n) t
   `.execute(portal.service.database);
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
-  await page.getByText('1–50 of 100,000').waitFor();
+  await page.getByText('1–50 of 2,000').waitFor();
   await page.getByRole('button', { name: 'Page 2', exact: true }).click();
-  await page.getByText('51–100 of 100,000').waitFor();
+  await page.getByText('51–100 of 2,000').waitFor();
   await page.getByText('Only the first page updates live').waitFor();
-  await page.getByLabel('Page to go to').fill('1000');
+  await page.getByLabel('Page to go to').fill('20');
   await page.getByLabel('Page to go to').press('Enter');
-  await page.getByText('49,951–50,000 of 100,000').waitFor();
+  await page.getByText('951–1,000 of 2,000').waitFor();
   assert.equal(await rowsOf(page).count(), 50);
-  const list = page.getByRole('region', { name: 'Deliveries, page 1000' });
+  const list = page.getByRole('region', { name: 'Deliveries, page 20' });
   assert.ok(await list.evaluate((element) => element === element.ownerDocument.activeElement));
-  await assertAccessible(page, 'page 1,000');
   await page.goBack();
-  await page.getByText('51–100 of 100,000').waitFor();
+  await page.getByText('51–100 of 2,000').waitFor();
 });
 
 test('a failure is explained, sent again and followed until it has arrived', options, async () => {
@@ -495,40 +489,25 @@ test('a failure is explained, sent again and followed until it has arrived', opt
     assert.equal(await value.textContent(), headers[name.toLowerCase()], name);
   }
 
+  // It counts as pending, also while it cannot be read.
+  const json = {
+    success: false,
+    error: { code: 'rate_limited', message: 'Too many.', details: {} },
+  };
+  const reads = `**/deliveries/${id}`;
+  await page.route(reads, (route) => route.fulfill({ status: 429, json }));
   receiver.respond = (response) => response.writeHead(204).end();
-  await page.getByRole('button', { name: 'Send again' }).click();
+  const button = page.getByRole('button', { name: 'Send again' });
+  await button.press('Enter');
+  await page.getByRole('status').filter({ hasText: 'Sent again' }).waitFor();
+  // The button is disabled but keeps the focus.
+  await button.and(page.locator(':focus')).waitFor();
+  assert.ok(await button.isDisabled());
+  await page.unroute(reads);
   await page.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
   await page.getByRole('radio', { name: '7: 204', checked: true }).waitFor({ state: 'attached' });
   assert.equal(JSON.parse(receiver.received[6]!.body.toString()).id, id);
 });
-
-test(
-  'what was just sent again counts as pending, also where it cannot be read',
-  options,
-  async () => {
-    const receiver = await startReceiver((response) => response.writeHead(500).end());
-    const webhook = await makeWebhook(bob, receiver.url);
-    await announce(portal.service.database);
-    const id = await ended(webhook, 1);
-    const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries/${id}` });
-    const button = page.getByRole('button', { name: 'Send again' });
-    await button.waitFor();
-    const json = {
-      success: false,
-      error: { code: 'rate_limited', message: 'Too many.', details: {} },
-    };
-    const reads = `**/deliveries/${id}`;
-    await page.route(reads, (route) => route.fulfill({ status: 429, json }));
-    receiver.respond = (response) => response.writeHead(204).end();
-    await button.press('Enter');
-    await page.getByRole('status').filter({ hasText: 'Sent again' }).waitFor();
-    // The button is disabled but keeps the focus.
-    await button.and(page.locator(':focus')).waitFor();
-    assert.ok(await button.isDisabled());
-    await page.unroute(reads);
-    await page.getByRole('status').filter({ hasText: 'Delivered' }).waitFor();
-  },
-);
 
 test(
   'the shown command repeats the request exactly, and a receiver that verifies accepts it',
@@ -566,6 +545,7 @@ test('failures while a receiver was down are recovered at once', options, async 
     await ended(webhook, count);
   }
   receiver.respond = (response) => response.writeHead(200).end();
+  await ada.call(webhook.path, { method: 'PATCH', json: { active: false } });
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
   await page.getByRole('button', { name: 'Recover…' }).click();
   await page.getByRole('dialog').waitFor();
@@ -576,7 +556,7 @@ test('failures while a receiver was down are recovered at once', options, async 
     await answered.promise;
     await route.continue();
   });
-  await page.getByRole('button', { name: 'Resend 3' }).click();
+  await page.getByRole('button', { name: 'Reactivate and resend 3' }).click();
   // Otherwise nobody learns the result.
   await page.keyboard.press('Escape');
   answered.resolve();
@@ -587,25 +567,10 @@ test('failures while a receiver was down are recovered at once', options, async 
   await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
 });
 
-test('a recovery is counted for a browser whose clock is five minutes late', options, async () => {
-  const receiver = await startReceiver();
-  const webhook = await makeWebhook(cleo, receiver.url);
-  const page = await portal.open({ as: cleo, isNew: true, url: 'about:blank' });
-  await page.clock.setFixedTime(Date.now() - 5 * 60_000);
-  await page.goto(`${portalUrl}${webhook.path}/deliveries`);
-  await page.getByRole('button', { name: 'Recover…' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText('No deliveries failed in this time range.').waitFor();
-  await dialog
-    .getByRole('option', { name: 'The last 14 days', selected: true })
-    .waitFor({ state: 'attached' });
-});
-
 test('events from while a webhook was deactivated are replayed', options, async () => {
   const receiver = await startReceiver();
   const webhook = await makeWebhook(cleo, receiver.url);
-  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
-  await cleo.call(path, { method: 'PATCH', json: { active: false } });
+  await cleo.call(webhook.path, { method: 'PATCH', json: { active: false } });
   const eventId = await announce(portal.service.database);
   await fannedOut(eventId);
   const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
@@ -636,8 +601,16 @@ test('events from while a webhook was deactivated are replayed', options, async 
   await dialog.getByRole('button', { name: 'Done' }).click();
   await rowsOf(page).filter({ hasText: 'Succeeded' }).waitFor();
 
-  await page.getByRole('button', { name: 'Replay missed events…' }).click();
+  // Another count of the app is running: this one waits for its end.
+  await portal.service.database.transaction().execute(async (tx) => {
+    const lock = sql`pg_advisory_xact_lock(${replayLock}::int, hashtext(${webhook.appId}))`;
+    await sql`select ${lock}`.execute(tx);
+    const refused = page.waitForResponse((response) => response.status() === 409);
+    await page.getByRole('button', { name: 'Replay missed events…' }).click();
+    await refused;
+  });
   await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  assert.equal(await dialog.getByRole('alert').count(), 0);
   assert.ok(await dialog.getByRole('button', { name: 'Replay', exact: true }).isDisabled());
   await dialog.getByLabel('Time range').selectOption('A custom range');
   await dialog.getByLabel('Until').fill('2020-01-01T00:00');
@@ -653,23 +626,6 @@ test('events from while a webhook was deactivated are replayed', options, async 
   await explanation.getByText('The receiver accepted the event with a 2xx status.').waitFor();
   await explanation.getByRole('link', { name: 'All attempts' }).click();
   await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
-});
-
-test('a replay is counted once the count of another time range has ended', options, async () => {
-  const receiver = await startReceiver();
-  const webhook = await makeWebhook(cleo, receiver.url);
-  const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
-  await portal.service.database.transaction().execute(async (tx) => {
-    await sql`select pg_advisory_xact_lock(${replayLock}::int, hashtext(${webhook.appId}))`.execute(
-      tx,
-    );
-    const refused = page.waitForResponse((response) => response.status() === 409);
-    await page.getByRole('button', { name: 'Replay missed events…' }).click();
-    await refused;
-  });
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
-  assert.equal(await dialog.getByRole('alert').count(), 0);
 });
 
 test('an event that a webhook did not get is explained', options, async () => {
@@ -718,7 +674,6 @@ test('an event that a webhook did not get is explained', options, async () => {
   const names = [...new URL(page.url()).searchParams.keys()];
   assert.deepEqual(names, ['event', 'subject', 'at']);
   await page.getByText('Such events within a minute of that time').waitFor();
-  await assertAccessible(page, 'an explanation by time');
   await page.locator(`a[href$="id=${eventId}"]`).click();
   await page.waitForURL(/explain\?id=/);
   await notSent.getByText('The webhook was not subscribed to org.created.').waitFor();
@@ -797,27 +752,37 @@ test(
   },
 );
 
-test('a recovery that is refused says why, whichever time was chosen', options, async () => {
-  const webhook = await makeWebhook(bob, (await startReceiver()).url);
-  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries`, isNew: true });
-  // The clock is slow, so that 14 days ago are more to the service.
-  await page.clock.setFixedTime(Date.now() - 2 * 3_600_000);
-  await page.getByRole('button', { name: 'Recover…' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Time range').selectOption('The last 14 days');
-  await dialog.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
-  // It is right again, and 14 days are counted from now.
-  await page.clock.setFixedTime(Date.now());
-  await dialog.getByLabel('Time range').selectOption('The last hour');
-  await dialog.getByLabel('Time range').selectOption('The last 14 days');
-  await dialog.getByText('No deliveries failed in this time range').waitFor();
-  assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
-});
+test(
+  'a recovery goes by the clock of the service, and says why it is refused',
+  options,
+  async () => {
+    const webhook = await makeWebhook(bob, (await startReceiver()).url);
+    const page = await portal.open({ as: bob, isNew: true, url: 'about:blank' });
+    await page.clock.setFixedTime(Date.now() - 5 * 60_000);
+    await page.goto(`${portalUrl}${webhook.path}/deliveries`);
+    await page.getByRole('button', { name: 'Recover…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('No deliveries failed in this time range.').waitFor();
+    await dialog
+      .getByRole('option', { name: 'The last 14 days', selected: true })
+      .waitFor({ state: 'attached' });
+    // The clock is so slow that 14 days ago are more to the service.
+    await page.clock.setFixedTime(Date.now() - 2 * 3_600_000);
+    await dialog.getByLabel('Time range').selectOption('The last hour');
+    await dialog.getByLabel('Time range').selectOption('The last 14 days');
+    await dialog.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
+    // It is right again, and 14 days are counted from now.
+    await page.clock.setFixedTime(Date.now());
+    await dialog.getByLabel('Time range').selectOption('The last hour');
+    await dialog.getByLabel('Time range').selectOption('The last 14 days');
+    await dialog.getByText('No deliveries failed in this time range').waitFor();
+    assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
+  },
+);
 
 test('a recovery that is refused after the reactivation says what is left', options, async () => {
   const webhook = await makeWebhook(bob, (await startReceiver()).url);
-  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
-  await bob.call(path, { method: 'PATCH', json: { active: false } });
+  await bob.call(webhook.path, { method: 'PATCH', json: { active: false } });
   const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
   await page.route('**/recover', (route) => route.abort());
   await page.getByRole('button', { name: 'Recover…' }).click();

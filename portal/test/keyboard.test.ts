@@ -7,7 +7,6 @@ import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
 import {
   addressLinkOf,
   linkOf,
-  openPortal,
   openPortalWithProvider,
   password,
   portalUrl,
@@ -15,14 +14,15 @@ import {
   signUp,
 } from './support/portal-browser.ts';
 
+const portal = noBrowser ? null! : await openPortalWithProvider('Example Login');
+
 test(
   'a whole journey, from signing in to signing out, by keyboard alone',
   { skip: noBrowser },
   async () => {
-    const { service, open } = await openPortal();
-    const { email } = await signUp(service, 'ada@example.org');
+    const { email } = await signUp(portal.service, 'bea@example.org');
     const receiver = await startReceiver();
-    const page = await open();
+    const page = await portal.open();
 
     await typeInto(page, page.getByLabel('Email address'), email);
     await typeInto(page, page.getByLabel('Password', { exact: true }), password);
@@ -84,7 +84,6 @@ test(
   'an account, from signing up to ending a session, by keyboard alone',
   { skip: noBrowser },
   async () => {
-    const portal = await openPortalWithProvider('Example Login');
     const email = 'ada@example.org';
     const moved = 'ada@example.com';
     portal.provider.person = { sub: 'ada', email, email_verified: true };

@@ -42,7 +42,6 @@ test('the first steps lead in one dialog to a webhook that works', options, asyn
   await dialog.getByRole('button', { name: 'Create webhook' }).click();
   await dialog.locator('input[aria-invalid="true"]').waitFor();
   await dialog.getByLabel('URL').fill(receiver.url);
-  await assertAccessible(page, 'the first steps');
   await page.keyboard.press('Escape');
   await dialog.getByRole('button', { name: 'Create webhook' }).click();
   const saved = dialog.getByRole('button', { name: "Done, I've saved it" });

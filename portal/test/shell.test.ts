@@ -54,6 +54,7 @@ test('a page that gets no response says so, and goes on by itself', options, asy
   await page.clock.fastForward(30_000);
   await comeBack(page);
   await banner.waitFor();
+  await assertAccessible(page, 'a page without a response');
   await link.waitFor();
   assert.equal(await page.getByRole('alert').count(), 0, 'it is said once');
   await dora.call(`/apps/${id}`, { method: 'PATCH', json: { name: 'After' } });
@@ -82,38 +83,6 @@ test('without a connection a page that has read nothing says it once', options, 
     await page.getByText('Not loaded').first().waitFor({ state: 'detached' });
   }
 });
-
-test('on a narrow screen no section of an app stands alone in a row', options, async () => {
-  const iris = await signUp(portal.service, 'iris@example.org');
-  const app = await create(iris, '/apps', { name: 'Herald' });
-  const page = await portal.open({ as: iris, viewport: { width: 390, height: 800 } });
-  await page.goto(`${portalUrl}/apps/${app.id}`);
-  const links = page.getByRole('navigation', { name: 'App sections' }).getByRole('link');
-  await links.last().waitFor();
-  const tops = await links.evaluateAll((all) => all.map((a) => a.getBoundingClientRect().top));
-  const rows = [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
-  assert.deepEqual(rows, [4, 3]);
-});
-
-test('nobody sees a page, and is sent to sign in and back', options, async () => {
-  const page = await portal.open({ path: '/apps?page=2' });
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  assert.equal(page.url(), `${portalUrl}/sign-in?next=%2Fapps%3Fpage%3D2`);
-});
-
-test(
-  'the way from page to page moves the focus to the heading, and the title of the window',
-  options,
-  async () => {
-    const page = await portal.open({ as: ada });
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    await page.getByRole('link', { name: 'Apps', exact: true }).click();
-    const heading = page.getByRole('heading', { name: 'Apps', level: 1 });
-    await heading.waitFor();
-    assert.equal(await page.title(), 'Apps · Service developers');
-    assert.ok(await heading.evaluate((element) => element === element.ownerDocument.activeElement));
-  },
-);
 
 test('a session that ends elsewhere is told, and one goes on where one was', options, async () => {
   const grace = await signUp(portal.service, 'grace@example.org');

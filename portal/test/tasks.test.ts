@@ -1,4 +1,4 @@
-/** Common tasks, each in a few clicks from the overview. A choice in a list counts as two clicks. */
+/** Common tasks, each in a few clicks from the overview, or in as many by keyboard alone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
@@ -13,32 +13,21 @@ import { openPortal, portalUrl, signUp, type Person } from './support/portal-bro
 import { makeWebhook } from './support/webhook.ts';
 
 const options = { skip: noBrowser };
-const failures = 21;
+const failures = 3;
 const portal = noBrowser ? null! : await openPortal({ WEBHOOK_DEACTIVATE_AFTER: '1000' });
 const person = (name: string) => signUp(portal.service, `${name}@example.org`);
 const ada = noBrowser ? null! : await person('ada');
-const receiver = noBrowser ? null! : await startReceiver(fail);
+const receiver = noBrowser
+  ? null!
+  : await startReceiver((response) => response.writeHead(500).end('Broken'));
 const webhook = noBrowser ? null! : await makeWebhook(ada, receiver.url);
-
-/** Of others, whose tests change what is in trouble. */
-const [bob, cleo, dora] = noBrowser ? [] : await Promise.all(['bob', 'cleo', 'dora'].map(person));
-const bobs = noBrowser ? null! : await startReceiver(fail);
-const cleos = noBrowser ? null! : await startReceiver(fail);
+/** Of another one, for whom nothing fails. */
+const dora = noBrowser ? null! : await person('dora');
 const doras = noBrowser ? null! : await startReceiver();
-if (!noBrowser) {
-  await makeWebhook(bob!, bobs.url);
-  await makeWebhook(cleo!, cleos.url);
-}
-const quiet = noBrowser ? null! : await makeWebhook(dora!, doras.url);
+const quiet = noBrowser ? null! : await makeWebhook(dora, doras.url);
 const unsubscribed = noBrowser
   ? null
-  : await makeWebhook(dora!, doras.url, { events: ['alliance.created'] });
-
-function fail(response: {
-  writeHead: (status: number) => { end: (body: string) => unknown };
-}): void {
-  response.writeHead(500).end('Broken');
-}
+  : await makeWebhook(dora, doras.url, { events: ['alliance.created'] });
 
 if (!noBrowser) {
   const { database } = portal.service;
@@ -46,7 +35,7 @@ if (!noBrowser) {
   for (let count = 1; count <= failures; count += 1) await announce(database);
   await eventually(async () => {
     const { rows } = await sql`
-      select from deliveries where completed_at is not null having count(*) = ${4 * failures}
+      select from deliveries where completed_at is not null having count(*) = ${2 * failures}
     `.execute(database);
     return rows.length > 0;
   });
@@ -54,73 +43,35 @@ if (!noBrowser) {
 
 type Task = {
   page: Page;
-  click: (target: Locator, options?: { modifiers: ['Shift'] }) => Promise<void>;
-  choose: (target: Locator, option: string) => Promise<void>;
+  click: (target: Locator) => Promise<void>;
 };
 
-const inFourClicks = (run: (task: Task) => Promise<void>) => inClicks(4, ada, run);
-
-type Start = { as: Person; path?: string };
-
-/** Opens the overview or `path`, runs the task and checks its clicks. */
+/** Opens the overview or `path`, runs the task without a mouse, and counts what would be clicks. */
 async function inClicks(
   clicksMax: number,
-  start: Person | Start,
+  start: { as: Person; path?: string },
   run: (task: Task) => Promise<void>,
 ): Promise<void> {
-  const page = await openAt(start);
+  const page = await portal.open({ ...start, viewport });
   let clicks = 0;
   await run({
     page,
-    async click(target, how) {
+    async click(target) {
       clicks += 1;
-      await target.click(how);
-    },
-    async choose(target, option) {
-      clicks += 2;
-      await target.selectOption(option);
+      const isField = await target.evaluate((element) => element.tagName === 'INPUT');
+      await (isField ? tabTo(page, target) : pressOn(page, target));
     },
   });
   assert.ok(clicks <= clicksMax, `${clicks} clicks`);
 }
 
-/** The same task without a mouse. */
-async function byKeyboard(start: Start, run: (task: Task) => Promise<void>): Promise<void> {
-  const page = await openAt(start);
-  await run({
-    page,
-    async click(target) {
-      const isField = await target.evaluate((element) => element.tagName === 'INPUT');
-      await (isField ? tabTo(page, target) : pressOn(page, target));
-    },
-    choose: () => assert.fail('a choice in a list has keys of its own'),
-  });
-}
-
-function openAt(start: Person | Start): Promise<Page> {
-  const { as, path = '' } = 'as' in start ? start : { as: start };
-  return portal.open({ as, path, viewport: { width: 1280, height: 800 } });
-}
+const viewport = { width: 1280, height: 800 };
 
 const rowsOf = (page: Page) =>
   page
     .getByRole('table')
     .getByRole('row')
     .filter({ hasNot: page.getByRole('columnheader') });
-
-test('what was sent and answered at the last failure? send it again', options, () =>
-  inClicks(2, bob!, async ({ page, click }) => {
-    await page.getByText(`deliveries failed or cancelled`).waitFor();
-    await page.getByText('Last error: Your server failed (500)').waitFor();
-    await click(page.getByRole('link', { name: `${failures} deliveries failed or cancelled` }));
-    const panel = page.getByRole('region', { name: 'Delivery of org.created' });
-    for (const shown of ['Your server failed (500)', 'Body', 'Broken'])
-      await isOnScreen(panel.getByText(shown, { exact: true }).first());
-    bobs.respond = (response) => response.writeHead(204).end();
-    await click(panel.getByRole('button', { name: 'Send again' }));
-    await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
-  }),
-);
 
 async function isOnScreen(shown: Locator): Promise<void> {
   await eventually(async () => {
@@ -129,60 +80,70 @@ async function isOnScreen(shown: Locator): Promise<void> {
   });
 }
 
-test('the same by keyboard alone, and on to its neighbours', options, async () => {
-  const page = await portal.open({ as: cleo!, viewport: { width: 1280, height: 800 } });
-  await pressOn(page, page.getByRole('link', { name: 'deliveries failed or cancelled' }));
-  const panel = page.getByRole('region', { name: 'Delivery of org.created' });
-  await panel.getByText('Broken').first().waitFor();
-  await assertAccessible(page, 'a delivery beside the list');
-  const rows = rowsOf(page).getByRole('link', { name: 'org.created' });
-  const isOpen = (index: number) =>
-    rows.nth(index).and(page.locator('[aria-current]')).and(page.locator(':focus')).waitFor();
-  await rows.first().focus();
-  await page.keyboard.press('j');
-  await isOpen(1);
-  await page.keyboard.press('ArrowDown');
-  await isOpen(2);
-  await page.keyboard.press('k');
-  await isOpen(1);
-  await panel.getByRole('button', { name: 'Send again' }).waitFor();
-  cleos.respond = (response) => response.writeHead(204).end();
-  await page.keyboard.press('r');
-  await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
-  await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys in the list of deliveries' }).waitFor();
-  await assertAccessible(page, 'the keys of the list');
-  await page.keyboard.press('j');
-  await page.keyboard.press('Escape');
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await isOpen(1);
-  await page.keyboard.press('/');
-  const search = page.getByRole('searchbox', { name: 'Search' });
-  await search.and(page.locator(':focus')).waitFor();
-  await page.keyboard.type('jkr?/');
-  assert.equal(await search.inputValue(), 'jkr?/', 'a text field takes every key');
-  await panel.waitFor();
-  await rows.nth(1).focus();
-  await page.keyboard.press('Escape');
-  await panel.waitFor({ state: 'detached' });
-  await rows.nth(1).and(page.locator(':focus')).waitFor();
+test(
+  'who is in trouble, why, and what was answered? Send it again by keyboard',
+  options,
+  async () => {
+    const page = await portal.open({ as: ada, viewport });
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    for (const shown of [new URL(receiver.url).host, 'Last error: Your server failed (500)'])
+      await isOnScreen(attention.getByText(shown).first());
+    const failed = `${failures} deliveries failed or cancelled`;
+    await pressOn(page, page.getByRole('link', { name: failed }));
+    const panel = page.getByRole('region', { name: 'Delivery of org.created' });
+    for (const shown of ['Your server failed (500)', 'Body', 'Broken'])
+      await isOnScreen(panel.getByText(shown, { exact: true }).first());
+    await panel.getByText('What to check').first().waitFor();
+    await assertAccessible(page, 'a delivery beside the list');
+    const rows = rowsOf(page).getByRole('link', { name: 'org.created' });
+    const isOpen = (index: number) =>
+      rows.nth(index).and(page.locator('[aria-current]')).and(page.locator(':focus')).waitFor();
+    await rows.first().focus();
+    await page.keyboard.press('j');
+    await isOpen(1);
+    await page.keyboard.press('ArrowDown');
+    await isOpen(2);
+    await page.keyboard.press('k');
+    await isOpen(1);
+    await panel.getByRole('button', { name: 'Send again' }).waitFor();
+    receiver.respond = (response) => response.writeHead(204).end();
+    await page.keyboard.press('r');
+    await panel.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys in the list of deliveries' }).waitFor();
+    await assertAccessible(page, 'the keys of the list');
+    await page.keyboard.press('j');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await isOpen(1);
+    await page.keyboard.press('/');
+    const search = page.getByRole('searchbox', { name: 'Search' });
+    await search.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('jkr?/');
+    assert.equal(await search.inputValue(), 'jkr?/', 'a text field takes every key');
+    await panel.waitFor();
+    await rows.nth(1).focus();
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+    await rows.nth(1).and(page.locator(':focus')).waitFor();
 
-  const account = await portal.open({ as: cleo!, path: '/account' });
-  await account.getByRole('switch', { name: 'Use keys of one character' }).uncheck();
-  await account.goto(page.url());
-  await rowsOf(account).getByRole('link', { name: 'org.created' }).first().focus();
-  for (const key of ['j', '?', '/']) await account.keyboard.press(key);
-  assert.equal(await account.getByRole('dialog').count(), 0);
-  assert.equal(await account.locator('[aria-current=true]').count(), 0);
-});
+    const account = await portal.open({ as: ada, path: '/account' });
+    await account.getByRole('switch', { name: 'Use keys of one character' }).uncheck();
+    await account.goto(page.url());
+    await rowsOf(account).getByRole('link', { name: 'org.created' }).first().focus();
+    for (const key of ['j', '?', '/']) await account.keyboard.press(key);
+    assert.equal(await account.getByRole('dialog').count(), 0);
+    assert.equal(await account.locator('[aria-current=true]').count(), 0);
+  },
+);
 
 test('the first delivery is in the upper half of the screen', options, async () => {
   for (const [as, path] of [
-    [dora!, `/apps/${quiet.appId}/deliveries`],
-    [dora!, `${quiet.path}/deliveries`],
+    [dora, `/apps/${quiet.appId}/deliveries`],
+    [dora, `${quiet.path}/deliveries`],
     [ada, `${webhook.path}/deliveries`],
   ] as const) {
-    const page = await portal.open({ as, path, viewport: { width: 1280, height: 800 } });
+    const page = await portal.open({ as, path, viewport });
     const row = rowsOf(page).filter({ hasText: 'org.created' }).first();
     const box = await eventually(() => row.boundingBox());
     assert.ok(box.y < 400, `${path}: ${box.y} px`);
@@ -190,8 +151,11 @@ test('the first delivery is in the upper half of the screen', options, async () 
 });
 
 test('a link to an open delivery works on a phone, which shows it alone', options, async () => {
-  const page = await portal.open({ as: ada, viewport: { width: 390, height: 844 } });
-  await page.getByRole('link', { name: 'deliveries failed or cancelled' }).click();
+  const page = await portal.open({
+    as: ada,
+    path: `/apps/${webhook.appId}/deliveries`,
+    viewport: { width: 390, height: 844 },
+  });
   const row = rowsOf(page).getByRole('link', { name: 'org.created' }).first();
   const path = (await row.getAttribute('href')) ?? '';
   assert.match(path, /\/deliveries\/[\w-]+$/, 'a page of its own');
@@ -208,7 +172,7 @@ test('a link to an open delivery works on a phone, which shows it alone', option
 });
 
 test('a deactivated webhook gets a test with the sample of the event', options, async () => {
-  const page = await portal.open({ as: dora!, path: `${quiet.path}/deliveries` });
+  const page = await portal.open({ as: dora, path: `${quiet.path}/deliveries` });
   const link = rowsOf(page).getByRole('link', { name: 'org.created' }).first();
   await link.click();
   await sql`update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'owner' where id = ${quiet.webhookId}`.execute(
@@ -225,27 +189,8 @@ test('a deactivated webhook gets a test with the sample of the event', options, 
   assert.match(body.toString(), /"sample":\{"event":"org\.created"|org\.created/);
 });
 
-test('why did this delivery fail?', options, () =>
-  inFourClicks(async ({ page, click }) => {
-    await click(page.getByRole('link', { name: `${failures} deliveries failed or cancelled` }));
-    await click(rowsOf(page).getByRole('link', { name: 'org.created' }).first());
-    await page.getByText('Your server failed (500)').first().waitFor();
-    await page.getByText('What to check').first().waitFor();
-  }),
-);
-
-test('which deliveries got a 500 yesterday?', options, () =>
-  inFourClicks(async ({ page, click, choose }) => {
-    await click(page.getByRole('link', { name: `Failed: ${failures}` }));
-    await click(rowsOf(page).first().getByRole('link', { name: '500' }));
-    await page.waitForURL(/status=failed&response=500/);
-    await choose(page.getByLabel('Time', { exact: true }), 'Yesterday');
-    await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
-  }),
-);
-
 test('what happened to the creation of an organisation?', options, () =>
-  inFourClicks(async ({ page, click }) => {
+  inClicks(4, { as: ada }, async ({ page, click }) => {
     await click(page.getByRole('link', { name: 'All deliveries' }));
     await click(page.getByLabel('Organisation or alliance'));
     await page.keyboard.type('acme');
@@ -253,14 +198,6 @@ test('what happened to the creation of an organisation?', options, () =>
     await page.waitForURL(/subject=acme/);
     await click(rowsOf(page).getByRole('link', { name: 'org.created' }).first());
     await page.getByText('All attempts failed').waitFor();
-  }),
-);
-
-test('who is in trouble, and why?', options, () =>
-  inClicks(0, ada, async ({ page }) => {
-    const attention = page.getByRole('region', { name: 'Needs attention' });
-    for (const shown of [new URL(receiver.url).host, 'Last error: Your server failed (500)'])
-      await isOnScreen(attention.getByText(shown).first());
   }),
 );
 
@@ -275,8 +212,7 @@ async function rotate({ page, click }: Task): Promise<void> {
   await page.getByRole('heading', { name: 'The new secret' }).waitFor();
 }
 
-test('rotate a secret without losing a delivery', options, () => inFourClicks(rotate));
-test('the same by keyboard: rotate a secret', options, () => byKeyboard({ as: ada }, rotate));
+test('rotate a secret without losing a delivery', options, () => inClicks(4, { as: ada }, rotate));
 
 /** From the event to what keeps it from the webhook. */
 async function whyNot({ page, click }: Task): Promise<void> {
@@ -287,13 +223,12 @@ async function whyNot({ page, click }: Task): Promise<void> {
   await page.getByRole('button', { name: 'Edit' }).waitFor();
 }
 
-const atEvents = { as: dora!, path: `/apps/${unsubscribed?.appId}/events` };
+const atEvents = { as: dora, path: `/apps/${unsubscribed?.appId}/events` };
 test('why did a webhook not get an event?', options, () => inClicks(2, atEvents, whyNot));
-test('the same by keyboard: why no event', options, () => byKeyboard(atEvents, whyNot));
 
-const invite =
-  (email: string) =>
-  async ({ page, click }: Task): Promise<void> => {
+test('invite a viewer', options, () =>
+  inClicks(4, { as: ada }, async ({ page, click }) => {
+    const email = 'one@example.org';
     const own = page.getByRole('region', { name: 'Webhooks of Announcer' });
     await click(own.getByRole('link', { name: 'Announcer', exact: true }));
     await click(page.getByRole('link', { name: 'Members', exact: true }));
@@ -302,21 +237,5 @@ const invite =
     await click(page.getByRole('button', { name: 'Send invitation' }));
     const pending = page.getByRole('list', { name: 'Pending invitations' });
     await pending.getByRole('listitem').filter({ hasText: email }).getByText('Viewer').waitFor();
-  };
-
-test('invite a viewer', options, () => inFourClicks(invite('one@example.org')));
-test('the same by keyboard: invite a viewer', options, () =>
-  byKeyboard({ as: ada }, invite('two@example.org')),
-);
-
-test('resend the last 20 failures', options, () =>
-  inFourClicks(async ({ page, click }) => {
-    receiver.respond = (response) => response.writeHead(204).end();
-    await click(page.getByRole('link', { name: `Failed: ${failures}` }));
-    const boxes = rowsOf(page).getByRole('checkbox');
-    await click(boxes.first());
-    await click(boxes.nth(19), { modifiers: ['Shift'] });
-    await click(page.getByRole('button', { name: 'Redeliver 20' }));
-    await page.getByText('20 deliveries are being sent again.').waitFor();
   }),
 );

@@ -13,13 +13,6 @@ const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 
-test('an app that has used nothing says so', options, async () => {
-  const { id } = await create(ada, '/apps', { name: 'Idle' });
-  const page = await portal.open({ as: ada, path: `/apps/${id}/usage` });
-  await page.getByText('Nothing was used on these days.').waitFor();
-  await assertAccessible(page, 'usage of an app that has used nothing');
-});
-
 test(
   'limits of the app are shown, those that the operator has set and the others',
   options,
@@ -33,6 +26,8 @@ test(
     const page = await portal.open({ as: ada, path: `/apps/${id}/usage` });
     const limits = page.getByRole('region', { name: 'Limits' });
     await limits.getByText('1 of 2').waitFor();
+    await page.getByText('Nothing was used on these days.').waitFor();
+    await assertAccessible(page, 'usage of an app that has used nothing');
     const shown = (await limits.innerText()).replaceAll(/\s+/g, ' ');
     for (const line of [
       'Webhooks 1 of 2',
@@ -93,4 +88,7 @@ test('requests are shown by day and by key, for as many days as are chosen', opt
     const box = await tab.boundingBox();
     assert.ok(box && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
   }
+  const tops = await tabs.evaluateAll((all) => all.map((tab) => tab.getBoundingClientRect().top));
+  const rows = [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+  assert.deepEqual(rows, [4, 3], 'none stands alone in a row');
 });
