@@ -5,21 +5,14 @@ import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { failed, recordNew } from '../../service/test/support/queue-steps.ts';
 import { queueDrained } from '../../service/test/support/queue.ts';
-import { testActor } from '../../service/test/support/actor.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
-import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { comeBack, openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
+import { create } from './support/create.ts';
+import { comeBack, openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
-
-async function post(person: Person, path: string, json: object) {
-  const { status, body } = await person.call(path, { method: 'POST', json });
-  assert.ok(status < 300, JSON.stringify(body));
-  return body.data;
-}
 
 test('somebody new is told what to do next', options, async () => {
   const person = await signUp(portal.service, 'new@example.org');
@@ -67,14 +60,14 @@ test('the first steps lead in one dialog to a webhook that works', options, asyn
 
 test('what somebody else adds meanwhile takes no form and no secret away', options, async () => {
   const person = await signUp(portal.service, 'two@example.org');
-  const app = await post(person, '/apps', { name: 'Announcer' });
+  const app = await create(person, '/apps', { name: 'Announcer' });
   const page = await portal.open({ as: person, isNew: true, url: 'about:blank' });
   await page.clock.install();
   await page.goto(portalUrl);
   await page.getByRole('button', { name: 'Add a webhook' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('URL').fill('https://example.org/mine');
-  await post(person, `/apps/${app.id}/webhooks`, { url: 'https://example.org/theirs' });
+  await create(person, `/apps/${app.id}/webhooks`, { url: 'https://example.org/theirs' });
   const read = page.waitForResponse(/\/webhooks(\?|$)/);
   await page.clock.fastForward(10_000);
   await comeBack(page, 'before');
@@ -97,9 +90,9 @@ test('what somebody else adds meanwhile takes no form and no secret away', optio
 test('it shows what fails, what expires, and the deliveries of the day', options, async () => {
   const { service } = portal;
   const person = await signUp(service, 'busy@example.org');
-  const app = await post(person, '/apps', { name: 'Announcer' });
+  const app = await create(person, '/apps', { name: 'Announcer' });
   const expiresAt = new Date(Date.now() + 3 * 86_400_000).toISOString();
-  await post(person, `/apps/${app.id}/keys`, {
+  await create(person, `/apps/${app.id}/keys`, {
     name: 'Server',
     scopes: ['read:events'],
     expiresAt,
@@ -108,7 +101,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   const bad = await startReceiver((response) => response.writeHead(500).end());
   const hooks = [];
   for (const { url } of [good, bad])
-    hooks.push(await post(person, `/apps/${app.id}/webhooks`, { url }));
+    hooks.push(await create(person, `/apps/${app.id}/webhooks`, { url }));
   await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
   await announce(service.database);
   await queueDrained(service.database);
@@ -186,9 +179,9 @@ test(
     const { service } = portal;
     const { database } = service;
     const person = await signUp(service, 'silent@example.org');
-    const app = await post(person, '/apps', { name: 'Watchdog' });
+    const app = await create(person, '/apps', { name: 'Watchdog' });
     const add = (name: string) =>
-      post(person, `/apps/${app.id}/webhooks`, {
+      create(person, `/apps/${app.id}/webhooks`, {
         url: `https://example.org/${name}`,
       });
     const [idle, silent, dead] = [await add('idle'), await add('silent'), await add('dead')];
@@ -242,29 +235,3 @@ test(
     await page.getByText('1 delivery', { exact: true }).waitFor();
   },
 );
-
-test('maintenance is told on every page, also on one that is open', options, async () => {
-  const { service } = portal;
-  const person = await signUp(service, 'meanwhile@example.org');
-  const poll = async (isOn: boolean) => {
-    await eventually(async () => {
-      const { body } = await service.call('/status', { key: null });
-      return (body.data.maintenance !== null) === isOn;
-    });
-    await page.clock.fastForward(10_000);
-  };
-  const page = await portal.open({ as: person, isNew: true, url: 'about:blank' });
-  await page.clock.install();
-  await page.goto(`${portalUrl}/apps`);
-  await page.getByRole('heading', { name: 'You have no apps yet' }).waitFor();
-  const expectedEnd = new Date(Date.now() + 3_600_000);
-  await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
-  await poll(true);
-  const banner = page.getByText('Maintenance: your apps cannot be changed right now');
-  await banner.waitFor();
-  await page.getByText('Moving house.').waitFor();
-  await assertAccessible(page, 'the maintenance banner');
-  await disableMaintenance(service.database, testActor);
-  await poll(false);
-  await banner.waitFor({ state: 'detached' });
-});
