@@ -10,7 +10,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
-import { openPortal, portalUrl, signUp, visit } from './support/portal-browser.ts';
+import { openPortal, password, portalUrl, signUp, visit } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -47,6 +47,13 @@ test('maintenance is told on every page, also on one that is open', options, asy
   await banner.waitFor();
   await page.getByText('Moving house.').waitFor();
   await assertAccessible(page, 'the maintenance banner');
+  const signedOut = await portal.open({ path: '/sign-in' });
+  await signedOut.getByText('Moving house.').waitFor();
+  await assertAccessible(signedOut, 'the sign-in during maintenance');
+  await signedOut.getByLabel('Email address').fill(ada.email);
+  await signedOut.getByLabel('Password', { exact: true }).fill(password);
+  await signedOut.keyboard.press('Enter');
+  await signedOut.getByRole('heading', { name: 'Overview' }).waitFor();
   await disableMaintenance(service.database, testActor);
   await poll(false);
   await banner.waitFor({ state: 'detached' });

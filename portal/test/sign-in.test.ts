@@ -3,8 +3,6 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { sql } from '../../service/src/database/database.ts';
 import { returnPattern } from '../../service/src/http/portal/callback.ts';
-import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
-import { testActor } from '../../service/test/support/actor.ts';
 import { codeOf } from '../../service/test/support/authenticator.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -357,20 +355,6 @@ test(
     await assertAccessible(page, 'an account without a password');
   },
 );
-
-test('during maintenance the sign-in page says so, and lets people in', options, async () => {
-  const { database } = portal.service;
-  const person = await signUp(portal.service, 'patient@example.org');
-  await enableMaintenance(database, testActor, { message: 'A new disk.', expectedEnd: null });
-  await portal.service.settled();
-  const page = await portal.open({ path: '/sign-in' });
-  await page.getByText('A new disk.').waitFor();
-  await assertAccessible(page, 'sign in during maintenance');
-  await fill(page, { 'Email address': person.email, Password: password });
-  await button(page, 'Sign in').click();
-  await heading(page, 'Overview').waitFor();
-  await disableMaintenance(database, testActor);
-});
 
 test(
   'where no mail is sent, the pages say whom to ask, and the first account signs in',
