@@ -297,8 +297,8 @@ test(
     await disableMaintenance(database, testActor);
 
     // Somebody deletes the app: the form says that it is gone, and the page too once it has looked again.
-    await bob.call(`/apps/${id}`, { method: 'DELETE' });
     await eventually(async () => !(await bob.call('/overview')).body.data.maintenance);
+    assert.equal((await bob.call(`/apps/${id}`, { method: 'DELETE' })).status, 200);
     await page.getByRole('button', { name: 'Save name' }).click();
     await page.getByRole('alert').getByText('Not found', { exact: true }).first().waitFor();
   },
