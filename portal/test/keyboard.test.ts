@@ -4,16 +4,25 @@ import type { Page } from 'playwright-core';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
-import { openPortal, password, signUp } from './support/portal-browser.ts';
+import {
+  addressLinkOf,
+  linkOf,
+  openPortal,
+  openPortalWithProvider,
+  password,
+  portalUrl,
+  signInAs,
+  signUp,
+} from './support/portal-browser.ts';
 
 test(
   'a whole journey, from signing in to signing out, by keyboard alone',
   { skip: noBrowser },
   async () => {
-    const portal = await openPortal();
-    const { email } = await signUp(portal.service, 'ada@example.org');
+    const { service, open } = await openPortal();
+    const { email } = await signUp(service, 'ada@example.org');
     const receiver = await startReceiver();
-    const page = await portal.open();
+    const page = await open();
 
     await typeInto(page, page.getByLabel('Email address'), email);
     await typeInto(page, page.getByLabel('Password', { exact: true }), password);
@@ -66,8 +75,67 @@ test(
     await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
     await page.getByText('Webhook activated.').waitFor();
 
-    await signOut(page);
+    await chooseFromMenu(page, 'Sign out');
     await focused(page, 'Sign in');
+  },
+);
+
+test(
+  'an account, from signing up to ending a session, by keyboard alone',
+  { skip: noBrowser },
+  async () => {
+    const portal = await openPortalWithProvider('Example Login');
+    const email = 'ada@example.org';
+    const moved = 'ada@example.com';
+    portal.provider.person = { sub: 'ada', email, email_verified: true };
+    const page = await portal.open();
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+    await pressOn(page, page.getByRole('link', { name: 'Sign up' }));
+    await focused(page, 'Sign up');
+    await typeInto(page, page.getByLabel('Email address'), email);
+    await pressOn(page, button('Send link'));
+    await focused(page, 'Check the terminal');
+    await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+    await typeInto(page, page.getByLabel('Name'), 'Ada');
+    await typeInto(page, page.getByLabel('Password', { exact: true }), password);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Overview');
+
+    await chooseFromMenu(page, 'Account');
+    await focused(page, 'Your account');
+    await typeInto(page, page.getByLabel('New email address'), moved);
+    await page.keyboard.press('Enter');
+    await page.getByText(`the link for ${moved}`).waitFor();
+    await page.goto(`${portalUrl}${addressLinkOf(portal)}`);
+    await pressOn(page, button('Change address'));
+    await focused(page, 'Your account');
+    await pressOn(page, button('Add Example Login'));
+    await page.getByText('You can now sign in with it.').waitFor();
+    const other = await signInAs(portal.service, moved);
+    await page.reload();
+    const sessions = page.getByRole('region', { name: 'Sessions' });
+    await pressOn(page, sessions.getByRole('button', { name: /^End session/ }));
+    await confirm(page, 'End session');
+    await focused(page, 'Sessions');
+    assert.equal((await other.call('/session')).status, 401);
+    await chooseFromMenu(page, 'Sign out');
+    await focused(page, 'Sign in');
+
+    await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
+    await focused(page, 'Reset your password');
+    await typeInto(page, page.getByLabel('Email address'), moved);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Check the terminal');
+    await page.goto(`${portalUrl}${linkOf(portal, moved)}`);
+    await typeInto(page, page.getByLabel('New password', { exact: true }), password);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Review your other ways to sign in');
+    await pressOn(page, button('Remove Example Login'));
+    await confirm(page, 'Remove');
+    await focused(page, 'Review your other ways to sign in');
+    await pressOn(page, page.getByRole('link', { name: 'Continue' }));
+    await focused(page, 'Overview');
   },
 );
 
@@ -78,10 +146,11 @@ async function confirm(page: Page, action: string): Promise<void> {
   await pressOn(page, dialog.getByRole('button', { name: action, exact: true }));
 }
 
-async function signOut(page: Page): Promise<void> {
+async function chooseFromMenu(page: Page, chosen: 'Account' | 'Sign out'): Promise<void> {
   await pressOn(page, page.getByRole('button', { name: 'Your account' }));
   await page.getByRole('menu').locator(':focus').waitFor({ state: 'attached' });
-  for (const name of ['Account', 'Security', 'Show times in UTC', 'Sign out']) {
+  const items = ['Account', 'Security', 'Show times in UTC', 'Sign out'];
+  for (const name of items.slice(0, items.indexOf(chosen) + 1)) {
     await page.keyboard.press('ArrowDown');
     await page.getByRole('menuitem', { name }).and(page.locator(':focus')).waitFor();
   }
