@@ -3,7 +3,7 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
-import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
+import { hashApiKey, isWellFormedApiKey } from './key-format.ts';
 import { findCallersOfKeys, type Caller } from './keys.ts';
 
 export type KeyCache = {

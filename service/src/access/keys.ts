@@ -15,7 +15,7 @@ import {
 } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
-import { generateApiKey, hashApiKey } from './api-key.ts';
+import { generateApiKey, hashApiKey } from './key-format.ts';
 import { recordAudit } from './audit-log.ts';
 import { usedKey } from './create-once.ts';
 import { enforceQuota, ownQuota } from './quotas.ts';

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { invalid } from '../errors.ts';
-import { exists, unfinishedName } from '../database/unfinished.ts';
+import { exists, unfinishedName } from '../database/unfinished-files.ts';
 
 export type Write = (content: string | Buffer) => Promise<void>;
 

@@ -21,7 +21,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { StartError } from '../errors.ts';
 import { readOrCreateSecret } from './read-secret-keys.ts';
-import { removeUnfinished, exists, unfinishedName } from './unfinished.ts';
+import { removeUnfinished, exists, unfinishedName } from './unfinished-files.ts';
 
 export type Installation = {
   dataDir: string;

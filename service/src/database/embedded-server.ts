@@ -5,7 +5,7 @@ import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Installation, asUser } from './embedded-installation.ts';
-import { isAlive, unfinishedName } from './unfinished.ts';
+import { isAlive, unfinishedName } from './unfinished-files.ts';
 
 export type Server = { pid: number; socketDir: string };
 

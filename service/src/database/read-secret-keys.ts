@@ -8,7 +8,7 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Config } from '../settings/config.ts';
 import { StartError } from '../errors.ts';
 import { sql, type Database } from './database.ts';
-import { exists, unfinishedName } from './unfinished.ts';
+import { exists, unfinishedName } from './unfinished-files.ts';
 
 export const lostKeyAdvice =
   'restore it from a backup, or set SECRET_KEY to the key; if it is lost, run orgdir database replace-secret-key';

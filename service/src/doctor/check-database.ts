@@ -9,7 +9,7 @@ import {
 } from '../database/database.ts';
 import { openEmbedded } from '../database/embedded.ts';
 import { listLockHolders } from '../database/list-lock-holders.ts';
-import { exists } from '../database/unfinished.ts';
+import { exists } from '../database/unfinished-files.ts';
 import { ServiceError, StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../settings/setting-types.ts';
 import { checkConnections, checkLocks, checkMigrations, checkServer } from './check-server.ts';

@@ -4,7 +4,7 @@ import { sql, type Database } from '../database/database.ts';
 import { listMissingPartitions } from '../database/migrate.ts';
 import { subscribableEvents } from '../events/catalogue.ts';
 import type { QueueState } from '../runtime/metrics.ts';
-import { countWorkers } from '../webhooks/queue/members.ts';
+import { countWorkers } from '../webhooks/queue/workers.ts';
 import { findOverdueDay, listHolders } from '../webhooks/history/retention.ts';
 import { createQueueReader } from '../system/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
-import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/access/api-key.ts';
-import { listAppKeys, readAppKey } from '../../src/access/app-keys.ts';
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from '../../src/access/key-format.ts';
+import { listAppKeys, readAppKey } from '../../src/access/list-app-keys.ts';
 import { createKeyCache } from '../../src/access/key-cache.ts';
 import { revokeKey, scopes } from '../../src/access/keys.ts';
 import { sql } from '../../src/database/database.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../../src/database/database.ts';
 import { Room, perWebhookMax } from '../../src/webhooks/queue/dispatch/room.ts';
-import { joinWorkers, leaveWorkers } from '../../src/webhooks/queue/members.ts';
+import { joinWorkers, leaveWorkers } from '../../src/webhooks/queue/workers.ts';
 import { openTestDatabase } from '../support/database.ts';
 
 const { database } = await openTestDatabase();

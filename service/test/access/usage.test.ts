@@ -1,7 +1,7 @@
 /** What keys and apps use is counted once, by day, and shown to the operator and to the members of the app. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAppKey } from '../../src/access/app-keys.ts';
+import { readAppKey } from '../../src/access/list-app-keys.ts';
 import { deleteApp } from '../../src/access/apps.ts';
 import { listKeys } from '../../src/access/keys.ts';
 import { setMember } from '../../src/access/members.ts';

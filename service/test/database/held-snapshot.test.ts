@@ -17,7 +17,7 @@ import {
   type ParkedSince,
 } from '../../src/webhooks/queue/dispatch/claim.ts';
 import { findWork } from '../../src/webhooks/queue/find-work.ts';
-import { joinWorkers } from '../../src/webhooks/queue/members.ts';
+import { joinWorkers } from '../../src/webhooks/queue/workers.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
 import { createHealth } from '../../src/system/health.ts';

@@ -10,7 +10,7 @@ import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliverie
 import { findWork } from '../../src/webhooks/queue/find-work.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/health/update-webhook-health.ts';
 import { readOverview } from '../../src/webhooks/management/overview.ts';
-import { joinWorkers } from '../../src/webhooks/queue/members.ts';
+import { joinWorkers } from '../../src/webhooks/queue/workers.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';
 import { queueSettings } from '../../src/webhooks/queue/worker.ts';

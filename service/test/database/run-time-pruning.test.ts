@@ -11,7 +11,7 @@ import { createPool } from '../../src/database/pool.ts';
 import { claimParked, listParked } from '../../src/webhooks/queue/dispatch/claim.ts';
 import { findWork } from '../../src/webhooks/queue/find-work.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/dispatch/load-deliveries.ts';
-import { joinWorkers } from '../../src/webhooks/queue/members.ts';
+import { joinWorkers } from '../../src/webhooks/queue/workers.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record/record.ts';
 import { recover } from '../../src/webhooks/replay/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/record/recover-leases.ts';

@@ -16,7 +16,7 @@ import { checkUsable } from '../../src/doctor/check-server.ts';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { createSecretBox } from '../../src/runtime/secret-box.ts';
 import { headersOwner } from '../../src/webhooks/sending/own-headers.ts';
-import { joinWorkers } from '../../src/webhooks/queue/members.ts';
+import { joinWorkers } from '../../src/webhooks/queue/workers.ts';
 import {
   embeddedOnly,
   newDataDir,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { generateApiKey } from '../../src/access/api-key.ts';
+import { generateApiKey } from '../../src/access/key-format.ts';
 import { createKey, createPlatformKey, createTemporaryKey, scopes } from '../../src/access/keys.ts';
 import { testActor } from '../support/actor.ts';
 import { openTestDatabase } from '../support/database.ts';

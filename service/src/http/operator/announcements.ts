@@ -12,7 +12,12 @@ import {
   findAnnounced,
   listAnnouncements,
 } from '../../system/announcements.ts';
-import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
+import {
+  CreationHeaders,
+  idempotencyKeyOf,
+  repeatable,
+  tellRepeated,
+} from '../idempotent-requests.ts';
 import { onOnePage } from '../portal/surface.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
 import { operation } from './surface.ts';

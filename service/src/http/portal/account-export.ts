@@ -5,7 +5,7 @@
  * or the account is suspended, no page is sent, and the response breaks off.
  */
 import { Readable } from 'node:stream';
-import { listMemberKeys } from '../../access/app-keys.ts';
+import { listMemberKeys } from '../../access/list-app-keys.ts';
 import { listOwnInvitations, type OwnInvitation } from '../../access/invitations.ts';
 import type { ApiKey } from '../../access/keys.ts';
 import { listOwnApps } from '../../access/own-apps.ts';

@@ -11,7 +11,12 @@ import { deleted, plainName, strictObject } from '../../contract/shapes.ts';
 import { withTextTimes } from '../../contract/parse-time.ts';
 import type { Transaction } from '../../database/database.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
+import {
+  CreationHeaders,
+  idempotencyKeyOf,
+  repeatable,
+  tellRepeated,
+} from '../idempotent-requests.ts';
 import { getAppUsage } from '../usage-operations.ts';
 import { onOnePage, operation, type PortalContext } from './surface.ts';
 

@@ -5,8 +5,8 @@ import {
   overlapSecondsMax,
   temporaryKeyMinutes,
 } from '../../contract/periods.ts';
-import { deriveApiKey } from '../../access/api-key.ts';
-import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
+import { deriveApiKey } from '../../access/key-format.ts';
+import { listAppKeys, readAppKey } from '../../access/list-app-keys.ts';
 import { createOnce, type Once } from '../../access/create-once.ts';
 import {
   createKey,
@@ -27,7 +27,12 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor, Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses/responses.ts';
-import { CreationHeaders, idempotencyKeyOf, repeatable, tellRepeated } from '../repeatable.ts';
+import {
+  CreationHeaders,
+  idempotencyKeyOf,
+  repeatable,
+  tellRepeated,
+} from '../idempotent-requests.ts';
 import { operation } from './surface.ts';
 
 const NewKey = strictObject(

@@ -20,7 +20,7 @@ import {
 } from '../../contract/periods.ts';
 import { isFuture, requireTime } from '../../contract/parse-time.ts';
 import { invalid } from '../../errors.ts';
-import { repeatableHeaders } from '../repeatable.ts';
+import { repeatableHeaders } from '../idempotent-requests.ts';
 import { OwnHeadersInput } from '../../contract/own-headers.ts';
 import { webhookFormats } from '../../contract/delivery-rules.ts';
 import { PageQuery } from '../../directory/list-query.ts';

@@ -2,7 +2,7 @@
 import type { OwnHeaders } from '../../contract/own-headers.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';
-import { requireProcessesSince } from '../queue/members.ts';
+import { requireProcessesSince } from '../queue/workers.ts';
 import { headersOwner, sealedText } from '../sending/own-headers.ts';
 
 /** What creating and changing webhooks needs for their headers. */

@@ -32,7 +32,7 @@ import {
 } from '../../events/catalogue.ts';
 import { compileFilters, type Filters } from '../filters/compile-filters.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
-import { requireProcessesSince } from '../queue/members.ts';
+import { requireProcessesSince } from '../queue/workers.ts';
 import type { OwnHeaders } from '../../contract/own-headers.ts';
 import { checkRequest, type GuardOptions } from './check-webhook-url.ts';
 import type { SecretBox } from '../../runtime/secret-box.ts';

@@ -32,7 +32,7 @@ import { Dispatcher, rarelyMs, type DispatcherDependencies } from './dispatch/di
 import { findWork, leftMs } from './find-work.ts';
 import { renewProbes } from './health/healing.ts';
 import { dropChatLimits } from './dispatch/chat-limits.ts';
-import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
+import { announceJoining, healthDelayMs, joinWorkers, leaveWorkers } from './workers.ts';
 import {
   eventsNotice,
   FollowersNotifier,

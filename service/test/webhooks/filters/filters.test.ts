@@ -13,7 +13,7 @@ import { publishEvent } from '../../../src/directory/publish-in-groups.ts';
 import { EventFeed, filtersMax } from '../../../src/events/event-feed.ts';
 import { previewedMax } from '../../../src/http/portal/webhooks.ts';
 import { compileFilters } from '../../../src/webhooks/filters/compile-filters.ts';
-import { leaveWorkers } from '../../../src/webhooks/queue/members.ts';
+import { leaveWorkers } from '../../../src/webhooks/queue/workers.ts';
 import { advanceBroadcast, sliceMax } from '../../../src/webhooks/queue/fan-out/fan-out.ts';
 import { testActor } from '../../support/actor.ts';
 import { put } from '../../support/directory.ts';

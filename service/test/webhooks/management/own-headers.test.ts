@@ -9,7 +9,7 @@ import {
   refusedHeaders,
 } from '../../../src/contract/own-headers.ts';
 import { sql } from '../../../src/database/database.ts';
-import { joinWorkers, leaveWorkers } from '../../../src/webhooks/queue/members.ts';
+import { joinWorkers, leaveWorkers } from '../../../src/webhooks/queue/workers.ts';
 import { headersOwner } from '../../../src/webhooks/sending/own-headers.ts';
 import { createSigningKeys } from '../../../src/webhooks/sending/signing-keys.ts';
 import { put } from '../../support/directory.ts';
