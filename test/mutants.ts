@@ -29,7 +29,9 @@ const timeoutMs = 2_400_000;
 const root = join(import.meta.dirname, '..');
 const copy = mkdtempSync(join(tmpdir(), 'orgdir-mutants-'));
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+/** Ctrl-C. The run of the tests ends first: its database must not outlive it. */
+const interrupt = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupt.abort());
 
 const operators: Record<string, string> = {
   '===': '!==',
@@ -126,18 +128,27 @@ function stagesOf(file: string): string[][] {
 
 /** Runs a command in the copy, until it ends or a test fails. Resolves with what failed, or null. */
 async function failureOf(command: string, args: string[]): Promise<string | null> {
-  const child = spawn(command, args, { cwd: copy, stdio: ['ignore', 'pipe', 'inherit'] });
+  // Detached, so that a terminal's Ctrl-C comes once: a second one would end it before its database.
+  const child = spawn(command, args, {
+    cwd: copy,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
   let failed: string | undefined;
-  const stop = setTimeout(() => end('the tests do not end'), timeoutMs);
   const end = (reason: string) => {
+    if (failed === undefined) child.kill('SIGINT');
     failed ??= reason;
-    child.kill('SIGINT');
   };
+  const stop = setTimeout(() => end('the tests do not end'), timeoutMs);
+  const onInterrupt = () => end('interrupted');
+  interrupt.signal.addEventListener('abort', onInterrupt, { once: true });
   createInterface(child.stdout).on('line', (line) => {
     if (/^\s*✖ /.test(line)) end(line.trim());
   });
   const [status] = await once(child, 'close');
   clearTimeout(stop);
+  interrupt.signal.removeEventListener('abort', onInterrupt);
+  if (interrupt.signal.aborted) process.exit(1);
   return failed ?? (status === 0 ? null : `exit status ${String(status)}`);
 }
 
