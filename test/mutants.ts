@@ -1,7 +1,8 @@
 /**
  * npm run test:mutants -- --seed 1 [--count 20] [--only 'service/src/access/*.ts']: changes one place of the source at a time,
- * in a copy of the checkout, and runs the tests until one fails: first those of the file, then those of its folder, then all.
- * Prints each change that no test notices. Some of them change nothing that anybody could notice; the others lack a test.
+ * in a copy of the checkout, and runs the tests until one fails: first those named as the file, then those that import it and
+ * those of its folder, then all. Prints each change that no test notices. Some of them change nothing that anybody could
+ * notice; the others lack a test.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -108,22 +109,36 @@ function changesOf(file: string): Change[] {
 /** The same for the same seed, and any as likely as another. */
 function pick(index: number): Change {
   const hash = createHash('sha256').update(`${seed} ${index}`).digest();
-  const change = all[hash.readUInt32BE() % all.length];
+  const change = changes[hash.readUInt32BE() % changes.length];
   if (!change) throw new Error(`${options.only} matches no source file`);
   return change;
 }
 
-/** Patterns of tests, those that are most likely to notice first. */
+/** Files of tests, those that are most likely to notice first. */
 function stagesOf(file: string): string[][] {
   const [folder = '', , ...path] = file.split('/');
   const tests = join(folder, 'test');
   const name = basename(file, '.ts');
   const top = path.length > 1 ? path[0] : '';
-  return [
-    [join(tests, '**', `${name}.test.ts`), join(tests, dirname(path.join('/')), '*.test.ts')],
-    [join(tests, top ?? '', '**/*.test.ts')],
+  const all = globSync(
     ['{service,client,docs,examples/*}/test/**/*.test.ts', 'portal/test/*.test.ts'],
-  ].map((patterns) => patterns.filter((pattern) => globSync(pattern, { cwd: copy }).length > 0));
+    {
+      cwd: root,
+    },
+  );
+  const importers = all.filter((test) =>
+    readFileSync(join(root, test), 'utf8').includes(`/${name}.ts'`),
+  );
+  const matching = (...patterns: string[]) => globSync(patterns, { cwd: root });
+  const seen = new Set<string>();
+  return [
+    matching(
+      join(tests, '**', `${name}.test.ts`),
+      join(tests, dirname(path.join('/')), '*.test.ts'),
+    ),
+    [...importers, ...matching(join(tests, top ?? '', '**/*.test.ts'))],
+    all,
+  ].map((files) => files.filter((test) => !seen.has(test) && seen.add(test)));
 }
 
 /** Runs a command in the copy, until it ends or a test fails. Resolves with what failed, or null. */
@@ -155,9 +170,9 @@ async function failureOf(command: string, args: string[]): Promise<string | null
 async function noticedBy(change: Change): Promise<string | null> {
   const types = await failureOf('tsc', ['--checkers', '2']);
   if (types !== null) return 'types';
-  for (const patterns of stagesOf(change.file)) {
-    if (patterns.length === 0) continue;
-    const failed = await failureOf('node', ['test/run.ts', ...patterns]);
+  for (const tests of stagesOf(change.file)) {
+    if (tests.length === 0) continue;
+    const failed = await failureOf('node', ['test/run.ts', ...tests]);
     if (failed !== null) return failed;
   }
   return null;
@@ -168,9 +183,9 @@ cpSync(root, copy, {
   verbatimSymlinks: true,
   filter: (path) => !['.git', 'data'].includes(relative(root, path)),
 });
-const all = globSync(options.only, { cwd: root }).toSorted().flatMap(changesOf);
+const changes = globSync(options.only, { cwd: root }).toSorted().flatMap(changesOf);
 const sample = Array.from({ length: Number(options.count) }, (_, index) => pick(index));
-console.log(`${sample.length} of ${all.length} changes, --seed ${seed}`);
+console.log(`${sample.length} of ${changes.length} changes, --seed ${seed}`);
 const counts = { tests: 0, types: 0, nothing: 0 };
 for (const change of sample) {
   const { file, start, end, text } = change;
