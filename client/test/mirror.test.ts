@@ -31,7 +31,7 @@ const kinds = ['orgs', 'alliances', 'blueprints'] as const;
 const shared = await openTestDatabase();
 const service = await startTestService({ beside: shared, worker: true });
 const second = await startTestService({ beside: { ...shared, secretKeys: service.secretKeys } });
-/** Has made no download yet. */
+/** Made no download while there were changes that have been dropped since. */
 const later = await startTestService({ beside: { ...shared, secretKeys: service.secretKeys } });
 const processes = [service, second];
 const { database } = service;
@@ -268,7 +268,7 @@ test('a mirror waits out what responds in the place of the service', async () =>
   const store = createMemoryStore();
   let odd: (() => Response)[] = [];
   const between = createClient({
-    baseUrl: service.url,
+    baseUrl: later.url,
     apiKey: service.key,
     retries: 0,
     fetch: async (input, init) => odd.shift()?.() ?? fetch(input, init),
@@ -301,7 +301,7 @@ test('a mirror that has read something waits out an error of the service', async
   const store = createMemoryStore();
   let broken = 0;
   const failing = createClient({
-    baseUrl: service.url,
+    baseUrl: later.url,
     apiKey: service.key,
     retries: 0,
     fetch: async (input, init) => (broken-- > 0 ? brokenService() : fetch(input, init)),
@@ -326,7 +326,7 @@ test('a mirror ends if the service has moved for good', async () => {
   const moved = () =>
     new Response('', { status: 308, headers: { location: 'https://example.org' } });
   const from = createClient({
-    baseUrl: service.url,
+    baseUrl: later.url,
     apiKey: service.key,
     fetch: async (input, init) => (hasMoved ? moved() : fetch(input, init)),
   });
