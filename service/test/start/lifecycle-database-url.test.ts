@@ -120,11 +120,11 @@ test(
   },
 );
 
-test('a server that is not PostgreSQL is reported in one line', options, async () => {
+test('a server that is not PostgreSQL is reported in one line', options, async (t) => {
   const other = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  t.after(() => other.close());
   other.listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
   await refused(`postgres://orgdir:hunter2@127.0.0.1:${port}/orgdir`);
-  other.close();
 });

@@ -7,7 +7,7 @@ import { toUrl, type TestDatabase } from './database.ts';
 import type { CommandResult } from './run-command.ts';
 import { testPublicUrl } from './service.ts';
 
-const signals = ['SIGINT', 'SIGTERM'] as const;
+const signals = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 
 /**
  * One at a time: the environment, which `env` is added to while it runs, and the output are the process's. DATABASE_URL, which
