@@ -155,6 +155,15 @@ test('a JSON array is refused, and the error says how to make lines of it', asyn
   assert.equal(await orgs(), before);
 });
 
+test('a file of lines may have a bracket wherever a part of it begins that is read at once', async () => {
+  const [start, end] = ['{"name":"', '","aliases":["one"]}\n'];
+  const padding = '\n'.repeat(64 * 1024 - start.length - 'Bracketed'.length - end.indexOf('['));
+  const text = `${padding}${start}Bracketed${end}`;
+  assert.equal(text[64 * 1024], '[');
+  const { code, stdout, stderr } = await importText('bracketed.ndjson', text);
+  assert.deepEqual([code, stdout], [0, '1 orgs created, 0 updated.\n'], stderr);
+});
+
 test('a file without slugs is refused the second time, and says how to import it anyway', async () => {
   const text = 'name\nAcme\n"Beta, Ltd"\nGamma\n';
   assert.equal((await importText('names.csv', text)).code, 0);
