@@ -258,7 +258,7 @@ test(
     await page.getByRole('textbox', { name: 'Name' }).fill('Once');
     await loseResponse(page, 'POST', '/apps');
     await page.getByRole('button', { name: 'Create app' }).click();
-    await page.getByRole('alert').getByText('look before you try again').waitFor();
+    await page.getByRole('alert').getByText('it is done only once').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Once' }).waitFor();
 
@@ -266,7 +266,7 @@ test(
     await page.getByRole('textbox', { name: 'Name' }).fill('Twice');
     await loseResponse(page, 'POST', '/apps');
     await page.getByRole('button', { name: 'Create app' }).click();
-    await page.getByRole('alert').getByText('look before you try again').waitFor();
+    await page.getByRole('alert').getByText('it is done only once').waitFor();
     await page.getByRole('button', { name: 'Create app' }).click();
     await page.getByRole('heading', { name: 'Twice' }).waitFor();
     assert.equal((await dan.call('/apps')).body.data.length, 2);

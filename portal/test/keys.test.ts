@@ -180,7 +180,7 @@ test('a key whose creation got no answer is made once, and shown', options, asyn
   await page.getByLabel('Expires').selectOption('In 30 days');
   await loseResponse(page, 'POST', `/apps/${id}/keys`);
   await button(page, 'Create key').click();
-  await page.getByText('It is unknown whether this was done').waitFor();
+  await page.getByText('it is done only once').waitFor();
   await button(page, 'Create key').click();
   await page.locator('h2:focus', { hasText: 'Your new key' }).waitFor();
   assert.match(await page.getByTestId('secret').first().innerText(), /^odk_/);

@@ -569,7 +569,7 @@ test(
     await page.getByLabel('URL').fill(receiver.url);
     await loseResponse(page, 'POST', `/apps/${appId}/webhooks`);
     await button(page, 'Create webhook').click();
-    await page.getByText('It is unknown whether this was done').waitFor();
+    await page.getByText('it is done only once').waitFor();
     await button(page, 'Create webhook').click();
     await page.getByRole('heading', { name: 'The secret of your webhook' }).waitFor();
     const { body } = await bob.call(`/apps/${appId}/webhooks`);

@@ -1,5 +1,6 @@
 /** Sends one request to the portal API of the service. Errors are those of the client, with code and request id. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
+import { repeatableMinutes } from '../../../service/src/contract/periods.ts';
 import { pageData } from '../page-data.ts';
 import { askForProof } from './ask-for-proof.ts';
 import { escapeNames } from './escape-names.ts';
@@ -62,9 +63,10 @@ export function path(...parts: string[]): string {
 }
 
 /** What to do without an answer. Only a read has a signal, one by POST too. */
-function adviceOn({ method = 'GET', signal }: Call): string {
-  return method === 'GET' || signal
-    ? 'Check your connection and try again.'
+function adviceOn({ method = 'GET', signal, idempotencyKey }: Call): string {
+  if (method === 'GET' || signal) return 'Check your connection and try again.';
+  return idempotencyKey
+    ? `It may have been done: try again here within ${repeatableMinutes} minutes, and it is done only once.`
     : 'It is unknown whether this was done: look before you try again.';
 }
 
