@@ -34,35 +34,39 @@ process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupt.abort());
 
-const operators: Record<string, string> = {
-  '===': '!==',
-  '!==': '===',
-  '<': '<=',
-  '<=': '<',
-  '>': '>=',
-  '>=': '>',
-  '+': '-',
-  '-': '+',
-  '*': '/',
-  '/': '*',
-  '&&': '||',
-  '||': '&&',
-  '??': '&&',
-};
-const words: Record<string, string> = {
-  and: 'or',
-  or: 'and',
-  min: 'max',
-  max: 'min',
-  least: 'greatest',
-  greatest: 'least',
-  asc: 'desc',
-  desc: 'asc',
-  some: 'every',
-  every: 'some',
-  true: 'false',
-  false: 'true',
-};
+const operators = new Map(
+  Object.entries({
+    '===': '!==',
+    '!==': '===',
+    '<': '<=',
+    '<=': '<',
+    '>': '>=',
+    '>=': '>',
+    '+': '-',
+    '-': '+',
+    '*': '/',
+    '/': '*',
+    '&&': '||',
+    '||': '&&',
+    '??': '&&',
+  }),
+);
+const words = new Map(
+  Object.entries({
+    and: 'or',
+    or: 'and',
+    min: 'max',
+    max: 'min',
+    least: 'greatest',
+    greatest: 'least',
+    asc: 'desc',
+    desc: 'asc',
+    some: 'every',
+    every: 'some',
+    true: 'false',
+    false: 'true',
+  }),
+);
 
 function changesOf(file: string): Change[] {
   const source = readFileSync(join(root, file), 'utf8');
@@ -70,7 +74,7 @@ function changesOf(file: string): Change[] {
   const add = (start: number, end: number, text: string) => found.push({ file, start, end, text });
   const addOperator = (left: { end: number }, right: { start: number }, operator: string) => {
     const start = source.indexOf(operator, left.end);
-    const text = operators[operator];
+    const text = operators.get(operator);
     if (text !== undefined && start < right.start) add(start, start + operator.length, text);
   };
   const negate = ({ start, end }: { start: number; end: number }) =>
@@ -89,7 +93,7 @@ function changesOf(file: string): Change[] {
       if (typeof value === 'number') add(start, end, String(value + 1));
     },
     MemberExpression: ({ property }) => {
-      const text = property.type === 'Identifier' && words[property.name];
+      const text = property.type === 'Identifier' && words.get(property.name);
       if (text) add(property.start, property.end, text);
     },
     // SQL, and other texts.
@@ -97,7 +101,7 @@ function changesOf(file: string): Change[] {
       for (const match of source
         .slice(start, end)
         .matchAll(/(?<=\s)(<=|>=|<|>|[a-z]+)(?=[\s(])/g)) {
-        const text = operators[match[0]] ?? words[match[0]];
+        const text = operators.get(match[0]) ?? words.get(match[0]);
         if (text !== undefined)
           add(start + match.index, start + match.index + match[0].length, text);
       }
