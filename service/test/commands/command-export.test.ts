@@ -251,6 +251,17 @@ test('an interrupted export leaves no file, and keeps the previous one', async (
   assert.equal((await run('export', 'orgs', path('cut'))).code, 0, 'the next one is not stopped');
 });
 
+test('an export of everything that fails half-way leaves no folder', async () => {
+  await sql`alter table blueprints rename to hidden`.execute(origin.database);
+  const { code, stderr } = await run('export', 'all', path('half'));
+  await sql`alter table hidden rename to blueprints`.execute(origin.database);
+  assert.deepEqual([code, /relation "blueprints" does not exist/.test(stderr)], [1, true], stderr);
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.startsWith('half')),
+    [],
+  );
+});
+
 test('standard output has only NDJSON, and a closed pipe ends it quietly', async () => {
   const whole = await run('export', 'orgs', '-');
   assert.equal(whole.stderr, '');
